@@ -1,4 +1,4 @@
-//! Compresses the report's page, which must have been built: that needs Node and is `make web`'s job.
+//! Compresses the page of the HTML report. `make web` must have built it before, which needs Node.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> io::Result<()> {
-    // Relative, for a build directory that checkouts share: an absolute path would be that of the first of them.
+    // The path is relative, because checkouts may share a build directory: an absolute path would name the first
+    // checkout's page.
     let page = Path::new("../../web/dist/report.html");
     println!("cargo::rerun-if-changed={}", page.display());
     if !page.is_file() {

@@ -1,5 +1,5 @@
 //! The serialised form of an `Account`, which is everything that the shards of a run observed of its calls. A Record
-//! contains it, so that Records of shards can be merged and derived again exactly.
+//! contains it, so that the Records of several shards can be merged without loss.
 //!
 //! Histograms are base64 of compressed HdrHistogram V2. The uncompressed histograms of earlier versions are read as
 //! well.
@@ -11,15 +11,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The whole Account.
+/// The serialised form of an `Account`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedAccount {
     /// Planned length of the offered window, in nanoseconds; `None` if it was not known before the run.
     pub window_ns: Option<u64>,
     /// The request classes, in the workload's order.
     pub classes: Vec<PackedClass>,
-    /// Time from the start of a connection attempt to its establishment. This and all other times are `None` where
-    /// nothing was timed.
+    /// Time from the start of a connection attempt to its establishment. Like all other times here, it is `None` if no
+    /// event of this kind was timed.
     pub connect_time: Option<PackedTimes>,
     /// Time from the establishment of a connection to the end of its TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,17 +37,17 @@ pub struct PackedAccount {
     pub completed_in_window: u64,
     /// Calls that this host lacked the resources for.
     pub limited: Limited,
-    /// Length of an interval in seconds, a power of two from 1/32 on.
+    /// Length of an interval in seconds: a power of two, at least 1/32.
     pub interval_s: f64,
-    /// The intervals of the run, up to the last that has an event.
+    /// The intervals of the run, up to the last one with an event.
     pub intervals: Vec<PackedInterval>,
-    /// Calls completed in each five seconds of the window, up to the last completed call.
+    /// Number of calls completed in each period of five seconds of the window, up to the last completed call.
     pub replies: Vec<u64>,
     /// Length of a batch in nanoseconds, a power of two.
     pub batch_ns: u64,
-    /// Batches of response times, by the time at which their calls ended, up to the last batch that is not empty.
+    /// Response times in batches, by the time at which their calls ended, up to the last non-empty batch.
     pub batches: Vec<PackedBatch>,
-    /// The sessions, if the workload has any.
+    /// Outcomes of the sessions, if the workload has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<PackedSessions>,
     /// Outcomes of redirects, if the run follows them.
@@ -58,7 +58,7 @@ pub struct PackedAccount {
 /// Outcomes of redirects, as in `Redirects`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedRedirects {
-    /// The calls that followed a redirect.
+    /// Counts and times of the calls that followed a redirect.
     pub followed: PackedClass,
     /// The redirects that were not followed.
     pub not_followed: NotFollowed,
@@ -67,13 +67,13 @@ pub struct PackedRedirects {
 /// Redirects that were not followed, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotFollowed {
-    /// The redirect leads to another server, or to this one by another scheme or port.
+    /// Redirects to another server, or to another scheme or port of this server.
     pub elsewhere: u64,
-    /// The limit of redirects in a row was reached.
+    /// Redirects that exceeded the limit of redirects in a row.
     pub too_many: u64,
-    /// Following the redirect would have required sending the request's content again.
+    /// Redirects that would have required sending the request's content again.
     pub content: u64,
-    /// The redirect names no target, or its target is not a URL.
+    /// Redirects without a target, or whose target is not a URL.
     pub nowhere: u64,
 }
 
@@ -81,30 +81,30 @@ pub struct NotFollowed {
 /// nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedSessions {
-    /// Sessions whose last call was completed.
+    /// Number of sessions whose last call was completed.
     pub completed: u64,
-    /// Sessions that a failed call ended.
+    /// Number of sessions that a failed call ended.
     pub failed: u64,
-    /// Sessions that had not ended when the run did.
+    /// Number of sessions that were still in progress when the run ended.
     pub in_progress: u64,
-    /// Calls of a session.
+    /// Number of calls of a completed session.
     pub calls: Option<PackedTimes>,
-    /// Bursts of a session.
+    /// Number of bursts of a completed session.
     pub bursts: Option<PackedTimes>,
-    /// Time from the due time of a session's first call to its last answer.
+    /// Time from the due time of a completed session's first call to its last answer.
     pub lifetime: Option<PackedTimes>,
-    /// Connections that were established for a session.
+    /// Number of connections that were established for a completed session.
     pub connections: Option<PackedTimes>,
-    /// Calls of a failed session.
+    /// Number of calls of a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<PackedTimes>,
-    /// Bursts of a failed session.
+    /// Number of bursts of a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<PackedTimes>,
     /// Time from the due time of a failed session's first call to the end of its last call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime: Option<PackedTimes>,
-    /// Connections that were established for a failed session.
+    /// Number of connections that were established for a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<PackedTimes>,
 }
@@ -116,7 +116,7 @@ pub struct PackedClass {
     pub name: String,
     /// Calls by outcome.
     pub counts: Counts,
-    /// Time from when a call was due to its last byte.
+    /// Time from when a call was due to the last byte of its response.
     pub response_time: Option<PackedTimes>,
     /// Time from the first byte sent to the last byte received.
     pub service_time: Option<PackedTimes>,
@@ -126,7 +126,7 @@ pub struct PackedClass {
     pub lateness: Option<PackedTimes>,
     /// Bytes on the wire, including heads.
     pub bytes: WireBytes,
-    /// Whole responses by status code.
+    /// Number of complete responses by status code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
     /// `response_time` and `service_time` by status class, and the times of unexpected responses. Left out if all
@@ -138,18 +138,18 @@ pub struct PackedClass {
 /// Times of the whole responses of one status class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedStatusTimes {
-    /// `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
+    /// Status class: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
     pub status: String,
-    /// Whether these responses were expected: they are then completed calls, and their times are in the class's
-    /// `response_time` as well.
+    /// Whether these responses were expected. Expected responses are completed calls, and their times are also in the
+    /// class's `response_time`.
     pub expected: bool,
-    /// Time from when a call was due to its last byte.
+    /// Time from when a call was due to the last byte of its response.
     pub response_time: Option<PackedTimes>,
     /// Time from the first byte sent to the last byte received.
     pub service_time: Option<PackedTimes>,
 }
 
-/// A distribution of at least one time, in nanoseconds.
+/// A distribution of at least one time. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedTimes {
     /// Histogram from 1 ns to an hour, with three significant digits.
@@ -175,8 +175,8 @@ pub struct PackedInterval {
     pub completed: u64,
     /// Calls that failed in the interval.
     pub errors: u64,
-    /// Histogram of the response times of the completed calls, if there were any: from 1 µs to a minute, in
-    /// microseconds, with two significant digits.
+    /// Histogram of the response times of the completed calls; `None` if no call was completed. Its values are
+    /// microseconds, from 1 µs to a minute, with two significant digits.
     pub response_us: Option<String>,
 }
 
@@ -189,16 +189,17 @@ pub struct PackedBatch {
     pub sum: Whole,
 }
 
-/// Calls that the generator's host lacked the resources for, by resource. Their sum is `Counts::client_limited`.
+/// Number of calls for which the generator's host lacked a resource, by resource. Their sum is
+/// `Counts::client_limited`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limited {
-    /// Calls that got no file descriptor.
+    /// Number of calls that got no file descriptor.
     pub descriptors: u64,
-    /// Calls that got no local port.
+    /// Number of calls that got no local port.
     pub ports: u64,
-    /// Calls that got no socket memory.
+    /// Number of calls that got no socket memory.
     pub memory: u64,
-    /// Calls whose request body could not be read from its file.
+    /// Number of calls whose request body could not be read from its file.
     #[serde(default)]
     pub bodies: u64,
 }

@@ -4,7 +4,7 @@
 //! A draw uses one uniform number, so skipping n draws means skipping n numbers. An item takes eight bytes of the
 //! table. Its share is exact to 2⁻³² of an even share; items of weight zero are never drawn.
 
-/// An alias table: items to draw by weight.
+/// An alias table, which draws items by weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alias(Vec<Entry>);
 
@@ -13,12 +13,12 @@ pub struct Alias(Vec<Entry>);
 struct Entry {
     /// Share of the column that belongs to the item of the same index, in units of 2⁻³²; `u32::MAX` means all of it.
     own: u32,
-    /// Index of the item that the rest belongs to.
+    /// Index of the item that the rest of the column belongs to.
     other: u32,
 }
 
 impl Alias {
-    /// A table of items with these weights, in any scale. `None` if there is no weight above zero, or one that is
+    /// Creates a table of items with these weights, in any scale. `None` if no weight is above zero, or if one is
     /// negative or not finite.
     pub fn new(weights: &[f64]) -> Option<Alias> {
         let total: f64 = weights.iter().sum();
@@ -28,7 +28,8 @@ impl Alias {
         }
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * weights.len() as f64).collect();
         let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0) as u32;
-        // A column that remains when `below` or `above` runs out belongs to its own item, but for rounding errors.
+        // Without rounding errors, a column that remains when `below` or `above` runs out belongs to its own item
+        // entirely.
         let unshared = |index: usize| match weights[index] {
             0.0 => Entry { own: 0, other: heaviest },
             _ => Entry { own: u32::MAX, other: index as u32 },
@@ -37,7 +38,7 @@ impl Alias {
         let (mut below, mut above): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|index| shares[*index] < 1.0);
         while let (Some(small), Some(large)) = (below.pop(), above.pop()) {
-            // An item above an even share fills the column of an item below it.
+            // An item above an even share fills the rest of the column of an item below it.
             entries[small] = Entry { own: (shares[small] * 2f64.powi(32)) as u32, other: large as u32 };
             shares[large] -= 1.0 - shares[small];
             if shares[large] < 1.0 { below.push(large) } else { above.push(large) }
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The share of each item that the columns amount to.
+    /// The share of each item, summed over all columns.
     fn shares(alias: &Alias) -> Vec<f64> {
         let mut shares = vec![0.0; alias.len()];
         for (index, entry) in alias.0.iter().enumerate() {

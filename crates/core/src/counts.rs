@@ -14,9 +14,9 @@ pub struct Counts {
     pub scheduled: u64,
     /// Calls of which at least one byte was sent.
     pub sent: u64,
-    /// Connection attempts.
+    /// Number of connection attempts.
     pub connect_attempts: u64,
-    /// Connections established.
+    /// Number of connections that were established.
     pub established: u64,
     /// Complete responses that match what the workload expects, if it expects anything.
     pub completed: u64,
@@ -29,14 +29,14 @@ pub struct Counts {
     pub refused: u64,
     /// Calls whose connection was closed or reset before the response was complete.
     pub reset: u64,
-    /// Calls of `reset` of which nothing had been sent.
+    /// Part of `reset`: calls of which nothing had been sent.
     pub reset_before_sending: u64,
-    /// Calls of `reset` that ended before any byte of the response, on a connection that had been used or idle before:
-    /// usually, the server closed it while the request was on its way. Left out if zero.
+    /// Part of `reset`: calls that ended before any byte of the response, on a connection that had been used or idle
+    /// before. Usually, the server closed it while the request was on its way. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closed_on_reuse: u64,
-    /// Retries after such a close (`--retry-closed`). A call whose retry was answered does not count as `reset`. Left
-    /// out if zero.
+    /// Number of retries of calls that ended as in `closed_on_reuse` (`--retry-closed`). A call whose retry was
+    /// answered does not count as `reset`. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retried_closed: u64,
     /// Calls without a complete response within the response timeout.
@@ -49,20 +49,20 @@ pub struct Counts {
     /// HTTP/2: calls that the server did not process before it closed the connection (GOAWAY). Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gone_away: u64,
-    /// HTTP/2: retries after the server refused a stream (REFUSED_STREAM, GOAWAY). A call whose retry was answered
-    /// counts neither as `stream_reset` nor as `gone_away`. Left out if zero.
+    /// HTTP/2: number of retries after the server refused a stream (REFUSED_STREAM, GOAWAY). A call whose retry was
+    /// answered counts neither as `stream_reset` nor as `gone_away`. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refused_streams: u64,
     /// Calls whose TLS handshake failed, or whose TLS stream violated the protocol. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_failed: u64,
-    /// Calls of `tls_failed` of which nothing had been sent. Left out if zero.
+    /// Part of `tls_failed`: calls of which nothing had been sent. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_failed_before_sending: u64,
     /// TLS handshakes that succeeded. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes: u64,
-    /// Handshakes of `handshakes` that resumed an earlier TLS session. Left out if zero.
+    /// Part of `handshakes`: handshakes that resumed an earlier TLS session. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes_resumed: u64,
     /// Calls for which this host had no file descriptor, port or memory, or whose request body it could not read.
@@ -71,8 +71,8 @@ pub struct Counts {
     pub in_flight_at_end: u64,
     /// Calls not yet sent when the run ended.
     pub unsent_at_end: u64,
-    /// Empty lines before complete responses, where HTTP allows none: the server ends a body with a line break that its
-    /// length does not include. They are skipped. Left out if zero.
+    /// Number of empty lines before complete responses, where HTTP allows none: the server ends a body with a line
+    /// break that its length does not include. The generator skips them. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub empty_lines: u64,
     /// Complete responses by status class, including unexpected ones.
@@ -82,24 +82,24 @@ pub struct Counts {
 /// Complete responses by status class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusCounts {
-    /// The protocol was switched (101), after which the connection carries no more calls. Other informational responses
-    /// are not counted. Left out if zero.
+    /// Responses that switch the protocol (101), after which the connection carries no more calls. Other informational
+    /// responses are not counted. Left out if zero.
     #[serde(rename = "1xx", default, skip_serializing_if = "is_default")]
     pub s1xx: u64,
-    /// Success.
+    /// Responses that report success.
     #[serde(rename = "2xx")]
     pub s2xx: u64,
-    /// Redirection.
+    /// Responses that redirect the client.
     #[serde(rename = "3xx")]
     pub s3xx: u64,
-    /// The client's error.
+    /// Responses that report an error of the client.
     #[serde(rename = "4xx")]
     pub s4xx: u64,
-    /// Responses of `4xx` that are 429, "too many requests": the server limits the rate of its clients. Left out if
-    /// zero.
+    /// Part of `4xx`: responses with status 429, "too many requests": the server limits the rate of its clients. Left
+    /// out if zero.
     #[serde(rename = "429", default, skip_serializing_if = "is_default")]
     pub s429: u64,
-    /// The server's error, including invalid codes from 600 on (RFC 9110 §15).
+    /// Responses that report an error of the server, including invalid codes from 600 on (RFC 9110 §15).
     #[serde(rename = "5xx")]
     pub s5xx: u64,
 }
@@ -107,9 +107,9 @@ pub struct StatusCounts {
 /// Bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WireBytes {
-    /// Bytes of responses.
+    /// Number of bytes of responses.
     pub received: u64,
-    /// Bytes of requests.
+    /// Number of bytes of requests.
     pub sent: u64,
 }
 

@@ -4,10 +4,10 @@
 //! quotes and line breaks; an unclosed quote extends to the end of the text. Spaces around fields and quotes, blank
 //! lines, lines that begin with `#`, and a byte order mark are ignored.
 
-/// One record.
+/// One record of a text of comma-separated values.
 #[derive(Debug, PartialEq)]
 pub struct Row {
-    /// Number of the line that it begins on, from 1.
+    /// Number of the line on which the record begins, from 1.
     pub line: usize,
     /// The fields, without surrounding white space.
     pub fields: Vec<String>,
@@ -63,7 +63,7 @@ fn separator(text: &str) -> char {
     first.unwrap_or(',')
 }
 
-/// One line of fields, quoted if necessary, that ends in a newline.
+/// Formats one line of fields, quoted if necessary, with a newline at its end.
 pub fn line<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
     let fields: Vec<String> = fields.into_iter().map(escape).collect();
     fields.join(",") + "\n"
@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_back(a in "[ -~äé\n]{0,20}", b in "[ -~]{1,20}") {
-            // White space around a field is not kept, and a row of nothing but that is none.
+            // White space around a field is not kept, and a row of only white space is no record.
             prop_assume!(!b.trim().is_empty());
             let written = line(["x", a.as_str(), b.as_str()]);
             prop_assert_eq!(fields(&written), vec![vec!["x".to_owned(), a.trim().to_owned(), b.trim().to_owned()]]);

@@ -11,20 +11,21 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// Identifies the request to send for the code that renders a run's requests; for fixed requests, their index.
+/// Identifies the request to send, for the code that renders requests. For fixed requests, it is their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// A user's visit: its calls share connections that no other call uses, and may share cookies.
+/// Identifies a session, which is one visit of a user. Its calls share connections that no other call uses, and may
+/// share cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// The workload's account of a session that has ended.
+/// The workload's report of a session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOutcome {
-    /// When the session's first call was due.
+    /// Time at which the session's first call was due.
     pub began: Nanos,
-    /// When the session's last call ended.
+    /// Time at which the session's last call ended.
     pub ended: Nanos,
     /// Number of calls that became due.
     pub calls: u32,
@@ -32,29 +33,29 @@ pub struct SessionOutcome {
     pub bursts: u32,
     /// Whether a failed call ended the session.
     pub failed: bool,
-    /// Whether the session was already under way when the run began. The figures do not include its earlier calls.
+    /// Whether the session was already in progress when the run began. The figures do not include its earlier calls.
     pub from_before: bool,
 }
 
 /// A session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnded {
-    /// The session.
+    /// Identifier of the session.
     pub session: SessionId,
-    /// The workload's account of it.
+    /// The workload's report of the session.
     pub outcome: SessionOutcome,
-    /// Number of connections that were established for it.
+    /// Number of connections that were established for the session.
     pub connections: u32,
 }
 
 /// A connection that was established and has been closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEnded {
-    /// When the connection attempt began.
+    /// Time at which the connection attempt began.
     pub attempted: Nanos,
-    /// When the connection was closed.
+    /// Time at which the connection was closed.
     pub ended: Nanos,
-    /// Number of complete responses that were received on it.
+    /// Number of complete responses that were received on the connection.
     pub responses: u32,
 }
 
@@ -70,16 +71,16 @@ pub struct ResponseSize {
 /// One call that the workload makes due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpec {
-    /// The class that it is reported under.
+    /// The class that the call is reported under.
     pub class: ClassId,
     /// The request to send.
     pub request: RequestId,
-    /// The session that it is part of, if any.
+    /// The session that the call belongs to, if any.
     pub session: Option<SessionId>,
 }
 
 impl CallSpec {
-    /// A call outside any session whose request has the number of its class.
+    /// A call outside any session. Its request has the number of its class.
     pub fn of_class(class: ClassId) -> CallSpec {
         CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
@@ -90,16 +91,16 @@ impl CallSpec {
 pub enum Next {
     /// This call is due, or overdue; `due` comes from the schedule, never from the clock.
     Due {
-        /// When the schedule wants the call to begin.
+        /// Time at which the schedule wants the call to begin.
         due: Nanos,
         /// The call to make.
         call: CallSpec,
     },
     /// This call was due earlier, but had to wait because its session had no free connection.
     Waited {
-        /// When the schedule wanted the call to begin. Its response time starts here.
+        /// Time at which the schedule wanted the call to begin. The call's response time starts then.
         due: Nanos,
-        /// When a connection became free for the call. The generator's lateness starts here.
+        /// Time at which a connection became free for the call. The generator's lateness starts then.
         ready: Nanos,
         /// The call to make.
         call: CallSpec,
@@ -114,17 +115,17 @@ pub enum Next {
 
 /// Decides which call is due and when. A workload never reads a clock: its caller passes the time.
 pub trait Workload {
-    /// The next step at `now`, with `in_flight` calls of this shard not yet ended. The engine calls this until nothing
-    /// is due.
+    /// Returns the next step at `now`, while `in_flight` calls of this shard have not ended yet. The engine calls this
+    /// until nothing is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> Next;
 
-    /// Called when a connection of this shard has been established. S-Clients begin their next attempt here.
+    /// Called when a connection of this shard has been established. S-Clients begin their next attempt then.
     fn on_established(&mut self, _at: Nanos) {}
 
     /// Called when a call has ended. A closed workload schedules its successor here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
-    /// The outcome of this session, if it has no call in flight or still to come; the engine then closes its
+    /// Returns the outcome of this session if no call of it is in flight or still to come; the engine then closes its
     /// connections. Called after each call of the session has ended; returns `Some` once per session.
     fn session_ended(&mut self, _session: SessionId) -> Option<SessionOutcome> {
         None
@@ -142,7 +143,7 @@ pub trait Workload {
     }
 }
 
-/// The events of one call, in order. A call that fails skips those that it did not reach; the last event is always
+/// The events of one call, in order. A failed call skips the events that it did not reach; the last event is always
 /// `Ended`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
@@ -150,50 +151,50 @@ pub enum Event {
     Scheduled {
         /// The call's class.
         class: ClassId,
-        /// When the schedule wanted the call to begin.
+        /// Time at which the schedule wanted the call to begin.
         due: Nanos,
     },
-    /// The call could begin after it had waited for a connection. Only calls that waited have this event.
+    /// The call could begin after having waited for a connection. Only calls that waited have this event.
     Ready {
-        /// When the call could begin.
+        /// Time at which the call could begin.
         at: Nanos,
     },
     /// The generator began the call. Its lateness is counted from when it was due, or ready if that was later.
     Begun {
-        /// When the generator began it.
+        /// Time at which the generator began the call.
         at: Nanos,
     },
-    /// The call goes to this address of the server. If it has several of these events, the last one counts. Left out if
-    /// the server has one address.
+    /// The call goes to this address of the server. If a call has several of these events, the last one counts. There
+    /// are none if the server has one address.
     Routed {
         /// Number of the address, in the order of [`Observer::on_address`].
         address: u16,
     },
     /// A connection attempt began for the call.
     ConnectStarted {
-        /// When the attempt began.
+        /// Time at which the attempt began.
         at: Nanos,
     },
     /// The call's connection was established.
     Established {
-        /// When it was established.
+        /// Time at which the connection was established.
         at: Nanos,
     },
     /// The TLS handshake of the call's connection, which began when it was established, has ended.
     Secured {
-        /// When the handshake ended.
+        /// Time at which the handshake ended.
         at: Nanos,
-        /// Whether it resumed an earlier TLS session.
+        /// Whether the handshake resumed an earlier TLS session.
         resumed: bool,
     },
     /// The first byte of the request was handed to the kernel.
     Sent {
-        /// When it was handed over.
+        /// Time at which the byte was handed over.
         at: Nanos,
     },
     /// The first byte of the response was read.
     FirstByte {
-        /// When it was read.
+        /// Time at which the byte was read.
         at: Nanos,
     },
     /// Empty lines before the response, where HTTP allows none, were skipped.
@@ -201,7 +202,7 @@ pub enum Event {
         /// Number of empty lines, at least one.
         lines: u32,
     },
-    /// The call is sent again, on another connection or stream. Later events are of this retry.
+    /// The call is sent again, on another connection or stream. Later events belong to this retry.
     Retried {
         /// Why the call is sent again.
         why: Retry,
@@ -215,7 +216,7 @@ pub enum Event {
 pub enum Retry {
     /// The earlier attempt ended by [`End::ClosedOnReuse`].
     ClosedOnReuse,
-    /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes it), and so did not process
+    /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes it), so it did not process
     /// the request (RFC 9113 §8.7).
     RefusedStream,
 }
@@ -223,13 +224,13 @@ pub enum Retry {
 /// How a call ended. A failed request is data, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The call.
+    /// The call that ended.
     pub call: CallSpec,
-    /// When the schedule wanted it to begin.
+    /// Time at which the schedule wanted the call to begin.
     pub due: Nanos,
-    /// When it ended.
+    /// Time at which the call ended.
     pub at: Nanos,
-    /// How it ended.
+    /// How the call ended.
     pub end: End,
     /// Bytes of the request that were sent.
     pub bytes_sent: u64,
@@ -250,8 +251,8 @@ pub enum End {
         /// The HTTP status code.
         status: u16,
     },
-    /// No connection within the connect timeout: the attempt was abandoned and its port freed (Banga & Druschel 1997,
-    /// §4.2).
+    /// No connection was established within the connect timeout: the attempt was abandoned and its port freed (Banga &
+    /// Druschel 1997, §4.2).
     Abandoned,
     /// The connection attempt was refused (RST, or an ICMP unreachable).
     Refused,
@@ -260,7 +261,7 @@ pub enum End {
         /// Whether any byte of the request had been sent.
         sent: bool,
     },
-    /// The connection was closed or reset before any byte of the response, and had been used or idle before: the server
+    /// The connection was closed or reset before any byte of the response, and had been used or idle before. The server
     /// probably closed it while the request was on its way (RFC 9112 §9.5).
     ClosedOnReuse {
         /// Whether any byte of the request had been sent.
@@ -294,7 +295,7 @@ pub enum End {
 /// Why a redirect was not followed, in a run that follows redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unfollowed {
-    /// The redirect leads to another server, or to this one by another scheme or port.
+    /// The redirect leads to another server, or to another scheme or port of this server.
     Elsewhere,
     /// The limit of redirects in a row was reached.
     TooMany,
@@ -313,33 +314,33 @@ pub enum Limit {
     Ports,
     /// Socket memory (`ENOBUFS`, `ENOMEM`).
     Memory,
-    /// The rest of a request's body: its file can no longer be read.
+    /// The rest of a request's body, because its file can no longer be read.
     Body,
 }
 
 /// Measures the calls of one shard. Each shard has its own observer, and they are merged after the run, so that shards
 /// share nothing.
 pub trait Observer {
-    /// The observer's state of one call between its events; the engine stores it beside the call.
+    /// The observer's state of one call between its events; the engine stores it with the call.
     type PerCall: Default;
 
     /// Called for each event of each call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
-    /// Whether this observer reads requests and responses. HTTP/2 messages have to be rendered as text for it, in the
-    /// form of HTTP/1; without this they are not, and `on_request` and `on_bytes` are not called for HTTP/2.
+    /// Whether this observer reads requests and responses. If so, HTTP/2 messages are rendered for it as text in the
+    /// form of HTTP/1. If not, `on_request` and `on_bytes` are not called for HTTP/2.
     fn reads_messages(&self) -> bool {
         false
     }
 
-    /// Called with the bytes of a call's request when it is sent, without a body that is read from a file. Called again
-    /// if the call is retried.
+    /// Called with the bytes of a call's request when it is sent, excluding a body that is read from a file. Called
+    /// again if the call is retried.
     fn on_request(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// Called with each piece of a request body that is read from a file.
     fn on_body_piece(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
-    /// Called with each piece of a response, in order. Of HTTP/2, these are heads and content without frames.
+    /// Called with each piece of a response, in order. For HTTP/2, the pieces are heads and content without frames.
     fn on_bytes(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// Called when a redirect is not followed, in a run that follows redirects.

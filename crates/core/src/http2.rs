@@ -1,4 +1,4 @@
-//! The errors that a server of HTTP/2 sends, by the names that RFC 9113 (Thomson & Benfield 2022) gives them in §7.
+//! The HTTP/2 errors that a server sends, with their names from RFC 9113 (Thomson & Benfield 2022), §7.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,23 +22,23 @@ pub enum Http2Frame {
 pub struct Http2Error {
     /// The kind of frame.
     pub frame: Http2Frame,
-    /// The error code; 4294967295 stands for all that RFC 9113 does not name.
+    /// The error code; 4294967295 stands for all codes that RFC 9113 does not name.
     pub code: u32,
-    /// Its name, like `ENHANCE_YOUR_CALM`.
+    /// The name of the error code, like `ENHANCE_YOUR_CALM`.
     pub name: String,
-    /// One of the texts that the server sent with it, at most 200 bytes: the first in alphabetical order.
+    /// One of the texts that the server sent with this code, at most 200 bytes: the first in alphabetical order.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The number of frames.
     pub frames: u64,
 }
 
-/// The code itself, or [`UNKNOWN_CODE`].
+/// Returns the code itself if RFC 9113 names it, otherwise [`UNKNOWN_CODE`].
 pub fn known_code(code: u32) -> u32 {
     if error_name(code).is_some() { code } else { UNKNOWN_CODE }
 }
 
-/// The name of an error code.
+/// The name of an error code, if RFC 9113 names it.
 pub fn error_name(code: u32) -> Option<&'static str> {
     const NAMES: [&str; 14] = [
         "NO_ERROR",

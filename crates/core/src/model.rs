@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A network of stations visited by classes of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
-    /// Where requests spend time.
+    /// The stations, where requests spend time.
     pub stations: Vec<Station>,
     /// Classes of requests that visit the stations.
     pub classes: Vec<ModelClass>,
@@ -44,57 +44,61 @@ pub struct JointDemand {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
-    /// Its name.
+    /// Name of the station.
     pub name: String,
-    /// Whether requests queue at it.
+    /// Whether requests queue at the station.
     #[serde(rename = "type")]
     pub kind: StationKind,
     /// Parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
     /// For a station with load-dependent speed: its service rate with 1, 2, … requests present, relative to the rate
-    /// that the demands assume; the last one applies to more requests as well. If empty, the speed depends on the load
+    /// that the demands assume. The last value also applies to more requests. If empty, the speed depends on the load
     /// only through `servers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_multipliers: Vec<f64>,
-    /// The order of service.
+    /// The order in which the station serves requests.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// Squared coefficient of variation of the service times within each class; 1 is exponential, 0 deterministic. That
-    /// of all classes together follows from their demands and rates. It has no effect under processor sharing.
+    /// Squared coefficient of variation of the service times within each class: 1 for exponential, 0 for deterministic
+    /// times. The value for all classes together follows from their demands and rates. It has no effect under processor
+    /// sharing.
     #[serde(default = "exponential")]
     pub scv: f64,
     /// Squared coefficient of variation of the service times of all requests together, at the rates of the open
-    /// classes; replaces `scv`. It is at least that of the classes' mean demands.
+    /// classes; replaces `scv`. It must be at least the value that the classes' mean demands alone imply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_scv: Option<f64>,
     /// Share of the station's capacity that other work uses (between 0 and 1), from calibration.
     #[serde(default)]
     pub background: f64,
-    /// Additional (or, if negative, saved) cost of a request while the servers are partly idle; the demands are then
-    /// those at saturation.
+    /// Additional (or, if negative, saved) cost of a request while some servers are idle; the demands are then those at
+    /// saturation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cost: Option<IdleCost>,
 }
 
 /// Dependence of a queue's demands on its load. On average, a request of each visiting class needs `seconds`·I^`power`
-/// more than its demand, where I is the idle share (0 to 1) of the station's capacity, used neither by requests nor by
-/// other work.
+/// more than its demand. I is the idle share (0 to 1) of the station's capacity, used neither by requests nor by other
+/// work.
 ///
 /// If `seconds` is positive, only requests that find idle servers pay the extra cost. With one server and power 1, each
-/// of them pays all of it, and requests that wait pay nothing (Welch 1964). If it is negative, all requests save alike.
+/// such request pays all of it, and requests that wait pay nothing (Welch 1964). If `seconds` is negative, all requests
+/// save the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleCost {
-    /// Extra cost at an idle station, in seconds, with the variability of service. Positive for a server that has to
-    /// wake up; negative if concurrent requests slow each other down, so that a request costs less under light load.
+    /// Extra cost at an idle station, in seconds, with the variability of service. It is positive for a server that has
+    /// to wake up. It is negative if concurrent requests slow each other down, so that a request costs less under light
+    /// load.
     pub seconds: f64,
-    /// Exponent of the idle share, 1 to 4: the extra cost falls with the idle share, with its square, and so on.
+    /// Exponent of the idle share, 1 to 4: with 1, the extra cost is proportional to the idle share, with 2 to its
+    /// square.
     pub power: u32,
 }
 
 impl Default for Station {
-    /// One exponential server without a name and without other work.
+    /// A station with one exponential server, without a name and without other work.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -125,10 +129,10 @@ pub enum StationKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
-    /// Processor sharing: product form, whatever the distribution of service times.
+    /// Processor sharing. It has a product form, whatever the distribution of service times.
     #[default]
     Ps,
-    /// First come, first served: the wait is the same for all classes.
+    /// First come, first served. The wait is the same for all classes.
     Fcfs,
     /// The most urgent class first, without interrupting a request in service (head of the line). First come, first
     /// served within a class.
@@ -142,9 +146,9 @@ pub enum Scheduling {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelClass {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// Whether its requests arrive from outside the network.
+    /// Whether the class's requests arrive from outside the network.
     #[serde(rename = "type")]
     pub kind: ClassKind,
     /// Arrivals per second of an open class.

@@ -1,18 +1,18 @@
-//! Mean and variance of a sample, in two passes: the second sums squared deviations from the mean, so that values which
-//! differ little beside their mean lose no digits.
+//! Mean and variance of a sample, in two passes. The second pass sums squared deviations from the mean. This keeps all
+//! digits of values whose differences are small compared with their mean.
 
-/// The arithmetic mean; `None` for no values.
+/// The arithmetic mean; `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The mean of pairs of a weight and a value; `None` if no weight is positive.
+/// The weighted mean of pairs of weight and value; `None` if no weight is positive.
 pub fn weighted_mean(weighted: &[(f64, f64)]) -> Option<f64> {
     let weight: f64 = weighted.iter().map(|(weight, _)| weight).sum();
     (weight > 0.0).then(|| weighted.iter().map(|(weight, value)| weight * value).sum::<f64>() / weight)
 }
 
-/// Count, mean and spread of a sample of at least one value.
+/// Number, mean and spread of a sample of at least one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
     count: usize,
@@ -21,7 +21,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of these values; `None` for no values.
+    /// Computes the moments of these values; `None` if there are no values.
     pub fn from_values(values: &[f64]) -> Option<Moments> {
         let mean = mean(values)?;
         let squared_deviations = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -33,13 +33,13 @@ impl Moments {
         self.mean
     }
 
-    /// Variance of the values themselves: squared deviations over n.
+    /// Variance of the values themselves: the sum of squared deviations divided by n.
     pub fn population_variance(&self) -> f64 {
         self.squared_deviations / self.count as f64
     }
 
-    /// Unbiased estimate of the variance of what the values are a sample of: squared deviations over n − 1. `None` for
-    /// a single value.
+    /// Unbiased estimate of the variance of the population that the values were sampled from: the sum of squared
+    /// deviations divided by n − 1. `None` for a single value.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squared_deviations / (self.count as f64 - 1.0))
     }

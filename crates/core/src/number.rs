@@ -1,18 +1,18 @@
-//! Checks of numbers from outside, and of those that documents leave out.
+//! Range checks of numbers from outside, and a check for default values, which documents leave out.
 
 /// A number that is out of its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}; it must be {need}")]
 pub struct NumberError {
-    /// The number's meaning.
+    /// Meaning of the number, for the message.
     pub what: String,
-    /// The number.
+    /// Value of the number.
     pub value: f64,
-    /// The condition that it violates.
+    /// The condition that the number violates.
     pub need: &'static str,
 }
 
-/// Whether a value is its type's default: such a field may be left out of a document.
+/// Whether a value is the default of its type. Documents leave out such fields.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -20,7 +20,7 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Returns `value` if it is finite and not negative.
 ///
 /// # Errors
-/// If it is not; `what` names the number in the message.
+/// [`NumberError`] otherwise; `what` names the number in its message.
 pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
@@ -31,7 +31,7 @@ pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, Nu
 /// Returns `value` if it is finite and positive.
 ///
 /// # Errors
-/// If it is not; `what` names the number in the message.
+/// [`NumberError`] otherwise; `what` names the number in its message.
 pub fn positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);

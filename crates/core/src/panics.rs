@@ -1,4 +1,4 @@
-//! Panics as values, so that a defect in one part of the program does not lose the measurements of the others.
+//! Converts panics to values, so that a defect in one part of the program does not lose the measurements of the others.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

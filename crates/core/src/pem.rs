@@ -8,18 +8,18 @@ use std::path::Path;
 /// The expected content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// A certificate, or several.
+    /// One or several certificates.
     Certificate,
     /// A private key without a passphrase.
     PrivateKey,
 }
 
-/// The file's text without the byte order mark that some editors write in front of it.
+/// Removes the byte order mark that some editors write at the start of a file.
 pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Describes the content of a file if it is not the wanted one, and what to do about it; `None` if it looks right.
+/// Describes the content of a file if it is not the expected one, with the remedy; `None` if it looks right.
 pub fn explain(path: &Path, bytes: &[u8], wanted: Wanted) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
@@ -89,25 +89,26 @@ fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     keys.into_iter().any(has).then(|| "it is a private key: are certificate and key swapped?".to_owned())
 }
 
-/// Describes a binary file, by the first element of its outermost SEQUENCE.
+/// Describes a binary file by the first element of its outermost SEQUENCE.
 fn binary(file: &str, bytes: &[u8]) -> String {
     let content = match bytes.get(1) {
         Some(length) if *length < 0x80 => bytes.get(2..),
-        // The long form: this byte is the number of the bytes that contain the length.
+        // In the long form, this byte tells how many bytes contain the length.
         Some(length) => bytes.get(2 + usize::from(length & 0x7f)..),
         None => None,
     };
     match content.unwrap_or_default() {
-        // Version 3 of a PFX, then the SEQUENCE of its contents (RFC 7292 §4).
+        // Version 3 of a PFX, followed by the SEQUENCE of its contents (RFC 7292 §4).
         [0x02, 0x01, 0x03, 0x30, ..] => format!(
             "it is a PKCS#12 container. Take certificate and key out by `openssl pkcs12 -in {file} -nodes -out plain.pem`, \
              and name plain.pem for both"
         ),
-        // The version of a private key: 0 in RSA's and PKCS#8, 1 in EC's own form (RFC 8017, 5208 and 5915).
+        // The version of a private key: 0 for RSA and PKCS#8, 1 for the EC format (RFC 8017, 5208 and 5915).
         [0x02, 0x01, 0x00 | 0x01, ..] => {
             format!("it is a private key in binary form (DER). Make it PEM by `openssl pkey -in {file} -out plain.pem`")
         }
-        // A certificate begins with a SEQUENCE within the SEQUENCE, as an encrypted key does, whose algorithm is first.
+        // A certificate and an encrypted key both begin with a SEQUENCE in a SEQUENCE. In an encrypted key, the inner
+        // one begins with the algorithm.
         [0x30, _, 0x06, ..] => format!(
             "its key is encrypted with a passphrase, and in binary form (DER). Decrypt it by `openssl pkey -in {file} -out \
              plain.pem`"

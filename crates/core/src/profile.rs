@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The value of [`Profile::schema`].
+/// Identifier of the document's schema, and the value of [`Profile::schema`].
 pub const SCHEMA: &str = "brimful.profile/1";
 
 /// The profile of a site's traffic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// The version of brimful that made it.
+    /// The version of brimful that made the document.
     pub brimful_version: String,
     /// The command line, without credentials.
     pub command: Vec<String>,
@@ -22,12 +22,12 @@ pub struct Profile {
     pub sources: Vec<Source>,
     /// Name of the format of most lines.
     pub format: String,
-    /// All formats of the lines, with their shares.
+    /// All formats of the lines, each with its share.
     pub formats: Vec<FormatShare>,
     /// The fields of the first line of the most frequent format.
     #[serde(default)]
     pub format_sample: Vec<FieldSample>,
-    /// Lines by outcome.
+    /// Number of lines by outcome.
     pub lines: Lines,
     /// Time of the first request, RFC 3339.
     pub from: String,
@@ -39,17 +39,18 @@ pub struct Profile {
     pub requests: u64,
     /// Bytes of all answers.
     pub bytes: u64,
-    /// The busiest window. Classes, burstiness and the workload describe this window.
+    /// The busiest window of the log. Classes, burstiness and the workload describe this window.
     pub peak: Peak,
     /// Requests per second over time.
     pub arrivals: Arrivals,
-    /// Requests by status; `"0"` stands for lines without a status.
+    /// Number of requests by status; `"0"` stands for lines without a status.
     pub status: BTreeMap<String, u64>,
-    /// Requests by method.
+    /// Number of requests by method.
     pub methods: BTreeMap<String, u64>,
-    /// Answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`, `aborted`, `other`.
+    /// Number of answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`,
+    /// `aborted`, `other`.
     pub zero_length: BTreeMap<String, u64>,
-    /// Bytes of answers that have a body.
+    /// Sizes of the answers that have a body, in bytes.
     pub sizes: Sizes,
     /// Service time of the server, if the log contains it.
     pub service_s: Option<Times>,
@@ -59,13 +60,13 @@ pub struct Profile {
     pub classes: Vec<LogClass>,
     /// The method that formed the classes, and the reason for their number.
     pub classes_by: String,
-    /// The index of dispersion of arrivals in the peak window, by length of the epoch.
+    /// The index of dispersion of arrivals in the peak window, for several lengths of the epoch.
     pub dispersion: Vec<Dispersion>,
-    /// Menascé and Almeida's a and b in the peak window.
+    /// Menascé and Almeida's burstiness parameters a and b in the peak window.
     pub burstiness: Option<Burstiness>,
     /// The Hurst parameter of arrivals in the peak window; `None` if there are too few data.
     pub hurst: Option<Hurst>,
-    /// Why `hurst` is missing.
+    /// The reason why `hurst` is missing, if it is.
     pub hurst_missing: Option<String>,
     /// Times between successive requests, in the order of the log.
     pub interarrival_s: Option<Times>,
@@ -73,17 +74,17 @@ pub struct Profile {
     pub unique_urls: u64,
     /// Number of distinct clients; an estimate.
     pub unique_clients: u64,
-    /// Relative standard error of both estimates.
+    /// Relative standard error of the estimates `unique_urls` and `unique_clients`.
     pub unique_error: f64,
     /// Concentration of requests on URLs.
     pub popularity: UrlPopularity,
-    /// Requests of robots, by their user agents.
+    /// Requests of robots, which are recognised by their user agents.
     pub robots: Robots,
-    /// Sessions of clients.
+    /// Sessions: sequences of requests of one client.
     pub sessions: Option<Sessions>,
     /// A workload with the traffic of this profile.
     pub workload: Option<Workload>,
-    /// Why the workload has its arrival process.
+    /// The reason for the choice of the workload's arrival process.
     pub workload_arrivals_why: String,
     /// Caveats about these figures, one sentence each.
     pub notes: Vec<String>,
@@ -92,13 +93,13 @@ pub struct Profile {
 /// One file or stream that was read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// Its path, or `-`.
+    /// Path of the file, or `-` for standard input.
     pub path: String,
-    /// Lines read from it.
+    /// Number of lines read from the source.
     pub lines: u64,
-    /// Bytes read from it, after decompression.
+    /// Number of bytes read from the source, after decompression.
     pub bytes: u64,
-    /// Why reading stopped before the end, if it did.
+    /// The reason why reading stopped before the end of the source, if it did.
     pub cut_short: Option<String>,
 }
 
@@ -124,24 +125,24 @@ pub struct FieldSample {
 /// Lines by outcome: `read = parsed + malformed + filtered`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lines {
-    /// Number of lines: that of `wc -l`, plus one for a last line without newline.
+    /// Number of lines as counted by `wc -l`, plus one for a last line without a newline.
     pub read: u64,
-    /// Lines whose requests the profile describes.
+    /// Number of lines whose requests the profile describes.
     pub parsed: u64,
-    /// Lines that do not match any format.
+    /// Number of lines that do not match any format.
     pub malformed: u64,
-    /// Lines that were left out: directives, empty lines, and those that a filter excluded.
+    /// Number of lines that were left out: directives, empty lines, and lines that a filter excluded.
     pub filtered: u64,
     /// The first malformed lines.
     pub first_malformed: Vec<MalformedLine>,
-    /// Requests that are older than a request above them in the log.
+    /// Number of requests that are older than a request on an earlier line of the log.
     pub out_of_order: u64,
 }
 
 /// A line that does not match any format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MalformedLine {
-    /// The file.
+    /// Name of the file.
     pub file: String,
     /// Number of the line, from 1.
     pub line: u64,
@@ -153,22 +154,22 @@ pub struct MalformedLine {
     pub text: String,
 }
 
-/// The busiest window.
+/// The busiest window of the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// Start of the window, RFC 3339.
     pub from: String,
-    /// Length of the window.
+    /// Length of the window, in seconds.
     pub seconds: u64,
     /// Requests per second in the window.
     pub rate: f64,
-    /// Requests in the window.
+    /// Number of requests in the window.
     pub requests: u64,
     /// Whether the user chose the window.
     pub given: bool,
 }
 
-/// Requests by time.
+/// Arrivals of requests over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
     /// Mean requests per second, from the first request to the last.
@@ -179,36 +180,36 @@ pub struct Arrivals {
     pub busiest_minute: u64,
     /// Start of the first step of `rates`, RFC 3339.
     pub from: String,
-    /// Length of a step of `rates`: a whole number of minutes.
+    /// Length of a step of `rates` in seconds: a whole number of minutes.
     pub step_s: u64,
-    /// Mean rate in each step, in order of time.
+    /// Mean requests per second in each step, in order of time.
     pub rates: Vec<f64>,
-    /// Requests by hour of the day, 24.
+    /// Number of requests by hour of the day: 24 values.
     pub by_hour: Vec<u64>,
-    /// Requests by weekday, Monday first, 7.
+    /// Number of requests by weekday: 7 values, Monday first.
     pub by_weekday: Vec<u64>,
-    /// Mean rate by weekday and hour, 7 × 24; 0 outside the time that the log covers.
+    /// Mean requests per second by weekday and hour: 7 × 24 values; 0 outside the time that the log covers.
     pub by_weekday_and_hour: Vec<Vec<f64>>,
 }
 
-/// Bytes of answers.
+/// The distribution of the sizes of answers, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
     /// Number of answers with a body.
     pub responses: u64,
-    /// Mean bytes of these answers.
+    /// Mean size of these answers, in bytes.
     pub mean: f64,
-    /// Percentiles in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
+    /// Percentiles of the sizes, in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
     pub percentiles: BTreeMap<String, f64>,
-    /// The largest.
+    /// Size of the largest answer, in bytes.
     pub max: u64,
-    /// Share of answers with more bytes than this: pairs of bytes and share, for a chart on logarithmic axes.
+    /// Share of answers that are larger than a size: pairs of size in bytes and share, for a chart on logarithmic axes.
     pub complementary: Vec<(f64, f64)>,
-    /// The tail, if it is a power law.
+    /// The tail of the distribution, if it follows a power law.
     pub tail: Option<Tail>,
 }
 
-/// A tail that falls like size^−index.
+/// A tail of a distribution that follows a power law: the share of larger answers falls like size^−index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tail {
     /// The index α; if it is below 2, the variance is infinite.
@@ -224,15 +225,15 @@ pub struct Tail {
 /// A distribution of times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
-    /// Number of times.
+    /// Number of values in the distribution.
     pub samples: u64,
-    /// Mean.
+    /// Mean time.
     pub mean: f64,
-    /// Squared coefficient of variation.
+    /// Squared coefficient of variation of the times.
     pub scv: f64,
-    /// Percentiles: `"50"`, `"90"`, `"95"`, `"99"`.
+    /// Percentiles of the times: `"50"`, `"90"`, `"95"`, `"99"`.
     pub percentiles: BTreeMap<String, f64>,
-    /// Maximum.
+    /// The longest time.
     pub max: f64,
 }
 
@@ -241,51 +242,51 @@ pub struct Times {
 pub struct LogClass {
     /// Name of the class.
     pub name: String,
-    /// The requests that belong to it, for people: `1 – 4,372 bytes`.
+    /// The requests that belong to the class, for people: `1 – 4,372 bytes`.
     pub range: String,
     /// Origin of the class: `from the spanning tree's cluster 1`.
     pub derived_from: String,
-    /// Number of requests.
+    /// Number of requests of the class.
     pub requests: u64,
-    /// Share of all requests.
+    /// The class's share of all requests.
     pub share_requests: f64,
-    /// Share of all bytes.
+    /// The class's share of all bytes.
     pub share_bytes: f64,
-    /// Mean bytes of an answer.
+    /// Mean size of an answer, in bytes.
     pub mean_bytes: f64,
-    /// Bytes of the smallest and of the largest answer.
+    /// Sizes of the smallest and of the largest answer, in bytes.
     pub bytes_range: [u64; 2],
-    /// Squared coefficient of variation of the answers' bytes.
+    /// Squared coefficient of variation of the answers' sizes.
     pub bytes_scv: f64,
     /// Number of distinct URLs; an estimate.
     pub unique_urls: u64,
-    /// Its most popular URLs, with their requests and sizes.
+    /// The class's most popular URLs, with their requests and sizes.
     pub urls: Vec<PopularUrl>,
     /// Mean service time of the server, if the log contains it.
     pub mean_service_s: Option<f64>,
 }
 
-/// The index of dispersion of counts at one length of epoch.
+/// The index of dispersion of counts for one length of epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dispersion {
-    /// Length of an epoch.
+    /// Length of an epoch, in seconds.
     pub epoch_s: f64,
     /// Number of epochs.
     pub epochs: u64,
-    /// Variance divided by mean of the counts; 1 for Poisson arrivals.
+    /// Variance of the epochs' counts divided by their mean; 1 for Poisson arrivals.
     pub index: f64,
     /// 95 % confidence interval of the index.
     pub interval95: [f64; 2],
 }
 
-/// Burstiness by the epochs with more arrivals than the mean (Menascé & Almeida 1998).
+/// Burstiness of arrivals, from the epochs with more arrivals than the mean (Menascé & Almeida 1998).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burstiness {
-    /// Length of an epoch.
+    /// Length of an epoch, in seconds.
     pub epoch_s: f64,
-    /// Mean rate of the epochs above the mean, divided by the mean rate.
+    /// Mean rate of the epochs with more arrivals than the mean, divided by the mean rate.
     pub a: f64,
-    /// Share of the epochs that are above the mean.
+    /// Share of the epochs with more arrivals than the mean.
     pub b: f64,
     /// Largest count of an epoch, divided by the mean count.
     pub peak_to_mean: f64,
@@ -294,13 +295,13 @@ pub struct Burstiness {
 /// Long-range dependence of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hurst {
-    /// The Hurst parameter H: 0.5 without long-range dependence, nearer to 1 the stronger it is.
+    /// The Hurst parameter H: 0.5 without long-range dependence, and closer to 1 the stronger the dependence is.
     pub value: f64,
     /// 95 % confidence interval of H.
     pub interval95: [f64; 2],
-    /// Shortest time scale of the estimate.
+    /// Shortest time scale of the estimate, in seconds.
     pub from_s: f64,
-    /// Longest time scale of the estimate.
+    /// Longest time scale of the estimate, in seconds.
     pub to_s: f64,
 }
 
@@ -309,9 +310,9 @@ pub struct Hurst {
 pub struct UrlPopularity {
     /// Exponent s of Zipf's law: requests for the n-th most popular URL are proportional to n^−s.
     pub zipf: Option<f64>,
-    /// R² of the fit to Zipf's law, on logarithms of rank and count.
+    /// R² of the fit to Zipf's law, on the logarithms of rank and count.
     pub zipf_fit: Option<f64>,
-    /// Pairs of a number of most popular URLs and their share of the requests.
+    /// Pairs of a number n and the share of requests that go to the n most popular URLs.
     pub concentration: Vec<(u64, f64)>,
     /// The most popular URLs, with exact counts or error bounds.
     pub urls: Vec<PopularUrl>,
@@ -320,50 +321,50 @@ pub struct UrlPopularity {
 /// A popular URL.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PopularUrl {
-    /// Path and query, as in the log.
+    /// Path and query of the URL, as in the log.
     pub url: String,
-    /// The method of most of its requests.
+    /// The method of most of the URL's requests.
     pub method: String,
-    /// Number of requests; an upper bound.
+    /// Number of requests for the URL; an upper bound.
     pub requests: u64,
-    /// Error bound: the true number may be lower by this.
+    /// Error bound of `requests`: the true number may be lower by up to this.
     pub requests_error: u64,
-    /// Mean bytes of its answers.
+    /// Mean size of the URL's answers, in bytes.
     pub mean_bytes: f64,
 }
 
 /// Requests of robots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Robots {
-    /// `keep`, `drop` or `only`.
+    /// What the user chose to do with requests of robots: `keep`, `drop` or `only`.
     pub policy: String,
     /// Number of requests of robots, whether kept or dropped.
     pub requests: u64,
-    /// Bytes of their answers.
+    /// Bytes of the answers to robots.
     pub bytes: u64,
 }
 
 /// Sessions: sequences of requests of one client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
-    /// A pause of at least this length ends a session.
+    /// A pause of at least this many seconds ends a session.
     pub gap_s: f64,
-    /// A pause of at most this length continues a burst, which is a page and its embedded objects.
+    /// A pause of at most this many seconds continues a burst, which is a page and its embedded objects.
     pub burst_gap_s: f64,
     /// Number of sessions.
     pub sessions: u64,
     /// New sessions per second.
     pub rate: f64,
-    /// Requests of a session.
+    /// Number of requests of a session.
     pub requests: Times,
-    /// Time from a session's first request to its last.
+    /// Time from a session's first request to its last, in seconds.
     pub length_s: Times,
-    /// Bursts of a session.
+    /// Number of bursts of a session.
     pub bursts: Times,
-    /// Requests of a burst.
+    /// Number of requests of a burst.
     pub requests_per_burst: Times,
-    /// Time between two bursts.
+    /// Time between two bursts of a session, in seconds.
     pub think_s: Times,
-    /// Sessions that were ended early because too many were open at once.
+    /// Number of sessions that were ended early because too many were open at once.
     pub cut_short: u64,
 }

@@ -1,11 +1,13 @@
 //! Formats numbers for people: three significant digits, grouped thousands, a true minus sign, and a space before the
 //! unit.
 //!
-//! Programs cannot parse these. Text that is parsed again uses the format of [`Nanos`](crate::Nanos) (`500ms`) or JSON.
+//! The output is not meant to be parsed. Text that programs parse uses the format of [`Nanos`](crate::Nanos) (`500ms`)
+//! or JSON.
 
 const MINUS: &str = "\u{2212}";
 
-/// A number with three significant digits or decimals: `1,235`, `37.0`, `0.123`; millions as `1.23M`.
+/// A number with three significant digits, or with three decimals if it is below one: `1,235`, `37.0`, `0.123`;
+/// millions as `1.23M`.
 pub fn number(x: f64) -> String {
     let size = x.abs();
     if size >= 999_999.5 {
@@ -14,7 +16,7 @@ pub fn number(x: f64) -> String {
     if size >= 99.95 {
         return grouped(x);
     }
-    // 9.996 rounds to 10.0 with three digits, so the bounds lie below the powers of ten.
+    // With three digits, 9.996 rounds to 10.0, so the bounds are slightly below the powers of ten.
     let decimals = if size >= 9.995 {
         1
     } else if size >= 0.9995 || size == 0.0 {
@@ -38,7 +40,7 @@ pub fn grouped(x: f64) -> String {
     text
 }
 
-/// A count: `27,000`.
+/// Formats a count: `27,000`.
 pub fn count(n: u64) -> String {
     grouped(n as f64)
 }
@@ -53,7 +55,7 @@ pub fn counted(n: u64, thing: &str) -> String {
     format!("{} {thing}{ending}", count(n))
 }
 
-/// A number for a column of fixed width: `1.23`, `12.3`, `123`. Numbers below one have two decimals, too.
+/// A number for a column of fixed width: `1.23`, `12.3`, `123`. Numbers below one have two decimals as well.
 pub fn three_digits(x: f64) -> String {
     match x {
         x if x < 9.995 => format!("{x:.2}"),
@@ -78,7 +80,7 @@ pub fn rate(per_s: f64) -> String {
     number(per_s) + "/s"
 }
 
-/// A time in the largest unit in which it is at least one: `1.23 ms`.
+/// A time in the largest unit in which its value is at least one: `1.23 ms`.
 pub fn seconds(s: f64) -> String {
     match s.abs() {
         0.0 => "0 s".to_owned(),
@@ -99,7 +101,7 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A share with one decimal, from 100 % on without: `73.2 %`.
+/// A share with one decimal; from 100 % on, without decimals: `73.2 %`.
 pub fn percent(share: f64) -> String {
     let decimals = if share.abs() >= 0.9995 { 0 } else { 1 };
     signed_minus(format!("{:.decimals$} %", 100.0 * share))

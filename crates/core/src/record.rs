@@ -16,29 +16,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::account::NotFollowed;
 
-/// The value of [`Record::schema`].
+/// Identifier of the document's schema, and the value of [`Record::schema`].
 pub const SCHEMA: &str = "brimful.record/1";
 
-/// One run.
+/// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock.
+    /// `CLOCK_MONOTONIC` at the start, in nanoseconds. It anchors every `t_s` of this Record on that host's clock.
     pub started_monotonic_ns: u64,
     /// Time from the start of the run to the end of its last call.
     pub duration_s: f64,
-    /// Length of the window in which load was offered; every rate is over this window. If the load is a number of
-    /// calls, the window of an open load ends when the next call would have been due, that of a closed load when the
-    /// last call ends.
+    /// Length of the window in which load was offered; every rate is the mean over this window. If the load is a fixed
+    /// number of calls, the window of an open load ends when the next call would have been due. The window of a closed
+    /// load ends with the last call.
     pub window_s: f64,
-    /// The command line; for a load made in parts, that of the first part.
+    /// The command line; for a load made in parts, the command line of the first part.
     pub command: Vec<String>,
-    /// The URL, as resolved.
+    /// The requested URL, as the user gave it, with a scheme.
     pub target: String,
-    /// The workload of the run: its requests, their mix and their arrivals. Secrets are left out.
+    /// The workload of the run: its requests, their mix and their arrivals, without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
     /// Seed of all randomness.
@@ -47,18 +47,18 @@ pub struct Record {
     pub interrupted: bool,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// Per second, over `window_s`.
+    /// Rates per second, as means over `window_s`.
     pub rates: Rates,
-    /// Scheduled calls by outcome.
+    /// Number of scheduled calls by outcome.
     pub counts: Counts,
-    /// Complete responses by status code, like `"503": 12`, including unexpected ones.
+    /// Number of complete responses by status code, like `"503": 12`, including unexpected responses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. They
-    /// include unexpected responses, which `response_time_us` does not.
+    /// Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unlike
+    /// `response_time_us`, they include unexpected responses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_classes: BTreeMap<String, StatusTimes>,
-    /// Time from when a call was due to its last byte.
+    /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
     /// Half width of the 95 % confidence interval of the mean response time, by batch means.
     pub response_mean_ci95_us: Option<f64>,
@@ -73,7 +73,7 @@ pub struct Record {
     pub first_byte_us: Option<Summary>,
     /// Time from when a call was due to when the generator began it.
     pub lateness_us: Option<Summary>,
-    /// The HTTP version of the run: `1.0`, `1.1` or `2`. Absent from Records of older versions of brimful.
+    /// The HTTP version of the run: `1.0`, `1.1` or `2`. Absent in Records of older versions of brimful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
     /// TLS parameters that client and server negotiated in the handshake before the run, if one succeeded.
@@ -82,11 +82,10 @@ pub struct Record {
     /// Calls that failed because of TLS, by fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,
-    /// HTTP/2 error codes that the server sent, and the texts it sent with them.
+    /// HTTP/2 error codes that the server sent, with their texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Whether the URL is `http://` but the port speaks TLS: all calls failed, and a TLS handshake after them
-    /// succeeded.
+    /// Whether the URL is `http://` but the port speaks TLS: all calls failed, but a later TLS handshake succeeded.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wants_tls: bool,
     /// Bytes on the wire, including heads but not the overhead of TLS.
@@ -99,7 +98,7 @@ pub struct Record {
     /// connection failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRecord>,
-    /// Outcomes of the sessions, if the workload has any.
+    /// Outcomes of the sessions, if the workload has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionFigures>,
     /// Outcomes of redirects, if the run follows them.
@@ -107,25 +106,26 @@ pub struct Record {
     pub redirects: Option<Redirects>,
     /// The run in intervals of equal length.
     pub intervals: Vec<Interval>,
-    /// The histograms behind the summaries, with values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, the
-    /// format of other tools (uncompressed in Records of earlier versions). If responses were of several status
+    /// The histograms behind the summaries: base64 of compressed HdrHistogram V2, as in other tools (uncompressed in
+    /// Records of earlier versions). Their values are in `hdr_value_unit`. If there were responses of several status
     /// classes, each class has its own histogram, like `response_time_us.5xx`.
     pub hdr: BTreeMap<String, String>,
-    /// The unit of the values inside `hdr`: nanoseconds.
+    /// The unit of the values in `hdr`: nanoseconds.
     pub hdr_value_unit: String,
-    /// Resources that the load took on the host that generated it.
+    /// Resources that the load used on the host that generated it.
     pub generator: Generator,
     /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
-    /// The objectives of the run, and whether they were met. For a load made in parts, those given when it was merged.
+    /// The objectives of the run, and whether they were met. For a load made in parts, the objectives given when the
+    /// parts were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// The measurement of [`Generator::max_rate`], if this command made it.
+    /// The measurement of [`Generator::max_rate`], if this command measured it.
     pub calibration: Option<ClientCalibration>,
     /// The parts of the load, if it was made in parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardOrigin>,
-    /// Everything that was observed of the calls, so that Records of shards can be merged exactly.
+    /// All observations of the calls, so that Records of shards can be merged exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<PackedAccount>,
 }
@@ -135,42 +135,44 @@ pub struct Record {
 pub struct ShardOrigin {
     /// Number of the part, from 1.
     pub index: u64,
-    /// Number of parts.
+    /// Number of parts of the load.
     pub of: u64,
     /// The host that generated the part.
     pub host: String,
-    /// Delay of the part's start after the agreed instant, by its own host's clock; `None` if no instant was agreed.
+    /// Delay of the part's start after the agreed instant, in microseconds by the part's own clock; `None` if no
+    /// instant was agreed.
     pub offset_us: Option<f64>,
-    /// Time after the start at which the part's process was lost, if it was; nothing later is known of the part.
+    /// Time after the start at which contact with the part's process was lost; absent if it was not lost. Later events
+    /// of the part are unknown.
     pub lost_at_s: Option<f64>,
-    /// By how much the host's clock was ahead of the clock that set the agreed instant, if that was measured; negative
-    /// if it was behind. The start was corrected by this, so `offset_us` does not contain it.
+    /// Difference between the host's clock and the clock that set the agreed instant, if it was measured: positive if
+    /// the host's clock was ahead. The start was corrected by this difference, so `offset_us` does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ahead_us: Option<f64>,
     /// Bound of the error of `clock_ahead_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
-    /// Reasons not to trust this part alone. The verdict of the whole load need not contain them.
+    /// Reasons not to trust this part alone. The verdict of the whole load does not always contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
 }
 
-/// Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a
-/// valid measurement of a failing server.
+/// Whether a run can be trusted, and whether its server worked. These are separate questions: a successful overload
+/// test is a valid measurement of a failing server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether there are no reasons against the run: it measured the server, not the generator.
+    /// Whether the run measured the server and not the generator: there are no reasons against it.
     pub valid: bool,
-    /// Whether more calls failed than were completed, or none was completed. Calls that this host lacked the resources
-    /// for do not count; nor do attempts that S-Clients abandon, which is how they overload a server. Absent if the
-    /// verdict is not of a single run.
+    /// Whether no call was completed, or more calls failed than were completed. Calls for which this host lacked
+    /// resources do not count. Attempts that S-Clients abandon do not count either, because that is how they overload a
+    /// server. Absent if the verdict is not about a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<bool>,
     /// Share of the scheduled calls that failed, or whose answer was 5xx or 429 although the workload expects no
     /// particular status. Absent if no call was scheduled, and wherever `failing` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
-    /// Calls of `error_share` that are complete answers of 5xx or 429, not failures. Left out if zero.
+    /// Number of calls in `error_share` that were answered with 5xx or 429 instead of failing. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub error_answers: u64,
     /// The reasons why the run is not valid.
@@ -192,11 +194,11 @@ pub struct Reason {
 pub enum ReasonCode {
     /// Calls began too long after they were due.
     GeneratorLate,
-    /// The generator's threads were busy all the time.
+    /// The generator's threads were busy during the whole run.
     GeneratorCpu,
     /// The generator was stalled for part of the run.
     GeneratorStalled,
-    /// A thread of the generator panicked, which is a defect of brimful: its part of the load ended early.
+    /// A thread of the generator panicked, which is a defect of brimful. Its part of the load ended early.
     GeneratorPanicked,
     /// The generator ran out of file descriptors.
     Descriptors,
@@ -206,9 +208,10 @@ pub enum ReasonCode {
     Memory,
     /// The file of a request body could not be read during the run.
     BodyFile,
-    /// The offered load exceeds the highest rate that the client was measured to generate.
+    /// The offered load exceeds the highest rate that this client can generate, as measured.
     BeyondClientMax,
-    /// A part of the load was lost, or began much later than the others, so the load was not complete all the time.
+    /// A part of the load was lost, or began much later than the other parts, so the load was incomplete for some of
+    /// the time.
     ShardLost,
     /// The counts of calls do not add up: the generator lost a call or counted one twice.
     Unbalanced,
@@ -220,7 +223,7 @@ pub enum ReasonCode {
     OtherWork,
     /// A survey could not be completed.
     Incomplete,
-    /// Too many calls of a survey's level failed for its measurements to describe the server.
+    /// Too many calls of a survey's level failed. Its measurements do not describe the server.
     ServerErrors,
     /// The server limits the rate of its clients (429), and the survey's calls exceeded the limit.
     RateLimited,
@@ -235,63 +238,63 @@ pub enum ReasonCode {
 /// Rates per second over the offered window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Calls that the schedule made due.
+    /// Calls per second that the schedule made due.
     pub offered: f64,
-    /// Calls of which at least one byte was sent.
+    /// Calls per second of which at least one byte was sent.
     pub sent: f64,
-    /// Connection attempts.
+    /// Connection attempts per second.
     pub connect_attempts: f64,
-    /// Connections established.
+    /// Connections established per second.
     pub established: f64,
-    /// TLS handshakes that succeeded. Left out if zero.
+    /// TLS handshakes per second that succeeded. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes: f64,
-    /// Handshakes that resumed an earlier TLS session. Left out if zero.
+    /// Handshakes per second that resumed an earlier TLS session. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes_resumed: f64,
-    /// Complete responses received inside the window.
+    /// Complete responses per second that arrived inside the window.
     pub completed: f64,
 }
 
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Number of times.
+    /// Number of measured times.
     pub count: u64,
-    /// Mean, exact.
+    /// Mean time, exact.
     pub mean: f64,
-    /// Minimum, exact.
+    /// The shortest time, exact.
     pub min: f64,
-    /// Median. All quantiles are within 0.1 %.
+    /// Median time. All quantiles are accurate to 0.1 %.
     pub p50: f64,
-    /// 90th percentile.
+    /// 90th percentile of the times.
     pub p90: f64,
-    /// 95th percentile.
+    /// 95th percentile of the times.
     pub p95: f64,
-    /// 99th percentile.
+    /// 99th percentile of the times.
     pub p99: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the times.
     pub p999: f64,
-    /// Maximum, exact.
+    /// The longest time, exact.
     pub max: f64,
-    /// Standard deviation.
+    /// Standard deviation of the times.
     pub stddev: f64,
 }
 
-/// Replies per second, one sample per five seconds of the window.
+/// Replies per second, with one sample per five seconds of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplyRate {
-    /// Number of samples of a whole five seconds.
+    /// Number of samples. Each covers a whole period of five seconds.
     pub samples: u64,
-    /// Lowest sample.
+    /// Lowest sample, in replies per second.
     pub min: Option<f64>,
     /// Mean of the samples.
     pub mean: Option<f64>,
-    /// Highest sample.
+    /// Highest sample, in replies per second.
     pub max: Option<f64>,
-    /// Standard deviation; needs two samples.
+    /// Standard deviation of the samples; absent with fewer than two samples.
     pub stddev: Option<f64>,
-    /// Half width of the 95 % confidence interval of the mean (Student's t); needs two samples.
+    /// Half width of the 95 % confidence interval of the mean (Student's t); absent with fewer than two samples.
     pub ci95_half_width: Option<f64>,
 }
 
@@ -300,52 +303,52 @@ pub struct ReplyRate {
 pub struct StatusTimes {
     /// Number of responses.
     pub count: u64,
-    /// Time from when a call was due to its last byte.
+    /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
     /// Time from the first byte sent to the last byte received.
     pub service_time_us: Option<Summary>,
 }
 
-/// The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: those of the statuses
-/// that the workload expects, or else any but 5xx and 429. Every other answer and every failed call counts as slower
-/// than any limit.
+/// The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: answers with a status
+/// that the workload expects or, if it expects none in particular, with any status except 5xx and 429. Every other
+/// answer and every failed call counts as slower than any limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Objective {
-    /// The objective, as it was written.
+    /// The objective, in the user's notation.
     pub objective: String,
-    /// The measured time, in seconds; `None` if too few calls were answered as expected for such a time to exist.
+    /// The measured time, in seconds; `None` if too few calls had an expected answer.
     pub measured_s: Option<f64>,
     /// Whether the objective is met.
     pub met: bool,
-    /// Share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another status
-    /// than the workload expects. It excludes calls that this host lacked the resources for, or that the end of the run
-    /// cut off. Absent if there were no calls.
+    /// Share of the calls without an expected answer: they failed, or the answer was 5xx, 429 or another status than
+    /// the workload expects. Calls for which this host lacked resources, or that were cut off by the end of the run,
+    /// are excluded. Absent if there were no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
-    /// Text for people: the calls that were not answered as expected, if any, and what they mean for the objective.
+    /// Explanation for people: the calls without an expected answer, if any, and what they mean for the objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// One request class of a run.
+/// Results of one request class of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassRecord {
-    /// As in [`Record::counts`].
+    /// Calls of this class by outcome, as in [`Record::counts`].
     pub counts: Counts,
-    /// As in [`Record::response_time_us`].
+    /// Response times of this class, as in [`Record::response_time_us`].
     pub response_time_us: Option<Summary>,
-    /// As in [`Record::service_time_us`].
+    /// Service times of this class, as in [`Record::service_time_us`].
     pub service_time_us: Option<Summary>,
-    /// As in [`Record::first_byte_us`].
+    /// Times to the first byte in this class, as in [`Record::first_byte_us`].
     pub first_byte_us: Option<Summary>,
-    /// As in [`Record::lateness_us`].
+    /// Lateness of the calls of this class, as in [`Record::lateness_us`].
     pub lateness_us: Option<Summary>,
-    /// As in [`Record::bytes`].
+    /// Bytes of the calls of this class, as in [`Record::bytes`].
     pub bytes: Option<WireBytes>,
-    /// As in [`Record::status_codes`].
+    /// Status codes of this class, as in [`Record::status_codes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// As in [`Record::status_classes`].
+    /// Times of this class by status class, as in [`Record::status_classes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_classes: BTreeMap<String, StatusTimes>,
 }
@@ -353,65 +356,66 @@ pub struct ClassRecord {
 /// Results of the calls to one address of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressRecord {
-    /// The address and port, like `192.0.2.7:443`.
+    /// Address and port, like `192.0.2.7:443`.
     pub address: String,
-    /// Connections that were established.
+    /// Number of connections that were established to this address.
     pub connections: u64,
-    /// Calls to this address.
+    /// Number of calls to this address.
     pub calls: u64,
     /// Calls to this address as a share of the calls to all addresses.
     pub share: f64,
-    /// Calls that were completed.
+    /// Number of calls to this address that were completed.
     pub completed: u64,
-    /// Calls that failed, including those that could not connect.
+    /// Number of calls to this address that failed, including those that could not connect.
     pub failed: u64,
-    /// Time from when a call was due to its last byte.
+    /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
 }
 
-/// Outcomes of redirects, in a run that follows them.
+/// Outcomes of redirects in a run that follows them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// The calls that followed redirects. No other figure of the Record includes them: neither counts and rates nor
-    /// classes. Their response time starts when the redirected call was due.
+    /// The calls that followed redirects. All other figures of the Record exclude these calls. Their response time
+    /// starts when the redirected call was due.
     pub followed: ClassRecord,
     /// The redirects that were not followed.
     pub not_followed: NotFollowed,
 }
 
-/// Outcomes of the sessions of a run. The distributions describe the sessions that began and completed within the run
-/// and, separately, those that began and failed in it. If sessions are long compared with the run, the longer ones are
-/// missing from both.
+/// Outcomes of the sessions of a run. There are separate distributions for completed and for failed sessions. Both
+/// contain only sessions that began and ended within the run, so if sessions are long compared with the run, the
+/// longest ones are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFigures {
-    /// Sessions that made a call: `completed + failed + in_progress`.
+    /// Number of sessions that made a call: `completed + failed + in_progress`.
     pub started: u64,
-    /// Sessions whose last call was completed.
+    /// Number of sessions whose last call was completed.
     pub completed: u64,
-    /// Sessions that a failed call ended.
+    /// Number of sessions that a failed call ended.
     pub failed: u64,
-    /// Sessions that had not ended when the run did.
+    /// Number of sessions that were still in progress when the run ended.
     pub in_progress: u64,
-    /// Sessions that began, per second over [`Record::window_s`], including those already under way when the run began.
+    /// Sessions that began per second, as a mean over [`Record::window_s`]. Includes sessions that were already in
+    /// progress when the run began.
     pub rate: f64,
-    /// Calls of a session.
+    /// Number of calls of a completed session.
     pub calls: Option<SessionSummary>,
-    /// Bursts of a session.
+    /// Number of bursts of a completed session.
     pub bursts: Option<SessionSummary>,
-    /// Time from the due time of a session's first call to its last answer; at most an hour.
+    /// Time from the due time of a completed session's first call to its last answer; at most an hour.
     pub lifetime_s: Option<SessionSummary>,
-    /// Connections that were established for a session.
+    /// Number of connections that were established for a completed session.
     pub connections: Option<SessionSummary>,
-    /// Calls of a failed session, including the failed calls.
+    /// Number of calls of a failed session, including the failed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<SessionSummary>,
-    /// Bursts of a failed session, including the burst in which it failed.
+    /// Number of bursts of a failed session, including the burst in which it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<SessionSummary>,
     /// Time from the due time of a failed session's first call to the end of its last call; at most an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime_s: Option<SessionSummary>,
-    /// Connections that were established for a failed session.
+    /// Number of connections that were established for a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<SessionSummary>,
 }
@@ -419,15 +423,15 @@ pub struct SessionFigures {
 /// Distribution of one figure over the sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
-    /// Mean, exact.
+    /// Mean of the figure, exact.
     pub mean: f64,
-    /// Median. All quantiles are within 0.1 %.
+    /// Median of the figure. All quantiles are accurate to 0.1 %.
     pub p50: f64,
-    /// 90th percentile.
+    /// 90th percentile of the figure.
     pub p90: f64,
-    /// 99th percentile.
+    /// 99th percentile of the figure.
     pub p99: f64,
-    /// Maximum, exact.
+    /// Maximum of the figure, exact.
     pub max: f64,
 }
 
@@ -436,15 +440,15 @@ pub struct SessionSummary {
 pub struct Interval {
     /// Start of the interval, in seconds after the start of the run.
     pub t_s: f64,
-    /// Length of the interval.
+    /// Length of the interval, in seconds.
     pub length_s: f64,
-    /// Calls due in the interval.
+    /// Number of calls that were due in the interval.
     pub offered: u64,
-    /// Calls first sent in the interval.
+    /// Number of calls whose first byte was sent in the interval.
     pub sent: u64,
-    /// Calls completed in the interval.
+    /// Number of calls completed in the interval.
     pub completed: u64,
-    /// Calls that failed in the interval.
+    /// Number of calls that failed in the interval.
     pub errors: u64,
     /// Median response time of the completed calls.
     pub p50_us: Option<f64>,
@@ -452,35 +456,35 @@ pub struct Interval {
     pub p99_us: Option<f64>,
 }
 
-/// Resources that the load took on the host that generated it.
+/// Resources that the load used on the host that generated it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// CPU time, exact.
+    /// CPU time of the generator, exact.
     pub cpu_s: Option<f64>,
-    /// CPU time in user mode, as the kernel's ticks sampled it; `None` if there were too few ticks.
+    /// CPU time in user mode, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_user_s: Option<f64>,
-    /// CPU time in the kernel, as the kernel's ticks sampled it; `None` if there were too few ticks.
+    /// CPU time in the kernel, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_system_s: Option<f64>,
-    /// Share of its time for which the busiest thread had work to do, excluding waiting and spinning.
+    /// Share of time for which the busiest thread had work to do, excluding waiting and spinning.
     pub busy: f64,
-    /// Longest time for which a thread was neither waiting nor working because it was stopped or had no CPU.
+    /// Longest time for which a thread was stalled: neither waiting nor working, because it was stopped or had no CPU.
     pub longest_gap_s: Option<f64>,
-    /// Number of threads, one shard each.
+    /// Number of threads; each runs one shard.
     pub threads: u64,
     /// Highest number of connections open at once, over all threads.
     pub max_open_connections: u64,
     /// Name of the I/O engine.
     pub engine: String,
-    /// If calls were to begin only at ticks, the time between two ticks. Calls were late by up to this.
+    /// If calls began only at clock ticks, the time between two ticks, in seconds. Calls were late by up to this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_s: Option<f64>,
-    /// Highest rate that this client was measured to generate without being the limit, if that was measured.
+    /// Highest rate that this client can generate without being the limit, as measured; `None` if it was not measured.
     pub max_rate: Option<f64>,
     /// CPU time that the host withheld from the generator.
     #[serde(default)]
     pub host: HostContention,
-    /// Speed of the generator's first CPU right before the load began; for a load made in parts, that of the slowest
-    /// part. `None` in Records from versions without this probe.
+    /// Speed of the generator's first CPU right before the load began; for a load made in parts, the speed of the
+    /// slowest part. `None` in Records of versions without this probe.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
     /// Messages of the threads that panicked. Their calls are counted up to the panic; the other threads continued.
@@ -495,44 +499,44 @@ pub struct Generator {
 /// kernel does not provide is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostContention {
-    /// Time for which a thread was ready to run while the CPU ran something else; the largest of all threads.
+    /// Time for which a thread was ready to run while the CPU ran something else: the highest value of any thread.
     pub cpu_wait_s: Option<f64>,
-    /// Time for which a CPU quota of the generator's control group, or of one above it, throttled the group; summed
-    /// over CPUs.
+    /// Time for which a CPU quota throttled the generator's control group, summed over CPUs. The quota may be that of a
+    /// parent group.
     pub throttled_s: Option<f64>,
     /// Share of the time of the generator's CPUs that the hypervisor gave to other guests.
     pub steal: Option<f64>,
 }
 
-/// Measurement of the largest load that this client can generate: the largest at which the server's throughput is the
-/// same whether one generator makes the load or two make half of it each (Banga & Druschel 1997, §4.3). Loads and
-/// throughputs are calls per second, or connection attempts per second for S-Clients.
+/// Measurement of the largest load that this client can generate. It is the largest load at which the server's
+/// throughput is the same with one generator as with two that make half of the load each (Banga & Druschel 1997, §4.3).
+/// Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCalibration {
-    /// That load; `None` if the client was the limit at every load tried.
+    /// The largest load; `None` if the client was the limit at every load tried.
     pub max_rate: Option<f64>,
     /// Whether the maximum may be higher: the built-in server reached its own limit before the client did.
     pub lower_bound: bool,
-    /// Whether the second generator shared CPUs with the first or with the server because no others were free. It then
-    /// adds less than another host would, so the client's own lateness and CPU time weigh more in the result.
+    /// Whether the second generator shared CPUs with the first or with the server because no other CPUs were free. Then
+    /// it adds less load than a second host would, and the client's own lateness and CPU time weigh more in the result.
     pub second_shares_cpus: bool,
-    /// Every load tried, in increasing order; a load that was tried again appears twice.
+    /// Every load tried, in increasing order; a load that was tried again appears more than once.
     pub curve: Vec<ClientLevel>,
 }
 
 impl ClientCalibration {
-    /// The load above which the client is the limit; `None` if only a lower bound of it is known.
+    /// The load above which the client is the limit; `None` if only a lower bound of this load is known.
     pub fn limit(&self) -> Option<f64> {
         self.max_rate.filter(|_| !self.lower_bound)
     }
 }
 
-/// One load of a [`ClientCalibration`]. Throughputs are means over short runs, made in pairs.
+/// One load of a [`ClientCalibration`]. Throughputs are means over several short runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientLevel {
-    /// The load.
+    /// The offered load.
     pub load: f64,
-    /// Pairs of runs, each of one run with one generator and one with two.
+    /// Number of pairs of runs. Each pair is one run with one generator and one with two.
     pub pairs: u64,
     /// Throughput with one generator.
     pub one: f64,
@@ -544,20 +548,21 @@ pub struct ClientLevel {
     pub two_stddev: Option<f64>,
     /// Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
     pub difference_ci95_half_width: Option<f64>,
-    /// Why the client was judged the limit at this load; `None` if it was not.
+    /// The evidence that the client was the limit at this load; `None` if it was not the limit.
     pub limited: Option<String>,
 }
 
 impl Verdict {
-    /// A verdict with these reasons, valid if there are none.
+    /// Creates a verdict with these reasons; it is valid if there are none.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
     }
 }
 
 impl ShardOrigin {
-    /// The number of hosts that generated the parts, and an upper bound of the seconds between the starts of any two
-    /// parts, including the uncertainty of two hosts' clocks. `None` if fewer than two parts have an agreed start.
+    /// The number of hosts that generated the parts, and an upper bound of the time in seconds between the starts of
+    /// any two parts. The bound includes the uncertainty of the hosts' clocks. `None` if fewer than two parts have an
+    /// agreed start.
     pub fn start_skew(shards: &[ShardOrigin]) -> Option<(usize, f64)> {
         let hosts: BTreeSet<&str> = shards.iter().map(|shard| shard.host.as_str()).collect();
         // A lost part has reported no offset.
@@ -588,7 +593,7 @@ mod tests {
         };
         let [a, b] = [shard("a", Some(20.0), None), shard("a", Some(65.0), None)];
         assert_eq!(skew(&[a.clone(), b.clone(), shard("a", None, None)]), Some((1, 45.0)));
-        // From 35 to 95 µs, by a clock that may be 30 µs off.
+        // The parts began 35 to 95 µs apart, because the clocks may differ by 30 µs.
         assert_eq!(skew(&[a.clone(), shard("b", Some(65.0), Some(30.0))]), Some((2, 75.0)));
         assert_eq!(skew(&[shard("a", Some(0.0), Some(9.0)), shard("b", Some(0.0), Some(30.0))]), Some((2, 39.0)));
         assert_eq!((skew(&[a]), skew(&[])), (None, None));

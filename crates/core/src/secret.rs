@@ -1,20 +1,20 @@
-//! Masks credentials, which must not appear in documents because users pass documents on.
+//! Masks credentials in documents, because users pass documents on.
 
 use std::borrow::Cow;
 
-/// Replaces a secret.
+/// The text that replaces a secret.
 pub const MASK: &str = "•••";
 
 /// Header fields whose values are credentials wherever they are used.
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
-/// Whether the value of this header field is a secret, because its name is a known one or one of `others`.
+/// Whether the value of this header field is a secret: its name is well known, like `authorization`, or in `others`.
 pub fn is_header(name: &str, others: &[String]) -> bool {
     let mut secret = HEADERS.into_iter().chain(others.iter().map(String::as_str));
     secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))
 }
 
-/// A URL, or a text with one in it, with its user name and password masked.
+/// Masks user name and password in a URL, or in a text that contains a URL.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     let start = text.find("://").map_or(0, |at| at + 3);
     let rest = &text[start..];

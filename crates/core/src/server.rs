@@ -1,10 +1,11 @@
 //! The monitor's figures of a server over an interval: a whole run (`Record.server`), the second between two lines of
 //! `brimful watch`, or one line of a group's log.
 //!
-//! Four groups, as in WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`], [`Program`],
-//! [`Network`] and [`Connections`]; its Server Module: [`Module`]; and for any other server [`SocketRequests`]. Rates,
-//! `…_per_s`, are means over the interval; shares lie between 0 and 1; other figures are those at the end of the
-//! interval. A figure that the kernel does not provide is `null`, never zero, and [`Server::sources`] says why.
+//! Four groups correspond to WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`],
+//! [`Program`], [`Network`] and [`Connections`]. [`Module`] corresponds to its Server Module. [`SocketRequests`]
+//! describes servers without such a module. Rates, `…_per_s`, are means over the interval; shares lie between 0 and 1;
+//! other figures are those at the end of the interval. A figure that the kernel does not provide is `null`, never zero,
+//! and [`Server::sources`] says why.
 
 mod connections;
 mod interval;
@@ -36,14 +37,14 @@ pub struct Server {
     pub overhead: Overhead,
     /// Offset between the server's and the generator's clocks, if the server is on another host.
     pub clock: Option<ClockOffset>,
-    /// The machine.
+    /// Figures of the machine.
     #[serde(flatten)]
     pub kernel: Kernel,
-    /// The server's programs.
+    /// Figures of the server's programs.
     pub process: Vec<Program>,
-    /// The network of the server's namespace.
+    /// Figures of the network namespace of the server.
     pub network: Option<Network>,
-    /// The server's ports.
+    /// Figures of the server's ports.
     #[serde(flatten)]
     pub connections: Connections,
     /// Figures of the Server Module, if the server has loaded it.
@@ -55,23 +56,22 @@ pub struct Server {
     /// Speed of the server's host when `brimful watch` began there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_probe: Option<HostProbe>,
-    /// The run in intervals.
+    /// The main figures in successive intervals of the run.
     pub intervals: Vec<ServerInterval>,
 }
 
 /// Speed of one CPU of a host, measured for about ten milliseconds. Both figures vary when neighbours share the cache,
-/// the core or the clock frequency. Runs are comparable if their probes are.
+/// the core or the clock frequency. Runs are comparable if their probes are similar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostProbe {
-    /// Integer operations, each of which depends on the result of the previous one, in millions per second.
+    /// Millions of integer operations per second. Each operation depends on the result of the previous one.
     pub arithmetic_mops: f64,
-    /// Reads from random addresses in 16 MiB, each at an address that the previous read returned, in millions per
-    /// second.
+    /// Millions of reads per second from random addresses in 16 MiB. Each read returns the address of the next one.
     pub memory_mreads: f64,
 }
 
 impl HostProbe {
-    /// The lower of each of the two figures.
+    /// Combines two probes: the lower value of each figure.
     pub fn slower(self, other: HostProbe) -> HostProbe {
         HostProbe {
             arithmetic_mops: self.arithmetic_mops.min(other.arithmetic_mops),
@@ -83,7 +83,7 @@ impl HostProbe {
 /// Cost of monitoring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// CPU time of the monitor's thread, or of all of `brimful watch`.
+    /// CPU time of the monitor's thread; for `brimful watch`, of the whole process.
     pub monitor_cpu_s: f64,
     /// CPU time of one sample, in microseconds.
     pub per_sample_us: f64,
@@ -91,7 +91,7 @@ pub struct Overhead {
     pub samples: u64,
 }
 
-/// The offset between two hosts' monotonic clocks, measured by exchanges of their readings (Cristian 1989).
+/// The offset between the monotonic clocks of two hosts, measured by exchanging clock readings (Cristian 1989).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
     /// The server's clock minus the generator's, in seconds.
@@ -119,7 +119,7 @@ mod tests {
             assert_eq!(text.contains("host_probe"), host_probe.is_some(), "{text}");
             assert_eq!(serde_json::from_str::<Server>(&text).unwrap(), server);
         }
-        // A Record from before there was one.
+        // A Record of a version that did not have this field.
         let mut old = serde_json::to_value(Generator::default()).unwrap();
         assert!(old.as_object_mut().unwrap().remove("host_probe").is_some());
         assert_eq!(serde_json::from_value::<Generator>(old).unwrap().host_probe, None);

@@ -1,8 +1,9 @@
 //! Service level objectives and their notation.
 //!
 //! `p95<200ms` and `mean<1s` limit the response time of all requests, `api:p99<50ms` that of one class;
-//! `cpu.utilization<70%` limits one station, `utilization<70%` every station. The limit follows the last `<`, so a name
-//! may contain any other character. [`Slo`] does not check names: the code that applies it does.
+//! `cpu.utilization<70%` limits the utilization of one station, `utilization<70%` that of every station. The limit
+//! follows the last `<`, so a name may contain any other character. [`Slo`] does not check names: the code that applies
+//! it does.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
@@ -10,11 +11,11 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// An objective: a measure that must stay below a limit.
+/// A service level objective: a measure that must stay below a limit.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Slo {
-    /// The measure.
+    /// The quantity that must stay below the limit.
     pub measure: Measure,
     /// The limit that the measure must stay below: seconds for a time, a fraction for a utilization.
     pub limit: f64,
@@ -42,7 +43,7 @@ pub enum Measure {
     },
 }
 
-/// Why an objective could not be read.
+/// The error of parsing an objective.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{text}` is no objective: {problem}; write it like p95<200ms, mean<1s, CLASS:p99<50ms or STATION.utilization<70%"
@@ -120,7 +121,7 @@ fn prefix(class: &Option<String>) -> String {
     class.iter().flat_map(|name| [name.as_str(), ":"]).collect()
 }
 
-/// A time without rounding, in the unit that is easiest to read.
+/// Formats a time without rounding, in the unit that is easiest to read.
 fn time(seconds: f64) -> String {
     Nanos::from_secs_f64(seconds).exact()
 }

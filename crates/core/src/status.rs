@@ -1,19 +1,19 @@
-//! Classes of HTTP answers by their status code (RFC 9110 §15), with 429 apart from the other 4xx.
+//! Classes of HTTP responses by status code (RFC 9110 §15), with 429 separate from the other 4xx codes.
 
 /// A class of status codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StatusClass {
-    /// Informational. The only complete answer of this class is 101, which switches protocols.
+    /// Informational responses. The only complete answer of this class is 101, which switches protocols.
     S1xx,
-    /// Success.
+    /// Responses that report success.
     S2xx,
-    /// Redirection.
+    /// Responses that redirect the client.
     S3xx,
-    /// The client's error, except 429.
+    /// Responses that report an error of the client, except 429.
     S4xx,
-    /// "Too many requests": the server limits the rate of its clients.
+    /// "Too many requests" (429): the server limits the rate of its clients.
     S429,
-    /// The server's error, including invalid codes from 600 on.
+    /// Responses that report an error of the server, including invalid codes from 600 on.
     S5xx,
 }
 
@@ -40,7 +40,7 @@ impl StatusClass {
         }
     }
 
-    /// Its name in documents.
+    /// The name of the class in documents.
     pub fn name(self) -> &'static str {
         match self {
             StatusClass::S1xx => "1xx",
@@ -52,13 +52,13 @@ impl StatusClass {
         }
     }
 
-    /// The class of this name in documents.
+    /// The class with this name in documents.
     pub fn from_name(name: &str) -> Option<StatusClass> {
         StatusClass::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Whether such an answer means that the server did not serve the request: 5xx and 429. Other 4xx may be the right
-    /// answer, as 404 is for a page that does not exist.
+    /// Whether such an answer means that the server refused the request: 5xx and 429. Other 4xx codes may be the right
+    /// answer, like 404 for a page that does not exist.
     pub fn is_refusal(self) -> bool {
         matches!(self, StatusClass::S429 | StatusClass::S5xx)
     }

@@ -11,17 +11,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// The value of [`Survey::schema`].
+/// Identifier of the document's schema, and the value of [`Survey::schema`].
 pub const SCHEMA: &str = "brimful.survey/1";
 
-/// One survey.
+/// The results of one survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// The version of brimful that made it.
+    /// The version of brimful that made the document.
     pub brimful_version: String,
     /// The command line.
     pub command: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Survey {
     pub seed: u64,
     /// URL of the surveyed server.
     pub url: String,
-    /// One sentence with the server's capacity, or that it was not determined.
+    /// A sentence that states the server's capacity, or that it was not determined.
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
@@ -37,62 +37,62 @@ pub struct Survey {
     pub levels: Vec<Level>,
     /// Service demands of one request.
     pub demands: Vec<Demand>,
-    /// Highest rate that this client was measured to generate without being the limit.
+    /// Highest rate that this client can generate without being the limit, as measured.
     pub client_max_rate: Option<f64>,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
     /// The model behind the predictions, fitted before any held-out level was measured. Its demands are those of a busy
-    /// server, as in `demands`; its rates have the proportions of the mix and add up to 0.7 of the predicted saturation
-    /// rate. It has no stations if the survey ended before the fit.
+    /// server, as in `demands`. Its rates have the proportions of the mix, and their sum is 0.7 of the predicted
+    /// saturation rate. It has no stations if the survey ended before the fit.
     pub model: Model,
-    /// Where and why the survey stopped, if it was not completed.
+    /// Where and why the survey stopped early; absent if it was completed.
     pub stopped: Option<Stopped>,
-    /// The server's CPUs.
+    /// Numbers of the server's CPUs.
     pub server_cpus: Vec<usize>,
-    /// The client's CPUs.
+    /// Numbers of the client's CPUs.
     pub client_cpus: Vec<usize>,
-    /// Share of the server's CPUs that was busy before any load.
+    /// Share of the server's CPU time that was in use before any load.
     pub background: Option<f64>,
-    /// Extra cost of a call at an idle server, in seconds. At other loads it is this times a power (the model's) of the
-    /// idle share of the server's CPUs.
+    /// Extra cost of a call at an idle server, in seconds. At other loads, it is multiplied by a power of the idle
+    /// share of the server's CPUs; the model contains the exponent.
     pub wakeup_s: Option<f64>,
     /// The laws that were tried for the dependence of a call's cost on the load, each with its cross-validation error.
-    /// The best comes first and is the model's.
+    /// The best law is first; the model uses it.
     #[serde(default)]
     pub laws: Vec<Law>,
-    /// Throughput of each number of clients during calibration, in the order of that number: the server as a
+    /// Throughput by number of clients during calibration, in increasing order of that number: the server as a
     /// flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
     pub throughput_by_clients: Vec<ByClients>,
     /// The station of the model that limits the server: `cpu`; `disk` and a name; `workers`, the processes or threads
-    /// that calls occupy; `lock or backend`, which serves one call at a time; `backend pool`, which serves several. For
-    /// a black-box server, it is `server`.
+    /// that calls occupy; `lock or backend`, which serves one call at a time; or `backend pool`, which serves several.
+    /// For a black-box server, it is `server`.
     #[serde(default)]
     pub bottleneck: Option<String>,
-    /// The evidence for the bottleneck, for people.
+    /// Explanation for people of the evidence for the bottleneck.
     #[serde(default)]
     pub bottleneck_evidence: Option<String>,
-    /// CPU demand of a call of the mix by program, the largest first. Programs that share CPUs are one station of the
+    /// CPU demand of a call of the mix by program, in decreasing order. Programs that share CPUs are one station of the
     /// model.
     #[serde(default)]
     pub programs: Vec<ProgramDemand>,
-    /// The Server Module's measurements during calibration, if the demands of the classes are based on them: the server
-    /// has the module, with the classes of the load.
+    /// The Server Module's measurements during calibration. Absent unless the demands of the classes are based on them,
+    /// which requires that the server has the module, with the classes of the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<InsideServer>,
-    /// Speed of the server in each block of calibration, in order, relative to the mean: 0.9 is a tenth slower.
+    /// Speed of the server in each block of calibration, in order, relative to the mean: 0.9 is ten percent slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
     /// The connections that the loads used.
     #[serde(default)]
     pub connections: Connections,
-    /// Load and delays that calibration imposed on the server.
+    /// Load and delays that calibration caused on the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
-    /// A change of the server that was predicted and then measured, if one was requested.
+    /// A change of the server that was predicted and then measured, if the user requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
-    /// Duration of the survey.
+    /// Duration of the survey, in seconds.
     #[serde(default)]
     pub elapsed_s: Option<f64>,
     /// Path of the report, if one was written.
@@ -106,7 +106,7 @@ pub struct Connections {
     /// opened another connection instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
-    /// Number of connections that the server serves at a time, if the survey reached that limit: calls on further
+    /// Number of connections that the server serves at a time, if the survey reached this limit. Calls on further
     /// connections wait until one of these is closed, even if it is idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_at_once: Option<u64>,
@@ -149,7 +149,7 @@ impl fmt::Display for Connections {
     }
 }
 
-/// A change of the server whose effect was predicted, then measured; the change was undone afterwards.
+/// A change of the server whose effect was predicted and then measured. The change was undone afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// The change, as on the command line: `quota=50%`.
@@ -160,14 +160,14 @@ pub struct WhatIf {
     pub period_s: f64,
     /// Capacity of the changed server, in calls per second.
     pub saturation_rate: Comparison,
-    /// Utilization of the server's CPUs by its processes at that rate.
+    /// Utilization of the server's CPUs by its processes at the measured capacity.
     pub utilization: Comparison,
     /// The rate at which the mean response time was measured: half of the predicted capacity.
     pub offered: f64,
-    /// Mean response time at `offered`. Its prediction is rougher than that of levels, because it is a simulation of
-    /// the quota.
+    /// Mean response time at `offered`. Its prediction is less accurate than those of the levels, because it comes from
+    /// a simulation of the quota.
     pub response_time_s: Comparison,
-    /// Speed of the server just before and after the change, relative to that during calibration.
+    /// Speed of the server just before and after the change, relative to its speed during calibration.
     pub host_speed: Option<f64>,
     /// Whether these figures can be trusted.
     pub verdict: Verdict,
@@ -179,7 +179,7 @@ pub struct Law {
     /// Name of the law: `constant`; `idle^1` for an extra cost that is proportional to the idle share of the server,
     /// `idle^2` to its square, and so on; `busy` for a cost that grows with the load.
     pub name: String,
-    /// Cross-validation error: root mean square of the relative errors when each level in turn is left out of the fit.
+    /// Cross-validation error: root mean square of the relative errors when one level at a time is left out of the fit.
     pub left_out_error: f64,
 }
 
@@ -190,60 +190,60 @@ pub struct ProgramDemand {
     pub name: String,
     /// CPU time of a call, in seconds.
     pub demand_s: f64,
-    /// Half width of its 95 % confidence interval, from its variation between blocks.
+    /// Half width of the 95 % confidence interval of `demand_s`, from the variation between blocks.
     pub ci95_half_width: Option<f64>,
-    /// Share of the CPU time of a call in all programs, 0 to 1.
+    /// The program's share of the CPU time of a call in all programs, 0 to 1.
     pub share: f64,
     /// Number of processes of the program.
     pub processes: u64,
 }
 
-/// Throughput of a number of clients, each of which sends its next call as soon as it is answered.
+/// Throughput of a number of clients. Each client sends its next call as soon as the previous one is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByClients {
     /// Number of clients.
     pub clients: u64,
-    /// Calls per second.
+    /// Throughput, in calls per second.
     pub throughput: f64,
-    /// Half width of its 95 % confidence interval, from its variation between blocks.
+    /// Half width of the 95 % confidence interval of `throughput`, from the variation between blocks.
     pub ci95_half_width: Option<f64>,
-    /// Utilization of the server's CPUs by its processes, if those can be observed.
+    /// Utilization of the server's CPUs by its processes, if the processes can be observed.
     pub utilization: Option<f64>,
 }
 
-/// The Server Module's measurements during calibration. They give the classes' demands: the CPU time within the phases
-/// of a request, plus an equal share of the CPU time outside of them.
+/// The Server Module's measurements during calibration. The demand of a class follows from them: the CPU time within
+/// the phases of a request, plus an equal share of the CPU time outside of all phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InsideServer {
-    /// Requests whose CPU time was measured.
+    /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// Squared coefficient of variation of the CPU time of a request within its class, averaged over classes by their
-    /// second moments.
+    /// Squared coefficient of variation of the CPU time of a request within its class. The average over classes weights
+    /// their second moments.
     pub scv: Option<f64>,
     /// Half width of the 95 % confidence interval of `scv`.
     pub scv_ci95_half_width: Option<f64>,
-    /// Whether the server has more workers than CPUs, so that they share the CPUs. The model's variability is then not
-    /// that of service, but fitted to the calls' waiting times.
+    /// Whether the server has more workers than CPUs, so that workers share the CPUs. If so, the variability in the
+    /// model does not describe service times but is fitted to the calls' waiting times.
     pub takes_turns: bool,
-    /// Highest number of workers, if it limits the calls that the server serves at a time.
+    /// Highest number of workers, if it limits the number of calls in service.
     pub workers: Option<u64>,
     /// Mean number of busy workers while the server was saturated.
     pub workers_busy: Option<f64>,
 }
 
-/// Load and delays that calibration imposed on the server, which others may use too, and their permitted bounds.
+/// Load and delays that calibration caused on a server that may have other users, with their permitted bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inflicted {
-    /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes, or, if
-    /// those cannot be observed, throughput as a share of the server's capacity.
+    /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes. If the
+    /// processes cannot be observed, it is the throughput as a share of the server's capacity.
     pub mean_load: f64,
     /// Permitted bound of `mean_load`.
     #[serde(default)]
     pub max_load: Option<f64>,
     /// Highest number of clients at once.
     pub most_clients: u64,
-    /// Longest response time of calibration's calls, which bounds the delay of other users' calls.
+    /// Longest response time of a calibration call, which bounds the delay of other users' calls.
     pub longest_wait_s: f64,
     /// Permitted bound of `longest_wait_s`, as far as it depends on the server's speed.
     #[serde(default)]
@@ -253,60 +253,61 @@ pub struct Inflicted {
 /// A prediction and its measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The model's prediction.
+    /// The value that the model predicts.
     pub predicted: Option<f64>,
-    /// Predicted bounds of 90 % of such measurements, on a host whose speed varies as it did during calibration.
+    /// Bounds within which 90 % of such measurements are predicted to be, on a host whose speed varies as it did during
+    /// calibration.
     #[serde(default)]
     pub interval90: Option<[f64; 2]>,
-    /// The measurement.
+    /// The measured value.
     pub measured: Option<f64>,
-    /// predicted ÷ measured − 1, signed.
+    /// Relative error of the prediction: predicted ÷ measured − 1.
     pub error: Option<f64>,
-    /// The part of the error that is the host's: it was faster or slower than during calibration.
+    /// The part of the error that is due to the host being faster or slower than during calibration.
     #[serde(default)]
     pub error_drift: Option<f64>,
     /// Half width of the measurement's 95 % confidence interval (batch means).
     pub measured_ci95_half_width: Option<f64>,
 }
 
-/// One load level.
+/// Predictions and measurements at one load level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// Planned load as a share of the saturation rate that was known when the level was planned.
     pub fraction: f64,
-    /// Offered load in calls per second; for a closed level, the rate at which its clients called.
+    /// Offered load in calls per second; for a closed level, the rate at which its clients made calls.
     pub offered: f64,
     /// Purpose of the level.
     pub role: Role,
-    /// The requests: `mix`, or the name of a single class.
+    /// The requests of the level: `mix`, or the name of a single class.
     pub workload: String,
-    /// Number of clients of a closed level; open levels have none.
+    /// Number of clients of a closed level; absent for open levels.
     pub clients: Option<u64>,
-    /// Length of the window in which load was offered.
+    /// Length of the window in which load was offered, in seconds.
     pub window_s: f64,
     /// Complete responses per second.
     pub throughput: Comparison,
-    /// Mean response time, from due to last byte. It is predicted for a host whose speed varies as it did during
-    /// calibration.
+    /// Mean time from when a call was due to its last byte. It is predicted for a host whose speed varies as it did
+    /// during calibration.
     pub response_time_s: Comparison,
-    /// The model's own prediction of the mean response time, on a host of constant speed.
+    /// The mean response time that the model predicts for a host of constant speed.
     #[serde(default)]
     pub steady_response_s: Option<f64>,
-    /// Speed of the server just before and after this level, relative to that during calibration with the same number
-    /// of clients: 0.9 is a tenth slower.
+    /// Speed of the server just before and after this level, relative to its speed during calibration with the same
+    /// number of clients: 0.9 is ten percent slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
     /// Percentiles of the response time.
     pub response_percentiles_s: ResponsePercentiles,
     /// Utilization of the server's CPUs by its processes.
     pub utilization: Comparison,
-    /// How the time of the server's CPUs was used.
+    /// Shares of the time of the server's CPUs.
     pub cpu: Option<CpuShares>,
     /// Share of the calls that failed or were answered with an error of the server (5xx).
     pub error_share: f64,
-    /// Median lateness of the generator.
+    /// Median lateness of the generator, in seconds.
     pub lateness_p50_s: Option<f64>,
-    /// 99th percentile of the generator's lateness.
+    /// 99th percentile of the generator's lateness, in seconds.
     pub lateness_p99_s: Option<f64>,
     /// Whether this level can be trusted.
     pub verdict: Verdict,
@@ -314,7 +315,7 @@ pub struct Level {
     pub classes: Vec<LevelClass>,
 }
 
-/// One class at one level.
+/// Results of one class at one level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelClass {
     /// Name of the class.
@@ -328,18 +329,18 @@ pub struct LevelClass {
 /// Percentiles of a response time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsePercentiles {
-    /// Median.
+    /// Median of the response time.
     #[serde(deserialize_with = "measured_alone")]
     pub p50: Comparison,
-    /// 95th.
+    /// 95th percentile of the response time.
     #[serde(deserialize_with = "measured_alone")]
     pub p95: Comparison,
-    /// 99th.
+    /// 99th percentile of the response time.
     #[serde(deserialize_with = "measured_alone")]
     pub p99: Comparison,
 }
 
-/// Reads a comparison, or a bare measurement, as in documents of versions that did not predict percentiles.
+/// Reads a comparison, or a bare measurement as in documents of versions that did not predict percentiles.
 fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -357,35 +358,36 @@ fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D:
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The model was fitted to it.
+    /// The model was fitted to measurements of this level.
     Calibration,
-    /// The model was tested on it, and was not fitted to it.
+    /// The model was tested against this level, and was not fitted to it.
     HeldOut,
-    /// Its load exceeds the server's capacity.
+    /// The load of this level exceeds the server's capacity.
     PastSaturation,
 }
 
 /// The fitted service demand of one class at one station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Demand {
-    /// The station.
+    /// Name of the station.
     pub station: String,
-    /// The class.
+    /// Name of the class.
     pub class: String,
     /// The demand, in seconds per request.
     pub seconds: f64,
-    /// Half width of its 95 % confidence interval.
+    /// Half width of the 95 % confidence interval of the demand.
     pub ci95_half_width: Option<f64>,
-    /// The true demand, if the server reports it: CPU time per call by its own accounting, while it was saturated.
+    /// The true demand, if the server reports it: CPU time per call from the server's own accounting while it was
+    /// saturated.
     pub truth: Option<f64>,
 }
 
 /// Where and why a survey stopped early.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
-    /// The level at which it stopped.
+    /// The level at which the survey stopped.
     pub level: String,
-    /// Why it stopped.
+    /// The reason why the survey stopped.
     pub reason: String,
 }
 
@@ -402,7 +404,7 @@ impl Comparison {
         Comparison { measured: Some(value), ..Comparison::default() }
     }
 
-    /// A prediction and a measurement, with the signed error unless the measurement is zero.
+    /// Creates a comparison of prediction and measurement, with the relative error unless the measurement is zero.
     pub fn new(predicted: Option<f64>, measured: Option<f64>) -> Comparison {
         let error = match (predicted, measured) {
             (Some(p), Some(m)) if m != 0.0 => Some(p / m - 1.0),
@@ -411,7 +413,8 @@ impl Comparison {
         Comparison { predicted, measured, error, ..Comparison::default() }
     }
 
-    /// Splits the error into the model's and the host's, given the prediction for the host's speed at the measurement.
+    /// Splits the error into the model's and the host's part. `predicted` is the prediction for the host's actual
+    /// speed.
     #[must_use]
     pub fn given_host(self, predicted: Option<f64>) -> Comparison {
         let model_error = Comparison::new(predicted, self.measured).error;
@@ -419,13 +422,13 @@ impl Comparison {
         Comparison { error_drift, ..self }
     }
 
-    /// Whether the measurement lies in the predicted interval; `None` if either is missing.
+    /// Whether the measurement is within the predicted interval; `None` if either is missing.
     pub fn holds(&self) -> Option<bool> {
         let ([low, high], measured) = self.interval90.zip(self.measured)?;
         Some((low..=high).contains(&measured))
     }
 
-    /// The part of the error that is the model's.
+    /// The part of the error that is due to the model.
     pub fn error_of_model(&self) -> Option<f64> {
         Some(self.error? - self.error_drift.unwrap_or(0.0))
     }
@@ -445,7 +448,7 @@ mod tests {
 
     #[test]
     fn an_error_is_parted_into_the_models_and_the_hosts() {
-        // The host was a tenth slower than during calibration; for a host of that speed, the model predicts 99.
+        // The host was ten percent slower than during calibration. For a host of that speed, the model predicts 99.
         let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::new(Some(110.0), Some(100.0)) };
         let comparison = comparison.given_host(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;

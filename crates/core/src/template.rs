@@ -1,4 +1,4 @@
-//! Templates of requests, with placeholders that each call fills in anew:
+//! Templates of requests. Each call fills in the placeholders anew:
 //!
 //! ```text
 //! {seq}            the number of the call within its class, from 0: unique in a load
@@ -22,9 +22,9 @@ pub enum Piece<'t> {
     Uuid,
     /// A random whole number.
     Rand {
-        /// The smallest number.
+        /// The smallest possible number.
         from: u64,
-        /// The largest number.
+        /// The largest possible number.
         to: u64,
     },
     /// A field of a row, by the name of its column.
@@ -49,12 +49,12 @@ impl fmt::Display for TemplateError {
 /// How each placeholder begins.
 const PLACEHOLDER_STARTS: [&str; 4] = ["{seq}", "{uuid}", "{rand:", "{csv."];
 
-/// Whether a text contains placeholders.
+/// Whether a text contains a placeholder.
 pub fn is_template(text: &str) -> bool {
     text.contains('{') && PLACEHOLDER_STARTS.iter().any(|start| text.contains(start))
 }
 
-/// Splits a text into its parts, none of them empty.
+/// Splits a text into its parts. No part is empty.
 ///
 /// # Errors
 /// [`TemplateError`] if a placeholder is not well-formed.
@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     Ok(pieces)
 }
 
-/// The placeholder between the braces; the error is the text that was expected there.
+/// Parses the text between the braces; the error is what was expected there.
 fn placeholder(within: &str) -> Result<Piece<'_>, &'static str> {
     const RANGE: &str = "two whole numbers, the lower one first, like {rand:1-500}";
     match within {

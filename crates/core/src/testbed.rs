@@ -1,24 +1,24 @@
 //! The `Testbed` document: the emulated network between clients and server, its packets by outcome, and the precision
 //! of the router.
 //!
-//! The field names are an interface that scripts rely on. Times are seconds but for `late_us`, shares are fractions
-//! between 0 and 1.
+//! The field names are an interface that scripts rely on. Times are in seconds (except `late_us`, in microseconds);
+//! shares are fractions between 0 and 1.
 
 use crate::record::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The value of [`Testbed::schema`].
+/// Identifier of the document's schema, and the value of [`Testbed::schema`].
 pub const SCHEMA: &str = "brimful.testbed/1";
 
-/// One run of a test bed.
+/// The results of one run of a test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Testbed {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// The version of brimful that made it.
+    /// The version of brimful that made the document.
     pub brimful_version: String,
     /// The command line.
     pub command: Vec<String>,
@@ -26,32 +26,32 @@ pub struct Testbed {
     pub seed: u64,
     /// Lifetime of the test bed, in seconds.
     pub duration_s: f64,
-    /// Exit code of the command, or 128 plus the number of the signal that ended it.
+    /// Exit code of the command; if a signal ended it, 128 plus the signal's number.
     pub exit_code: u8,
     /// The network between each client and the router.
     pub shape: Shape,
-    /// The server.
+    /// The server's host.
     pub server: Host,
     /// The clients, in order.
     pub clients: Vec<Client>,
-    /// The router's performance.
+    /// Performance of the router.
     pub router: Router,
 }
 
 /// The properties of every client's link to the router, in each direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
-    /// Share of the round-trip time that is on the way from the client to the router.
+    /// Share of the round-trip time that packets spend on the way from the client to the router.
     #[serde(default = "half")]
     pub up_share: f64,
-    /// Share of the packets that is lost in each direction.
+    /// Share of the packets that are lost, in each direction.
     pub loss: f64,
-    /// Share of the packets that is delayed in each direction so that later packets overtake it.
+    /// Share of the packets that are delayed so that later packets overtake them, in each direction.
     pub reorder: f64,
-    /// Rate limit in bits per second in each direction; `null` without a limit.
+    /// Rate limit of each direction, in bits per second; `null` if there is no limit.
     pub rate_bits_per_s: Option<f64>,
-    /// Longest time that a packet waits in the queue of the limited rate, in seconds; a packet that would wait longer
-    /// is dropped.
+    /// Longest time that a packet waits in the queue of the rate limit, in seconds. A packet that would wait longer is
+    /// dropped.
     pub queue_s: f64,
     /// The largest packet, in bytes.
     pub mtu_bytes: u64,
@@ -65,15 +65,15 @@ fn half() -> f64 {
 /// A host of the test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// Its network namespace, for `ip netns exec` within the test bed.
+    /// The host's network namespace, for `ip netns exec` within the test bed.
     pub name: String,
-    /// Its IPv4 address.
+    /// The host's IPv4 address.
     pub ipv4: String,
-    /// Its IPv6 address; `null` if this machine has no IPv6.
+    /// The host's IPv6 address; `null` if this machine has no IPv6.
     pub ipv6: Option<String>,
-    /// The CPUs that its receive work is steered to; empty if it is not steered.
+    /// The CPUs that the host's receive work is steered to; empty if it is not steered.
     pub cpus: Vec<usize>,
-    /// Packets dropped because the queue in front of the router was full: the router did not keep up.
+    /// Number of packets dropped because the queue in front of the router was full: the router did not keep up.
     pub unread_packets: u64,
 }
 
@@ -83,12 +83,12 @@ pub struct Client {
     /// The client's host.
     #[serde(flatten)]
     pub host: Host,
-    /// The source addresses that it may connect from; several provide more ports.
+    /// The source addresses that the client may connect from; several addresses provide more ports.
     pub sources: String,
-    /// The shortest and the longest round-trip time of its connections to the server, in seconds; equal unless one is
-    /// drawn for each.
+    /// The shortest and the longest round-trip time of the client's connections to the server, in seconds. They are
+    /// equal unless a time is drawn for each connection.
     pub rtt_s: [f64; 2],
-    /// Number of connections, or pairs of addresses, for which a round-trip time was drawn; 0 if none is drawn.
+    /// Number of connections, or pairs of addresses, for which a round-trip time was drawn; 0 if none was drawn.
     pub drawn: u64,
     /// The link from the client to the router.
     pub up: Link,
@@ -99,36 +99,36 @@ pub struct Client {
 /// One direction of a client's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
-    /// Packets that the link carried.
+    /// Number of packets that the link carried.
     pub packets: u64,
     /// Bytes of the carried packets.
     pub bytes: u64,
-    /// ClosedStream packets that were delayed so that later ones overtook them.
+    /// Number of packets that were delayed so that later packets overtook them.
     pub reordered_packets: u64,
-    /// Packets dropped at random, as configured.
+    /// Number of packets dropped at random, as configured.
     pub lost_packets: u64,
-    /// Packets dropped because the queue of the limited rate was full.
+    /// Number of packets dropped because the queue of the rate limit was full.
     pub queue_full_packets: u64,
 }
 
-/// The router's performance.
+/// Performance of the router.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Router {
-    /// The CPU it was pinned to; `null` if it was not pinned.
+    /// The CPU that the router was pinned to; `null` if it was not pinned.
     pub cpu: Option<usize>,
-    /// Packets that it delivered.
+    /// Number of packets that the router delivered.
     pub delivered_packets: u64,
-    /// Delay of delivered packets beyond their due times, in microseconds; `null` without packets. It excludes the time
-    /// that a packet waits until the router reads it.
+    /// Delay of delivered packets beyond their due times, in microseconds; `null` if there were no packets. It excludes
+    /// the time that a packet waits until the router reads it.
     pub late_us: Option<Summary>,
-    /// Packets dropped because the router held as many packets as it may.
+    /// Number of packets dropped because the router stored its maximum number of packets.
     pub no_room_packets: u64,
-    /// Packets to an address that no host has.
+    /// Number of packets whose destination address belongs to no host.
     pub no_host_packets: u64,
-    /// Packets that the kernel of their destination host rejected.
+    /// Number of packets that the kernel of their destination host rejected.
     pub refused_packets: u64,
-    /// Packets that this machine's CPUs dropped during the run because their backlogs were full, including other
-    /// programs' packets.
+    /// Number of packets that this machine's CPUs dropped during the run because their backlogs were full, including
+    /// other programs' packets.
     pub backlog_packets: u64,
     /// CPU time of the router, in seconds.
     pub cpu_s: f64,

@@ -1,9 +1,8 @@
 //! Text for terminals.
 //!
-//! Names of processes and files and texts of other hosts are not trusted: they must not move the cursor, change
-//! colours, erase or reorder text. So characters that control a terminal are shown as escapes ([`visible`],
-//! [`one_line`]): `\u` and four hexadecimal digits. These are the escapes of JSON, so a JSON document keeps its
-//! meaning.
+//! Names of processes and files, and texts from other hosts, are not trusted. They must not move the cursor, change
+//! colours, or erase or reorder text. So [`visible`] and [`one_line`] replace characters that control a terminal by
+//! escapes: `\u` and four hexadecimal digits. JSON uses the same escapes, so a JSON document keeps its meaning.
 //!
 //! For terminals that display only ASCII, [`ascii`] replaces other characters.
 
@@ -34,14 +33,14 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_control)
 }
 
-/// Converts a text to ASCII: signs become their usual substitutes (`+-`, `us`, `...`), other characters escapes. If a
-/// substitute is longer than the sign, the following run of spaces is shortened, so that columns stay aligned.
+/// Converts a text to ASCII: signs become their usual substitutes (`+-`, `us`, `...`), other characters become escapes.
+/// If a substitute is longer than the sign, the next run of spaces is shortened, so that columns stay aligned.
 pub fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    // Characters that substitutes have added to the line, and spaces in a row.
+    // Number of characters that substitutes have added to the line, and of spaces in a row.
     let mut surplus = 0;
     let mut spaces = 0;
     for c in text.chars() {
@@ -89,10 +88,10 @@ fn push_ascii(shown: &mut String, c: char) {
         '“' | '”' => "\"",
         '²' => "^2",
         '\u{a0}' | '\u{202f}' => " ",
-        // Marks of whether an interval contains the measurement.
+        // Marks that show whether an interval contains the measurement.
         '✓' => "y",
         '✗' => "n",
-        // Bars of charts and shades, in increasing order.
+        // Bars of charts and shades, in increasing order of height and darkness.
         '▁' => "_",
         '▂' => ",",
         '▃' => "-",

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys and
-/// certificates; the command line names their files.
+/// certificates; only the command line names the files that contain them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether a new connection resumes an earlier TLS session if it has a ticket. Otherwise every handshake is a full
+    /// Whether a new connection resumes an earlier TLS session if it has a ticket. If not, every handshake is a full
     /// one, like that of a new user.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
     /// The oldest permitted version.
     #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
     pub minimum: TlsVersion,
-    /// The server name that is sent, and that the certificate must be valid for; the URL's host if absent.
+    /// The server name that the client sends and that the certificate must be valid for; the host of the URL if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
     /// Whether any certificate is accepted.
@@ -30,11 +30,11 @@ pub struct Tls {
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum TlsVersion {
-    /// 1.2, of 2008.
+    /// TLS 1.2, of 2008.
     #[default]
     #[serde(rename = "1.2")]
     V12,
-    /// 1.3, of 2018.
+    /// TLS 1.3, of 2018.
     #[serde(rename = "1.3")]
     V13,
 }
@@ -48,7 +48,7 @@ impl TlsVersion {
 /// The parameters that client and server negotiated in the handshake before a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSpoken {
-    /// Version, like `TLS 1.3`.
+    /// Negotiated version, like `TLS 1.3`.
     pub version: String,
     /// IANA name of the cipher suite.
     pub cipher_suite: String,
@@ -67,7 +67,7 @@ pub struct TlsFailure {
     pub reason: TlsFault,
     /// Text for people: what happened and what to do next.
     pub message: String,
-    /// Number of calls.
+    /// Number of calls that failed because of this fault.
     pub calls: u64,
 }
 
@@ -101,7 +101,7 @@ pub enum TlsFault {
     Alert,
     /// The handshake did not finish within the response timeout.
     TimedOut,
-    /// The stream ended without a close_notify message, and the end of the response is not known otherwise.
+    /// The stream ended without a close_notify message, and nothing else shows where the response ends.
     Truncated,
     /// The received data cannot be decrypted, or was changed in transit.
     Undecryptable,
@@ -110,7 +110,7 @@ pub enum TlsFault {
 }
 
 impl TlsFault {
-    /// All faults, in order.
+    /// All faults, in the order of their declaration.
     pub const ALL: [TlsFault; 16] = [
         TlsFault::NotTls,
         TlsFault::CertificateExpired,
@@ -130,7 +130,7 @@ impl TlsFault {
         TlsFault::Misbehaved,
     ];
 
-    /// What the user can do about the fault.
+    /// A sentence that tells the user what to do about the fault.
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",

@@ -1,6 +1,6 @@
 //! Types of units, and their notation.
 //!
-//! Times are whole nanoseconds ([`Nanos`]), rates are events per second ([`Rate`]), sizes are bytes ([`Bytes`]).
+//! Times are in whole nanoseconds ([`Nanos`]), rates in events per second ([`Rate`]), and sizes in bytes ([`Bytes`]).
 //! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Moment {
         (self != Moment::NONE).then_some(self.0)
     }
 
-    /// The time of the event, which is set to `now` if it has not happened yet.
+    /// Sets the time of the event to `now` if it has not happened yet. Returns the time of the event.
     #[inline]
     pub fn get_or_set(&mut self, now: Nanos) -> Nanos {
         if *self == Moment::NONE {
@@ -57,7 +57,7 @@ impl Default for Moment {
 }
 
 impl From<Nanos> for Moment {
-    /// [`Nanos::MAX`], which is no instant of a run, becomes [`Moment::NONE`].
+    /// Converts [`Nanos::MAX`], which is no instant of a run, to [`Moment::NONE`].
     fn from(at: Nanos) -> Moment {
         Moment(at)
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// A quantity could not be parsed.
+/// An error of parsing a quantity.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a {what}: write it like {example}")]
 pub struct ParseUnitError {
@@ -81,25 +81,26 @@ pub struct ParseUnitError {
 impl Nanos {
     /// The start of the run, or a duration of zero.
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than the end of any run.
+    /// A time later than the end of any run.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// Whole microseconds as nanoseconds.
+    /// Converts whole microseconds to nanoseconds.
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us * 1_000)
     }
 
-    /// Whole milliseconds as nanoseconds.
+    /// Converts whole milliseconds to nanoseconds.
     pub const fn from_millis(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
     }
 
-    /// Whole seconds as nanoseconds.
+    /// Converts whole seconds to nanoseconds.
     pub const fn from_secs(s: u64) -> Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// Seconds as nanoseconds, rounded. Negative numbers and NaN become zero, too large numbers [`Nanos::MAX`].
+    /// Converts seconds to nanoseconds, rounded. Negative numbers and NaN become zero, too large numbers
+    /// [`Nanos::MAX`].
     pub fn from_secs_f64(s: f64) -> Nanos {
         Nanos((s * 1e9).round() as u64)
     }
@@ -114,7 +115,7 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// The time for people, rounded to three significant digits: `657 µs`, `3 s`.
+    /// Formats the time for people, rounded to three significant digits: `657 µs`, `3 s`.
     pub fn rounded(self) -> String {
         let step = 10_u64.pow(self.0.max(1).ilog10().saturating_sub(2));
         let rounded = Nanos(self.0.saturating_add(step / 2) / step * step);
@@ -122,8 +123,8 @@ impl Nanos {
         format!("{} {unit}", rounded.0 as f64 / divisor as f64)
     }
 
-    /// The time in the largest unit in which it is at least one, with all digits, so that parsing it yields the same
-    /// time.
+    /// Formats the time in the largest unit in which its value is at least one. All digits are kept, so parsing the
+    /// text yields the same time.
     pub fn exact(self) -> String {
         let (divisor, unit) = self.unit();
         let (whole, rest) = (self.0 / divisor, self.0 % divisor);
@@ -131,7 +132,7 @@ impl Nanos {
         format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
     }
 
-    /// The largest unit in which the time is at least one: its nanoseconds and its symbol.
+    /// The largest unit in which the time's value is at least one, as its length in nanoseconds and its symbol.
     fn unit(self) -> (u64, &'static str) {
         match self.0 {
             n if n >= 1_000_000_000 => (1_000_000_000, "s"),
@@ -141,7 +142,7 @@ impl Nanos {
         }
     }
 
-    /// The sum, at most [`Nanos::MAX`].
+    /// The sum of both times, at most [`Nanos::MAX`].
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
@@ -180,7 +181,8 @@ impl From<Nanos> for Duration {
 }
 
 impl fmt::Display for Nanos {
-    /// Writes the time in the largest unit in which it is at least one, with at most three decimals: `1.5ms`, `20µs`.
+    /// Writes the time in the largest unit in which its value is at least one, with at most three decimals: `1.5ms`,
+    /// `20µs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (divisor, unit) = self.unit();
         let text = format!("{:.3}", self.0 as f64 / divisor as f64);
@@ -190,8 +192,8 @@ impl fmt::Display for Nanos {
 
 impl FromStr for Nanos {
     type Err = ParseUnitError;
-    /// Parses `500ms`, `30s`, `2m`, `1h`, `1m 30s` or `0.5s`. A number without a unit is an error, because its unit
-    /// would be a guess.
+    /// Parses `500ms`, `30s`, `2m`, `1h`, `1m 30s` or `0.5s`. A number without a unit is an error, because the unit
+    /// could only be guessed.
     fn from_str(text: &str) -> Result<Nanos, ParseUnitError> {
         let error = || ParseUnitError { text: text.to_owned(), what: "duration", example: "500ms, 30s, 2m or 1h" };
         if let Ok(duration) = humantime::parse_duration(text) {
@@ -237,7 +239,7 @@ impl FromStr for Count {
 
 impl FromStr for Bytes {
     type Err = ParseUnitError;
-    /// Parses `512`, `512B`, `64KiB` or `10MB`; prefixes with an `i` are powers of 1,024, others of 1,000.
+    /// Parses `512`, `512B`, `64KiB` or `10MB`. Prefixes with an `i` are powers of 1,024, the others powers of 1,000.
     fn from_str(text: &str) -> Result<Bytes, ParseUnitError> {
         let error = || ParseUnitError { text: text.to_owned(), what: "size", example: "512, 64KiB or 10MB" };
         let (number, unit) = split_number(text).ok_or_else(error)?;

@@ -19,7 +19,7 @@ pub fn encode_target(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
     }
-    // A malformed template is reported elsewhere, with the position of the error.
+    // A malformed template is treated as plain text; another check reports it with the position of the error.
     let pieces = parse(text).unwrap_or_else(|_| vec![Piece::Text(text)]);
     let mut encoded = String::with_capacity(text.len() + 16);
     let mut part = Part::Path;
@@ -46,7 +46,7 @@ pub fn encode_bytes(bytes: &[u8]) -> String {
     encoded
 }
 
-/// Encodes only the bytes that are not ASCII, and keeps the others as they are.
+/// Encodes only the bytes that are not ASCII.
 pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -63,8 +63,8 @@ pub fn is_whole_url(target: &str) -> bool {
     ["http://", "https://"].into_iter().any(|scheme| target.len() > scheme.len() && target.starts_with(scheme))
 }
 
-/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. Labels are converted to lower case, but
-/// other mappings of IDNA are not applied: the form is only suggested to the user.
+/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. Labels are converted to lower case. Other
+/// mappings of IDNA are not applied, because the result is only a suggestion to the user.
 pub fn ascii_host(host: &str) -> String {
     let label = |label: &str| match label.is_ascii() {
         true => label.to_owned(),
@@ -78,7 +78,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'^' | b'`' | b'{' | b'}' | b'\'')
 }
 
-/// Whether a browser encodes a byte in this part. The apostrophe is encoded in queries of `http` and `https`.
+/// Whether a browser encodes a byte in this part of a URL. The apostrophe is encoded in queries of `http` and `https`.
 fn is_encoded(byte: u8, part: Part) -> bool {
     let everywhere = !byte.is_ascii_graphic() || matches!(byte, b'"' | b'<' | b'>');
     everywhere
@@ -88,7 +88,7 @@ fn is_encoded(byte: u8, part: Part) -> bool {
         }
 }
 
-/// Encodes bytes up to a fragment; returns whether there was one.
+/// Encodes bytes up to a fragment. Returns whether there was a fragment.
 fn encode_into(bytes: &[u8], part: &mut Part, encoded: &mut String) -> bool {
     for byte in bytes {
         match byte {
@@ -158,7 +158,7 @@ fn punycode(label: &str) -> String {
     encoded
 }
 
-/// The bias for the next code point (RFC 3492 §6.1).
+/// The bias for the next code point in Punycode (RFC 3492 §6.1).
 fn adapted_bias(delta: u64, points: u64, is_first: bool) -> u64 {
     let mut delta = if is_first { delta / 700 } else { delta / 2 };
     delta += delta / points;
@@ -180,7 +180,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Against `new URL(text, "http://h").href` of Node.js 20, but for `^`, which the Standard encodes since 2023.
+    /// The expected values are those of `new URL(text, "http://h").href` in Node.js 20. The exception is `^`, which the
+    /// Standard encodes since 2023.
     #[test]
     fn paths_and_queries_are_encoded_as_browsers_do() {
         for (text, encoded) in [

@@ -21,8 +21,8 @@
 //! urls = [{ path = "/a.png", weight = 3.0, bytes = 4096 }, { path = "/b.png" }]    # in place of `path`
 //! ```
 //!
-//! In place of `urls`, a class may name a file of URLs, a file of requests or a set of files (`class.rs`).
-//! [`Workload::read_files`] loads the contents of such files; nothing else here reads files.
+//! In place of `urls`, a class may name a file of URLs, a file of requests or a set of files (`class.rs`). Only
+//! [`Workload::read_files`] reads files.
 
 mod class;
 mod expect;
@@ -75,50 +75,50 @@ pub struct RequestClass {
     /// HTTP method.
     #[serde(default = "get")]
     pub method: String,
-    /// Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Here,
-    /// in `urls`, in the values of `headers` and in `body`, every call fills in the placeholders `{seq}`, `{uuid}`,
-    /// `{rand:1-500}` and `{csv.COLUMN}` anew.
+    /// Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Every
+    /// call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` anew, here, in `urls`, in
+    /// the values of `headers` and in `body`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// In place of `path`: URLs, requested in proportion to their weights.
+    /// Alternative to `path`: URLs, requested in proportion to their weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<Url>,
-    /// In place of `urls`: a file of URLs, one per line, each optionally with its weight and its bytes: `/a.png 3
-    /// 4096`.
+    /// Alternative to `urls`: a file of URLs, one per line, each optionally with its weight and the size of its answer
+    /// in bytes: `/a.png 3 4096`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls_file: Option<String>,
-    /// In place of `urls`: a file of requests, one JSON object per line with a path and optionally method, headers,
-    /// body, class, weight and bytes. If requests name a class, this class has only its own.
+    /// Alternative to `urls`: a file of requests, one JSON object per line with a path and optionally method, headers,
+    /// body, class, weight and bytes. If some requests name a class, this class has only the requests that name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_file: Option<String>,
     /// A set of files below `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSet>,
-    /// Law of the request frequency of URLs or files by their place in the list or set: `zipf:0.8`. If absent, their
-    /// weights determine it.
+    /// Law that determines how often each URL or file is requested, by its position in the list or set: `zipf:0.8`. If
+    /// absent, the weights determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
     /// The order in which the entries of a list are requested.
     #[serde(default, skip_serializing_if = "Order::is_random")]
     pub order: Order,
-    /// A file of comma-separated values for `{csv.COLUMN}`, whose first line names the columns. The n-th call of the
-    /// class uses the n-th row, starting over after the last.
+    /// A file of comma-separated values for `{csv.COLUMN}`. Its first line names the columns. The n-th call of the
+    /// class uses the n-th row, starting over after the last row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<String>,
-    /// Extra header fields.
+    /// Additional header fields of the requests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Request body.
+    /// Body of the requests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// In place of `body`: path of a file with the request body, relative to the working directory. It is sent in
-    /// pieces as the server reads them, with its size at the start of the run as `Content-Length`.
+    /// Alternative to `body`: path of a file with the request body, relative to the working directory. The file is sent
+    /// in pieces as the server reads them. Its size at the start of the run is the `Content-Length`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body_file: String,
-    /// Expectations of answers; an answer that does not match is `unexpected`, which is a failure.
+    /// Expectations of answers. An answer that does not match is `unexpected`, which is a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
-    /// Contents of the class's files, once they were read; not serialised.
+    /// Contents of the class's files after reading; not serialised.
     #[serde(skip)]
     #[schemars(skip)]
     pub contents: Contents,
@@ -133,7 +133,7 @@ pub struct Url {
     /// Share of the class's calls, relative to the other URLs' weights.
     #[serde(default = "one")]
     pub weight: f64,
-    /// Bytes of the answer's body, if known; `brimful fileset` makes files of this size.
+    /// Size of the answer's body in bytes, if known; `brimful fileset` makes files of this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
@@ -150,7 +150,7 @@ pub enum WorkloadError {
     /// A weight is not a finite number of zero or more, or all weights are zero.
     #[error("class `{name}` has weight {weight}: weights are finite and not negative, and one of them is above zero")]
     BadWeight {
-        /// The class.
+        /// Name of the class.
         name: String,
         /// The weight.
         weight: f64,
@@ -158,7 +158,7 @@ pub enum WorkloadError {
     /// A path that does not begin with a slash.
     #[error("class `{name}` has path `{path}`: a path begins with `/`")]
     BadPath {
-        /// The class.
+        /// Name of the class.
         name: String,
         /// The path.
         path: String,
@@ -169,21 +169,21 @@ pub enum WorkloadError {
          `path`"
     )]
     PathOrUrls(String),
-    /// A class has two bodies.
+    /// A class has both a `body` and a `body_file`.
     #[error("class `{0}` has both a `body` and a `body_file`: leave out one of them")]
     BodyOrFile(String),
     /// The specification of a class is contradictory.
     #[error("class `{name}`: {why}")]
     BadClass {
-        /// The class.
+        /// Name of the class.
         name: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and how to correct it.
         why: String,
     },
     /// A file that a class names cannot be read.
     #[error("cannot read {file}: {why}; check the path, which begins where the command is run")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// The system's error message.
         why: String,
@@ -191,9 +191,9 @@ pub enum WorkloadError {
     /// A file that a class names is malformed.
     #[error("{file}, {error}")]
     BadFile {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// The position, and what was expected there.
+        /// The position of the error, and what was expected there.
         error: LineError,
     },
     /// A weight of a URL is not a finite number of zero or more, or all weights are zero.
@@ -201,9 +201,9 @@ pub enum WorkloadError {
         "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
     )]
     BadUrlWeight {
-        /// The class.
+        /// Name of the class.
         name: String,
-        /// The URL.
+        /// Path of the URL.
         path: String,
         /// The weight.
         weight: f64,
@@ -214,9 +214,9 @@ pub enum WorkloadError {
     /// The sessions have invalid parameters.
     #[error("{what}: {why}")]
     BadSessions {
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the field's value.
         why: SpreadError,
     },
     /// A scripted session is invalid.
@@ -224,12 +224,12 @@ pub enum WorkloadError {
     BadScript {
         /// Number of the session, from 1.
         script: usize,
-        /// The burst and the call, if the error is in one.
+        /// The burst and the call with the error; empty if the error is in neither.
         place: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and how to correct it.
         why: String,
     },
-    /// A text is not a stage.
+    /// A text is not a valid stage.
     #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
     BadStage(String),
     /// The workload has no class of the given name.
@@ -243,14 +243,14 @@ pub enum WorkloadError {
 }
 
 impl LoadKind {
-    /// The kind of load of a workload; open if the workload does not specify its load.
+    /// The kind of a workload's load; open if the workload does not specify its load.
     pub fn of(workload: Option<&Workload>) -> LoadKind {
         workload.and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
     }
 }
 
 impl Workload {
-    /// One class named `all`, for a plain URL.
+    /// A workload of one class named `all`, for a plain URL.
     pub fn single(method: &str, path: &str) -> Workload {
         Workload {
             classes: vec![RequestClass {
@@ -279,7 +279,7 @@ impl Workload {
     /// Checks the conditions that the types do not express.
     ///
     /// # Errors
-    /// The first error, with what to do about it.
+    /// The first problem, with how to correct it.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         if self.classes.is_empty() {
             return Err(WorkloadError::Empty);
@@ -303,8 +303,8 @@ impl Workload {
         self.validate_scripts()
     }
 
-    /// The workload for documents that users pass on: secret values of header fields, by their names or by
-    /// `secret_headers`, are replaced by [`MASK`].
+    /// The workload for documents that users pass on. Values of header fields that are secret by their names, or
+    /// because `secret_headers` lists them, are replaced by [`MASK`].
     pub fn without_secrets(mut self, secret_headers: &[String]) -> Workload {
         for (name, value) in self.classes.iter_mut().flat_map(|class| &mut class.headers) {
             if secret::is_header(name, secret_headers) {
@@ -314,13 +314,13 @@ impl Workload {
         self
     }
 
-    /// The classes' shares of the calls, in order; the sum is 1. The workload must be valid.
+    /// Each class's share of the calls, in order; the sum is 1. The workload must be valid.
     pub fn mix(&self) -> Vec<f64> {
         let total: f64 = self.classes.iter().map(|c| c.weight).sum();
         self.classes.iter().map(|c| c.weight / total).collect()
     }
 
-    /// Sets the weights of the named classes, as for `--mix light=0.7,heavy=0.3`, and those of the others to zero.
+    /// Sets the weights of the named classes, as for `--mix light=0.7,heavy=0.3`, and all other weights to zero.
     ///
     /// # Errors
     /// [`WorkloadError::UnknownClass`] if there is no class of a name, or the error of [`Workload::validate`].

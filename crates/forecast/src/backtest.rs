@@ -1,9 +1,9 @@
-//! Back-tests: every candidate forecasts from earlier origins in the history and is compared with what followed (rolling
-//! origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
+//! Back-tests: every candidate forecasts from earlier origins in the history, and the forecasts are compared with the
+//! actual values (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
 //!
 //! The candidate with the smallest error is chosen. The preferred candidate is kept if it is about as good, because the
 //! error on one history is itself random. A candidate that would far exceed all past rates within the horizon is
-//! rejected, as no back-test reaches that far; if all would, those that exceed them least remain.
+//! rejected, because no back-test extends that far. If all would, those with the smallest excess remain.
 
 use crate::fit::{Candidates, FitSettings, Fitted, naive_error};
 use crate::result::{Backtest, Tried};
@@ -12,23 +12,23 @@ use crate::series::MIN_VALUES;
 /// Maximum number of origins.
 const MAX_ORIGINS: usize = 10;
 
-/// Upper bound of the factor by which intervals are widened. Errors beyond it come from a break in the history and say
-/// little about the time after it.
+/// Upper bound of the factor by which intervals are widened. Larger errors come from a break in the history and say
+/// little about the future.
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
 /// The preferred candidate is kept if its error is at most this many times the smallest.
 const ABOUT_AS_GOOD: f64 = 1.05;
 
-/// A forecast that exceeds the highest past rate this many times is not credible.
+/// A forecast that exceeds the highest past rate by more than this factor is not credible.
 pub(crate) const NOT_CREDIBLE: f64 = 10.0;
 
-/// Errors below this share of the rates are rounding.
+/// Errors below this share of the rates are considered rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Relative rounding error of a single step, including that of the fit.
+/// Rounding error of a single step, including that of the fit, relative to the highest rate.
 const ROUNDING_OF_STEP: f64 = 1e-9;
 
-/// The chosen candidate and the results of the back-test.
+/// The chosen candidate, with the results of the back-test.
 pub(crate) struct BacktestChoice {
     pub chosen: usize,
     /// Whether a better candidate was rejected because it would have exceeded all past rates.
@@ -39,7 +39,7 @@ pub(crate) struct BacktestChoice {
 }
 
 /// Chooses a candidate by forecasts from up to ten origins in the second half of the history. If the history is too
-/// short, the first candidate is chosen, on the scale of rates: nothing then supports proportional growth.
+/// short, the first candidate is chosen, on the scale of rates, because nothing supports proportional growth.
 pub(crate) fn choose(
     candidates: &Candidates,
     rates: &[f64],
@@ -75,16 +75,16 @@ pub(crate) fn choose(
 struct Trial {
     origins: usize,
     horizon: usize,
-    /// By candidate.
+    /// Results of each candidate, indexed like the candidates.
     tallies: Vec<Tally>,
-    /// The sum of errors of the seasonal naive method one season ahead, before the origins.
+    /// Sum of the errors of the seasonal naive method one season ahead, measured before each origin.
     naive: f64,
     /// Sums of errors below this are rounding errors.
     rounding: f64,
 }
 
 impl Trial {
-    /// Returns `None` if the history is too short.
+    /// Runs the back-test. Returns `None` if the history is too short.
     fn run(candidates: &Candidates, rates: &[f64], settings: FitSettings<'_>, horizon: usize) -> Option<Self> {
         let n = rates.len();
         let horizon = horizon.min(n / 4);
@@ -111,7 +111,7 @@ impl Trial {
         Some(Self { origins, horizon, tallies, naive, rounding })
     }
 
-    /// The chosen candidate, and whether a better one was rejected.
+    /// Returns the chosen candidate, and whether a better one was rejected.
     fn choose(
         &self,
         candidates: &Candidates,
@@ -134,7 +134,8 @@ impl Trial {
         (chosen, chosen != wanted)
     }
 
-    /// The candidate with the smallest error; of equals, the first.
+    /// The candidate with the smallest error; if several are equal, the first. The preferred one if it is about as
+    /// good.
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);
@@ -151,7 +152,7 @@ fn rounding_of(rates: &[f64]) -> f64 {
 /// Results of one candidate's forecasts.
 #[derive(Default)]
 struct Tally {
-    /// Errors over half the width of the 80 % interval.
+    /// Errors divided by half the width of the 80 % interval.
     ratios: Vec<f64>,
     within80: usize,
     within95: usize,
@@ -160,7 +161,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts forecasts of the steps that are not closed; errors below `rounding`, in rates, count as zero.
+    /// Counts the forecasts of the open steps. Errors of a rate below `rounding` count as zero.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();

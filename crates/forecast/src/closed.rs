@@ -1,7 +1,7 @@
-//! Closed steps, at which nothing ever arrives: closed days, or nights without a visitor.
+//! Closed steps, in which nothing ever arrives: days on which a shop is closed, or nights without visitors.
 //!
-//! A season that adds to a growing trend cannot stay at zero. So closed steps are excluded: they are fitted with values
-//! interpolated from their neighbours, and forecast as zero.
+//! A season that adds to a growing trend cannot stay at zero. So the fit uses values interpolated from their neighbours
+//! instead, and their forecast is zero.
 
 /// The closed steps of a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,15 +12,15 @@ pub(crate) struct Closed {
     inner_period: usize,
 }
 
-/// Number of recent periods to examine.
+/// Number of recent periods that are examined.
 const RECENT_PERIODS: usize = 8;
-/// Minimum number of periods.
+/// Minimum number of periods from which a closed step is inferred.
 const MIN_PERIODS: usize = 3;
 /// Number of periods from which one exception is allowed, such as a sale on a Sunday.
 const MIN_PERIODS_WITH_EXCEPTION: usize = 6;
 
 impl Closed {
-    /// Finds the closed steps of rates, given possible periods; the longest period that occurs often enough decides.
+    /// Finds the closed steps of rates, given possible periods. The longest period that occurs often enough decides.
     pub(crate) fn find(rates: &[f64], periods: &[usize]) -> Closed {
         let mut periods: Vec<usize> =
             periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS).collect();
@@ -28,7 +28,7 @@ impl Closed {
         let Some(period) = periods.pop() else { return Closed::default() };
         let is_closed_at: Vec<bool> = (0..period).map(|place| is_closed(rates, place, period)).collect();
         let closed = is_closed_at.iter().filter(|closed| **closed).count();
-        // If nothing ever arrives, zero is simply the level.
+        // If nothing ever arrives, zero is the level, and no step is closed.
         let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
         if closed == 0 || closed == period { Closed::default() } else { Closed { is_closed_at, inner_period } }
     }
@@ -44,8 +44,8 @@ impl Closed {
             .then(|| (self.is_closed_at.len(), self.is_closed_at.iter().filter(|closed| **closed).count()))
     }
 
-    /// The rates as if all steps were open: closed steps get the interpolation of the same hour on the nearest open days, or
-    /// else of the neighbouring steps.
+    /// The rates as if all steps were open. A closed step gets a value interpolated between the nearest open days at
+    /// the same hour or, if there are none, between the nearest open steps.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
         for index in (0..rates.len()).filter(|index| self.contains(*index)) {
@@ -57,7 +57,8 @@ impl Closed {
         opened
     }
 
-    /// Interpolates interpolate the nearest open steps before and after `index`, at multiples of `step`, up to `most` of them.
+    /// Interpolates between the nearest open steps before and after `index`, among up to `most` steps in each direction
+    /// at multiples of `step`.
     fn interpolate(&self, rates: &[f64], index: usize, step: usize, most: usize) -> Option<f64> {
         let is_open = |at: &usize| *at < rates.len() && !self.contains(*at);
         let before = (1..=most).filter_map(|k| index.checked_sub(k * step)).find(is_open);

@@ -1,9 +1,10 @@
-//! Compares configurations: what they cost, which rate they sustain, and for how long (cost beside performance, the last
-//! step of Menascé & Almeida's method).
+//! Compares configurations: their costs, the rates that they sustain, and how long their capacity suffices (the
+//! comparison of cost and performance is the last step of Menascé & Almeida's method).
 //!
 //! A capacity is the highest rate, per second, at which a configuration meets the objective. The caller computes it by
-//! applying the configuration's changes to a model. Prices are in any currency. Peaks must fit into the capacity, but
-//! requests are paid for by their mean: a cost per million is the monthly price over a month's requests at the mean rate.
+//! applying the configuration's changes to a model. Prices may be in any currency. The capacity must suffice for peaks,
+//! but the cost per request depends on the mean: a cost per million is the monthly price divided by the millions of
+//! requests in a month at the mean rate.
 
 mod table;
 
@@ -17,16 +18,16 @@ use brimful_core::number::{non_negative, positive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A way to build the server, and its price.
+/// A configuration of the server, with its price.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    /// Its name.
+    /// Name of the configuration.
     pub name: String,
-    /// Its price per month.
+    /// Price of the configuration per month.
     #[serde(alias = "price")]
     pub price_per_month: f64,
-    /// What it changes of the model, as `--set` takes it: `cpu.servers=4`.
+    /// Changes of the model, in the notation of `--set`: `cpu.servers=4`.
     #[serde(default)]
     pub set: Vec<String>,
 }
@@ -36,56 +37,58 @@ pub struct Configuration {
 pub struct SizedConfiguration {
     /// The configuration.
     pub configuration: Configuration,
-    /// The rate per second up to which it meets the objective; absent if it does at no rate.
+    /// The highest rate, per second, at which the configuration meets the objective; absent if it meets it at no rate.
     pub capacity: Option<f64>,
 }
 
-/// Configurations compared, the cheapest first.
+/// A comparison of configurations, the cheapest first.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CostTable {
-    /// Months from the end of the history that a configuration should last.
+    /// The time for which the configuration should suffice, in months from the end of the history.
     pub months: f64,
     /// Mean arrivals per second over the last week.
     pub present_rate: f64,
-    /// The highest rate of the last week.
+    /// The highest rate of the last week, per second.
     pub present_peak_rate: f64,
-    /// Months that the forecast looks ahead: more of headroom cannot be seen.
+    /// Length of the forecast in months. A longer headroom cannot be determined.
     pub horizon_months: f64,
-    /// The cheapest that is likely to last; absent if none is.
+    /// The cheapest configuration that is likely to suffice for `months`; absent if there is none.
     pub cheapest: Option<String>,
-    /// The cheapest that lasts even at the upper end of the 95 % interval; absent if none does.
+    /// The cheapest configuration that suffices for `months` even at the upper end of the 95 % interval; absent if
+    /// there is none.
     pub cheapest_safe: Option<String>,
-    /// By price; of equal price, the largest first.
+    /// The configurations in increasing order of price; of those with equal price, the largest capacity is first.
     pub rows: Vec<CostRow>,
 }
 
-/// One configuration.
+/// The results for one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CostRow {
-    /// It.
+    /// The configuration.
     #[serde(flatten)]
     pub configuration: Configuration,
-    /// The rate per second up to which it meets the objective; absent if it does at no rate.
+    /// The highest rate, per second, at which the configuration meets the objective; absent if it meets it at no rate.
     pub capacity: Option<f64>,
-    /// Price of a million requests at the present mean rate, whether it can take it or not; absent if nothing arrives.
+    /// Price of a million requests at the present mean rate, even if the capacity is too small for it; absent if
+    /// nothing arrives.
     pub cost_per_million_now: Option<f64>,
     /// Price of a million requests when peaks reach the capacity.
     pub cost_per_million_at_capacity: Option<f64>,
-    /// Capacity over the present peak, less 1: 0.5 is half as much again; negative if it is too small already. Absent if nothing
-    /// arrives, or without capacity.
+    /// Capacity divided by the present peak, minus 1: 0.5 means 50 % more than needed; negative means that the capacity
+    /// is already too small. Absent if nothing arrives, or if there is no capacity.
     pub headroom: Option<f64>,
-    /// When arrivals reach the capacity.
+    /// The date when arrivals reach the capacity.
     pub crossing: Option<Crossing>,
-    /// Months from the end of the history to the likely date; 0 if it is too small already, absent if the date lies beyond
-    /// the horizon or there is no capacity.
+    /// Months from the end of the history to the likely date when arrivals reach the capacity. 0 if the capacity is
+    /// already too small; absent if the date is beyond the horizon or there is no capacity.
     pub months_of_headroom: Option<f64>,
-    /// It is likely to last as long as asked.
+    /// Whether the capacity is likely to suffice for the requested months.
     pub lasts: bool,
-    /// It lasts as long as asked even at the upper end of the 95 % interval.
+    /// Whether the capacity suffices for the requested months even at the upper end of the 95 % interval.
     pub lasts_safely: bool,
 }
 
-/// Compares configurations under a forecast; `months` is how long a configuration should last.
+/// Compares configurations under a forecast. `months` is the time for which a configuration should suffice.
 ///
 /// # Errors
 /// Returns an error if there is no configuration, if two have the same name, if a price or capacity is out of range, or
@@ -93,7 +96,7 @@ pub struct CostRow {
 pub fn cost_table(sized: &[SizedConfiguration], forecast: &Forecast, months: f64) -> Result<CostTable, ForecastError> {
     positive(months, || "the number of months".into())?;
     let horizon_months = forecast.points.len() as f64 * f64::from(forecast.history.step_s) / MONTH_S;
-    // A horizon of exactly that length may be short by a rounding error.
+    // A horizon of exactly this length may be shorter by a rounding error.
     if horizon_months < months * (1.0 - 1e-9) {
         let shape =
             format!("the forecast looks {horizon_months:.1} months ahead and not {months}: give it a longer horizon");

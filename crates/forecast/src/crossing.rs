@@ -7,18 +7,19 @@ use brimful_core::number::positive;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// When arrivals reach a rate. A date is absent if it lies beyond the horizon.
+/// The dates when arrivals reach a rate. A date that is beyond the horizon is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Crossing {
     /// The rate, per second.
     pub limit_rate: f64,
-    /// It was reached within the last week of the history already; the dates are then when.
+    /// Whether the rate was already reached within the last week of the history. All three dates are then the date when
+    /// it was first reached in that week.
     pub already: bool,
-    /// When the upper end of the 95 % interval reaches it: hardly before.
+    /// Date when the upper end of the 95 % interval reaches the rate. An earlier crossing is unlikely.
     pub earliest: Option<Timestamp>,
-    /// When the likely rate reaches it.
+    /// Date when the likely arrivals reach the rate.
     pub likely: Option<Timestamp>,
-    /// When the lower end of the 95 % interval reaches it: hardly after.
+    /// Date when the lower end of the 95 % interval reaches the rate. A later crossing is unlikely.
     pub latest: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! Errors about forecasts, with advice.
+//! Errors of forecasts, each with advice.
 
 use brimful_core::number::NumberError;
 
@@ -14,9 +14,9 @@ pub enum ForecastError {
     /// A text that cannot be parsed.
     #[error("{place}: {problem}")]
     Input {
-        /// The line or entry of the text, from 1.
+        /// Position in the text: the line or entry, from 1.
         place: String,
-        /// What is wrong and what is expected.
+        /// What is wrong, and what is expected.
         problem: String,
     },
     /// A gap in the history that is too long to interpolate.
@@ -25,11 +25,11 @@ pub enum ForecastError {
          only what begins at {before}"
     )]
     Gap {
-        /// Beginning of the first missing step.
+        /// Start of the first missing step.
         from: String,
-        /// Number of missing steps.
+        /// Number of missing steps in the gap.
         steps: usize,
-        /// The first time after the gap.
+        /// Time of the first value after the gap.
         before: String,
         /// Maximum number of consecutive missing steps that are interpolated.
         bridged: usize,
@@ -41,7 +41,7 @@ pub enum ForecastError {
     Gaps {
         /// Number of missing steps.
         missing: usize,
-        /// Number of steps that there should be.
+        /// Number of steps that the history should have.
         steps: usize,
     },
     /// A history too short for a forecast.

@@ -1,4 +1,4 @@
-//! Fits trend and season together, on each scale that may suit them.
+//! Fits trend and season together, on each scale that may suit the history.
 
 use crate::closed::Closed;
 use crate::options::ForecastMethod;
@@ -16,9 +16,9 @@ pub(crate) struct FitSettings<'a> {
     pub step_s: u32,
     pub seasons: Option<&'a [usize]>,
     pub method: ForecastMethod,
-    /// Whether to try logarithms.
+    /// Whether to try the scale of logarithms as well.
     pub log: bool,
-    /// Steps that are always zero.
+    /// Steps in which nothing ever arrives.
     pub closed: &'a Closed,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Fitted {
     pub values: usize,
 }
 
-/// All fits to choose from, in a fixed order; the seasonal naive method is the last.
+/// All fits to choose from, in a fixed order. The seasonal naive method is the last one.
 pub(crate) struct Candidates {
     pub all: Vec<Fitted>,
     /// The candidate to use if no back-test is possible.
@@ -44,7 +44,7 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Fits rates, and their logarithms if allowed and if no rate is 0. The period is detected if it is `None`.
+    /// Fits rates and, if allowed and no rate is 0, their logarithms. If `period` is `None`, it is detected.
     pub(crate) fn fit(rates: &[f64], settings: FitSettings<'_>, period: Option<usize>) -> Self {
         let mut all = Fitted::on_scale(Scale::Linear, rates, settings);
         let period = period.unwrap_or_else(|| all[0].longest_season());
@@ -70,7 +70,7 @@ impl Fitted {
         };
         let mut adjusted: Vec<f64> =
             values.iter().enumerate().map(|(i, v)| v - seasons.iter().map(|s| s.value_at(i)).sum::<f64>()).collect();
-        // A method that the user asked for is applied as textbooks define it, without replacing outliers.
+        // A method that the user chose is applied as in textbooks, without replacing outliers.
         let outliers = match settings.method {
             ForecastMethod::Auto => outliers::replace(&mut adjusted),
             _ => Vec::new(),
@@ -81,22 +81,23 @@ impl Fitted {
     }
 
     fn seasonal_naive(rates: &[f64], period: usize) -> Self {
-        // The naive method repeats the season by itself. This pattern of zeros only records the period.
+        // The naive method repeats the season by itself. This pattern of zeros only records the length of the period.
         let seasons = if period > 1 { vec![Season { pattern: vec![0.0; period] }] } else { Vec::new() };
         let trend = Trend::seasonal_naive(rates, period);
         Self { scale: Scale::Linear, seasons, trend, outliers: Vec::new(), values: rates.len() }
     }
 
-    /// Mean and standard deviation of each of the next values, on the scale of the fit.
+    /// Mean and standard deviation of the forecast of each of the next `horizon` values, on the scale of the fit.
     pub(crate) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
         let n = self.values as f64;
-        // Fitting the patterns reduced the residuals, and each value of a pattern is a mean with an error of its own.
+        // Fitting the patterns reduced the residuals. Also, each value of a pattern is a mean that has an error of its
+        // own.
         let inflation = (n / (n - self.in_seasons()).max(1.0) + self.in_seasons() / n).sqrt();
         let points = self.trend.predict(horizon).into_iter().enumerate();
         points.map(|(h, (location, sd))| (location + self.season_at(self.values + h), sd * inflation)).collect()
     }
 
-    /// The highest upper end of the 95 % interval within the horizon, with intervals widened by `widening`.
+    /// The highest upper end of a 95 % interval within the horizon, with intervals widened by `widening`.
     pub(crate) fn highest(&self, horizon: usize, widening: f64) -> f64 {
         let (_, t95) = self.quantiles();
         let upper = |(location, sd): (f64, f64)| self.scale.inverse(location + t95 * widening * sd);
@@ -108,15 +109,15 @@ impl Fitted {
         self.seasons.iter().map(|s| s.value_at(index)).sum()
     }
 
-    /// Half widths of 80 % and 95 % intervals in standard deviations.
+    /// Half widths of the 80 % and the 95 % interval, in standard deviations.
     pub(crate) fn quantiles(&self) -> (f64, f64) {
         let freedom = (self.values as f64 - self.trend.parameters as f64 - self.in_seasons()).max(1.0);
         StudentsT::new(0.0, 1.0, freedom)
             .map_or((f64::INFINITY, f64::INFINITY), |t| (t.inverse_cdf(0.9), t.inverse_cdf(0.975)))
     }
 
-    /// Relative growth of the trend per month over the horizon, which is `months` long; `None` if the rate is 0 now or the
-    /// trend has no growth.
+    /// Relative growth of the trend per month over the horizon, which is `months` long. `None` if the rate is 0 now, or
+    /// if the method has no trend.
     pub(crate) fn growth(&self, months: f64, horizon: usize) -> Option<f64> {
         if self.trend.kind == TrendKind::SeasonalNaive {
             return None;
@@ -127,11 +128,11 @@ impl Fitted {
         (now > 0.0 && growth.is_finite()).then_some(growth)
     }
 
-    /// Errors of the fit one step ahead, relative to those of the seasonal naive method.
+    /// Errors of the fit one step ahead, in its own history.
     pub(crate) fn in_sample(&self, rates: &[f64], period: usize, closed: &Closed) -> InSample {
         let errors = &self.trend.errors;
         let first = rates.len() - errors.len();
-        // Values of closed steps were interpolated, so predicting them proves nothing.
+        // The values of closed steps were interpolated, so their errors are no evidence.
         let open = (first..rates.len()).filter(|i| !closed.contains(*i));
         let (predicted, off): (Vec<f64>, Vec<f64>) = open
             .map(|i| {
@@ -152,7 +153,7 @@ impl Fitted {
         self.seasons.iter().map(|s| s.pattern.len()).max().unwrap_or(1)
     }
 
-    /// Number of free parameters of the patterns.
+    /// Number of free parameters of the seasonal patterns.
     fn in_seasons(&self) -> f64 {
         match self.trend.kind {
             TrendKind::SeasonalNaive => 0.0,
@@ -160,7 +161,7 @@ impl Fitted {
         }
     }
 
-    /// AICc of the rates, comparable between scales.
+    /// The information criterion (AICc) of the rates, which is comparable between scales.
     fn criterion(&self, rates: &[f64]) -> f64 {
         let jacobian = if self.scale == Scale::Log { 2.0 * rates.iter().map(|r| r.ln()).sum::<f64>() } else { 0.0 };
         self.trend.criterion + 2.0 * self.in_seasons() + jacobian

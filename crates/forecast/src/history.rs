@@ -1,4 +1,5 @@
-//! Selects the history to forecast: the given one, its last weeks, or its days, and the peak within a step.
+//! Selects the history for the forecast: the whole history, its last weeks, or its days. Determines the peak within a
+//! step.
 
 use crate::ForecastError;
 use crate::options::ForecastOptions;
@@ -7,43 +8,43 @@ use crate::time::DAY_S;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Longest horizon, in seconds, that is forecast by steps shorter than a day.
+/// Longest horizon, in seconds, for a forecast in steps shorter than a day.
 const MAX_HORIZON_BY_STEP_S: f64 = 14.0 * DAY_S as f64;
 
-/// Minimum number of days of a history that is forecast by days.
+/// Minimum length of a history, in days, for a forecast in daily steps.
 const MIN_DAYS: usize = 14;
 
-/// Number of recent days that are used to forecast steps shorter than a day.
+/// Number of recent days that are used for a forecast in steps shorter than a day.
 const RECENT_DAYS: f64 = 56.0;
 
-/// From the mean of a step to its peak.
+/// The ratio of the peak rate within a step to the step's mean rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
-    /// The highest rate within a step over the step's mean.
+    /// The highest rate within a step, divided by the step's mean rate.
     pub factor: f64,
-    /// Where it comes from.
+    /// Origin of the ratio.
     pub basis: PeakBasis,
 }
 
-/// Where a ratio of peak to mean comes from.
+/// Origin of a ratio of peak to mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
-    /// It was given.
+    /// The user specified the ratio.
     Given,
-    /// From the finer history: exceeded on one day in twenty.
+    /// The ratio was measured in the history, which has finer steps. It is exceeded on one day in twenty.
     Learnt,
-    /// Nothing is known of what happens within a step, so the mean is taken for the peak.
+    /// The rates within a step are unknown, so the peak is assumed to equal the mean.
     Unknown,
 }
 
-/// A history at the step of the forecast.
+/// The history in the steps of the forecast.
 pub(crate) struct History {
     pub series: Series,
     pub peak: Peak,
     /// Periods of the requested seasons, in steps of the series.
     pub seasons: Option<Vec<usize>>,
-    /// A note on how the given history was changed.
+    /// A note that tells how the given history was changed.
     pub note: Option<String>,
 }
 
@@ -79,7 +80,7 @@ impl History {
     fn from_days(days: Daily, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
         let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
         let per_day = (DAY_S / i64::from(step_s)) as usize;
-        // Seasons within a day do not exist at this step.
+        // In daily steps, seasons within a day do not exist.
         let in_days = |periods: Vec<usize>| periods.into_iter().map(|p| p / per_day).filter(|p| *p > 1).collect();
         let note = format!(
             "More than two weeks ahead days are forecast, not steps of {step_s} s; a day's peak is taken as {:.2} times its mean.",

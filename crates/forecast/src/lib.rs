@@ -1,8 +1,9 @@
-//! Forecasts arrivals from their history, finds when they exceed a server's capacity, and compares costs. Pure functions
-//! without I/O; rates are per second.
+//! Forecasts arrivals from their history, finds when they exceed a server's capacity, and compares costs. Pure
+//! functions without I/O; rates are per second.
 //!
-//! - [`mod@forecast`]: trend, seasons and prediction intervals. [`Series`]: a history, read from CSV or JSON.
-//! - [`crossing`]: the date at which a rate is reached. [`cost`]: which configuration lasts, and which is cheapest.
+//! - [`mod@forecast`]: trend, seasons and prediction intervals. [`Series`]: a history of arrivals, read from CSV or
+//!   JSON.
+//! - [`crossing`]: the date at which a rate is reached. [`cost`]: which configurations suffice, and which is cheapest.
 //!
 //! No input makes this crate panic; invalid input is a [`ForecastError`].
 #![forbid(unsafe_code)]

@@ -1,11 +1,11 @@
 //! The least-squares line and its standard errors.
 
-/// y = intercept + slope·x.
+/// A line: y = intercept + slope·x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Value at x = 0.
+    /// The value of y at x = 0.
     pub intercept: f64,
-    /// Change per unit of x.
+    /// Change of y per unit of x.
     pub slope: f64,
     /// Standard error of the intercept.
     pub intercept_se: f64,
@@ -17,7 +17,7 @@ pub struct Line {
     pub residual_sd: f64,
 }
 
-/// The least-squares line; `None` for fewer than three points, values that are not finite, or equal x.
+/// Fits the least-squares line. `None` for fewer than three points, values that are not finite, or if all x are equal.
 pub fn ols(x: &[f64], y: &[f64]) -> Option<Line> {
     if x.len() != y.len() || x.len() < 3 || x.iter().chain(y).any(|v| !v.is_finite()) {
         return None;

@@ -11,17 +11,17 @@ use crate::time::{DAY_S, MONTH_S};
 use crate::trend::TrendKind;
 use std::collections::BTreeSet;
 
-/// Minimum length of a history, in seconds, for its growth per month to be reported: two months, so that one can be
-/// compared with the other.
+/// Minimum length of a history, in seconds, for its growth per month to be reported: two months, so that two months can
+/// be compared.
 pub(crate) const MIN_GROWTH_HISTORY_S: f64 = 2.0 * MONTH_S;
 
-/// One-step errors of more than this many (robust) standard deviations are a sudden change.
+/// One-step errors of more than this many (robust) standard deviations are considered a sudden change.
 const JUMP_DEVIATIONS: f64 = 8.0;
 
-/// Errors below this share of a history's range are rounding.
+/// Errors below this share of a history's range are considered rounding errors.
 const ROUNDING: f64 = 1e-6;
 
-/// The fit that the notes are about.
+/// Properties of the fit that the notes describe.
 pub(crate) struct FitSummary<'a> {
     pub fitted: &'a Fitted,
     /// Indices of the values that were replaced.
@@ -131,7 +131,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     notes
 }
 
-/// A note if the seasonal naive method would be as good, or is used.
+/// A note if the seasonal naive method was used, or would be as good.
 fn no_skill(forecast: &Forecast) -> Option<String> {
     let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
     let again = match forecast.seasons.iter().max() {
@@ -144,7 +144,7 @@ fn no_skill(forecast: &Forecast) -> Option<String> {
     (tried >= naive).then(|| format!("On the past, repeating {again} was no worse than this forecast."))
 }
 
-/// The index of the largest error, if it is far larger than the others and more than rounding.
+/// The index of the largest error, if it is much larger than the usual error and exceeds the rounding error.
 fn jump(errors: &[f64], rounding: f64) -> Option<usize> {
     let mut sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
     let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;

@@ -12,31 +12,32 @@ use std::str::FromStr;
 pub struct ForecastOptions {
     /// The horizon, in seconds from the end of the history.
     pub horizon_s: f64,
-    /// Lengths of the seasons in steps; none if empty, detected if absent.
+    /// Lengths of the seasons in steps. If empty, there are no seasons; if absent, seasons are detected.
     pub seasons: Option<Vec<usize>>,
     /// The forecasting method.
     pub method: ForecastMethod,
-    /// The highest rate within a step over its mean, if known; otherwise measured if days are made from hours, else 1.
+    /// The ratio of the highest rate within a step to its mean, if known. If not, it is measured if hours are combined
+    /// into days; otherwise it is 1.
     pub peak_to_mean: Option<f64>,
 }
 
-/// FitSettings to extrapolate what is left without seasons.
+/// The method that extrapolates the history after its seasons were subtracted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForecastMethod {
-    /// The form of exponential smoothing, and the scale, that fit best.
+    /// The form of exponential smoothing and the scale that fit best.
     #[default]
     Auto,
     /// The least-squares line.
     Line,
-    /// Simple exponential smoothing that begins with the first value.
+    /// Simple exponential smoothing, starting with the first value.
     Smoothing {
-        /// α: how much of each error moves the level, 0 to 1.
+        /// Smoothing parameter α, 0 to 1: the share of each error by which the level changes.
         alpha: f64,
     },
     /// The mean of the last steps.
     MovingAverage {
-        /// FitSettings many.
+        /// Number of steps in the mean.
         window: usize,
     },
 }

@@ -1,21 +1,21 @@
-//! Outliers in a series without season: holidays, outages, sales, errors. The series returns to its former level after
-//! them, so a trend that followed them would be wrong after each.
+//! Outliers in a series without seasons: holidays, outages, sales, errors. After an outlier, the series returns to its
+//! former level, so a trend that followed the outlier would be wrong.
 //!
-//! Hampel's filter: a value more than [`MAX_DEVIATIONS`] median absolute deviations from the median of its neighbours is
-//! an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change is not: after it, most neighbours are at
-//! the new level. If one of the last values is far off, it may be either, and all outliers are kept: the way in which
-//! earlier ones returned then shows what to expect.
+//! Hampel's filter: a value more than [`MAX_DEVIATIONS`] median absolute deviations from the median of its neighbours
+//! is an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change is not an outlier, because most of
+//! the following neighbours are at the new level. If one of the last values is far from the median, it may be an
+//! outlier or a new level. Then all outliers are kept, because the values after earlier outliers show what to expect.
 
-/// Number of neighbours on each side. What lasts as long is a change of level.
+/// Number of neighbours on each side. A deviation that lasts this many steps is a change of level.
 const NEIGHBOURS: usize = 14;
 
 /// Robust standard deviations from the median beyond which a value is an outlier.
 const MAX_DEVIATIONS: f64 = 5.0;
 
-/// The median absolute deviation of normal noise over its standard deviation.
+/// The ratio of the median absolute deviation of normal noise to its standard deviation.
 pub(crate) const MAD: f64 = 0.6745;
 
-/// If more than this share of the values were outliers, all are kept.
+/// If more than this share of the values were outliers, none is replaced.
 const MAX_OUTLIER_SHARE: f64 = 0.1;
 
 /// Replaces each outlier by the median of its neighbours, and returns their indices.
@@ -51,7 +51,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// A line with irregular noise below 1.
+    /// A line with irregular noise of less than 1.
     fn line(n: usize) -> Vec<f64> {
         (0..n).map(|i| 100.0 + i as f64 / 10.0 + (i as f64 * 0.618_033_988_75).fract()).collect()
     }

@@ -9,83 +9,86 @@ use brimful_core::csv;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Arrivals to come.
+/// A forecast of arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Forecast {
-    /// What it is made from: the history given, or its days.
+    /// The history that the forecast is based on: the given history, or its days.
     pub history: Series,
     /// Mean arrivals per second over the last week.
     pub present_rate: f64,
-    /// The highest rate of the last week: that of its highest step times `peak.factor`.
+    /// The highest rate of the last week: its highest step multiplied by `peak.factor`.
     pub present_peak_rate: f64,
-    /// From the mean of a step to its peak.
+    /// The ratio of the peak rate within a step to the step's mean rate.
     pub peak: Peak,
-    /// The scale on which trend and seasons add up.
+    /// The scale on which trend and seasons are added.
     pub scale: Scale,
-    /// Lengths of the seasons found or given, in steps.
+    /// Lengths of the detected or specified seasons, in steps.
     pub seasons: Vec<usize>,
     /// The form of the trend.
     pub trend: TrendKind,
-    /// Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives now,
-    /// if the last season is repeated, or if the history lasts less than two months.
+    /// Relative growth of the trend per month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives now,
+    /// if the forecast repeats the last season, or if the history is shorter than two months.
     pub growth_per_month: Option<f64>,
-    /// FitSettings well one step ahead was predicted within the history.
+    /// Errors of predictions one step ahead within the history.
     pub in_sample: InSample,
-    /// FitSettings good such forecasts were before; absent if the history is too short to try.
+    /// Errors of forecasts from earlier origins; absent if the history is too short for a back-test.
     pub backtest: Option<Backtest>,
-    /// By how much the intervals were widened for the back-test's sake; 1 if they were not.
+    /// The factor by which the intervals were widened because of the back-test; 1 if they were not widened.
     pub widening: f64,
-    /// The forecast, by step.
+    /// The forecast of each step.
     pub points: Vec<ForecastPoint>,
-    /// What a reader should know, in sentences.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Errors one step ahead.
+/// Errors of predictions one step ahead within the history.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InSample {
-    /// Mean absolute error over that of repeating the last season; absent if that makes none.
+    /// Mean absolute error divided by that of repeating the last season; absent if repeating it makes no error.
     pub mase: Option<f64>,
-    /// Mean of |error|/rate; absent if a rate is 0.
+    /// Mean absolute error relative to the rate; absent if a rate is 0.
     pub mape: Option<f64>,
 }
 
-/// Forecasts from earlier origins, compared with what came.
+/// Results of forecasts from earlier origins, compared with the actual values.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Backtest {
-    /// FitSettings many.
+    /// Number of origins from which forecasts were made.
     pub origins: usize,
-    /// FitSettings far each looked ahead, in steps.
+    /// Number of steps that each forecast looked ahead.
     pub horizon_steps: usize,
-    /// Share of the values that fell into the 80 % interval, before any widening.
+    /// Share of the actual values inside the 80 % interval, before the intervals were widened.
     pub coverage80: f64,
-    /// Share of the values that fell into the 95 % interval, before any widening.
+    /// Share of the actual values inside the 95 % interval, before the intervals were widened.
     pub coverage95: f64,
-    /// Mean absolute error over that of repeating the last season, one season ahead; absent if that makes none.
+    /// Mean absolute error divided by that of repeating the last season, one season ahead; absent if repeating it makes
+    /// no error.
     pub mase: Option<f64>,
-    /// The same of repeating the last season (or value, without a season) as far as the others looked ahead.
+    /// Like `mase`, for the seasonal naive method: it repeats the last season (or value, if there is no season) over
+    /// the same horizon.
     pub naive_mase: Option<f64>,
-    /// All that were compared; the trend that fits best, on each scale, is that of the whole history.
+    /// All forecasting methods that were compared. On each scale, these include the trend that fits the whole history
+    /// best.
     pub tried: Vec<Tried>,
 }
 
-/// A way to forecast that was compared with others.
+/// A forecasting method that was compared with others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Tried {
-    /// The scale on which trend and seasons add up.
+    /// The scale on which trend and seasons are added.
     pub scale: Scale,
     /// The form of the trend.
     pub trend: TrendKind,
-    /// As [`Backtest::mase`].
+    /// Relative error of this method, as in [`Backtest::mase`].
     pub mase: Option<f64>,
 }
 
-/// Arrivals per second within one step to come.
+/// Predicted arrivals per second within one future step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ForecastPoint {
-    /// When the step begins.
+    /// Start of the step.
     pub time: Timestamp,
-    /// As likely to be exceeded as not.
+    /// The median: the actual rate is as likely to be higher as to be lower.
     pub likely: f64,
     /// Lower end of the 80 % interval.
     pub lower80: f64,
@@ -98,12 +101,12 @@ pub struct ForecastPoint {
 }
 
 impl Forecast {
-    /// The end of the history, where the forecast begins.
+    /// The end of the history, which is the start of the forecast.
     pub fn begins(&self) -> Timestamp {
         self.history.time(self.history.rates.len())
     }
 
-    /// History and forecast as CSV, one step per line; absent values are empty fields.
+    /// Writes history and forecast as CSV, one step per line; absent values are empty fields.
     pub fn to_csv(&self) -> String {
         let header = ["time", "observed", "likely", "lower80", "upper80", "lower95", "upper95"];
         let line = |time: Timestamp, figures: [Option<f64>; 6]| {

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The scale on which trend and seasons add up.
+/// The scale on which trend and seasons are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Rates: swings stay the same as the rate grows.
+    /// Rates. Swings stay the same as the rate grows.
     Linear,
-    /// Logarithms of rates: swings and growth are in proportion to the rate.
+    /// Logarithms of rates. Swings and growth are proportional to the rate.
     Log,
 }
 
@@ -22,7 +22,7 @@ impl Scale {
         }
     }
 
-    /// Converts back to a rate, which is never negative and always finite.
+    /// Converts a value on this scale to a rate, which is never negative and always finite.
     pub(crate) fn inverse(self, place: f64) -> f64 {
         match self {
             Self::Linear => place.clamp(0.0, f64::MAX),

@@ -1,26 +1,27 @@
-//! Seasons: which exist, and what they add to the trend.
+//! Detects seasons, and computes what they add to the trend.
 //!
 //! The decomposition is MSTL (Bandara, Hyndman & Bergmeir, 2021; STL: Cleveland et al., 1990) with patterns that repeat
-//! unchanged. A day and a week are tried if the step divides them and the history has at least two of them. An F test
-//! compares the mean squares of a pattern with those of the remainder.
+//! unchanged. The periods of a day and of a week are tried if the step divides them and the history has at least two of
+//! them. An F test compares the mean squares of a pattern with those of the remainder.
 
 use crate::line::ols;
 use crate::time::DAY_S;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Significance level: the probability of mistaking noise for a season.
+/// Significance level: the probability that noise is mistaken for a season.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Mean squares below this share of the series' own are rounding.
+/// Mean squares below this share of the series' own mean square are considered rounding errors.
 const ROUNDING: f64 = 1e-20;
 
-/// Values per parameter of the loess trend in a decomposition: its window over its equivalent parameters.
+/// Window of the loess trend in a decomposition, as a multiple of its equivalent parameters: the number of values per
+/// parameter.
 const TREND_WINDOW: f64 = 1.5;
 
-/// A repeating pattern.
+/// A season: a pattern that repeats.
 #[derive(Clone, Debug)]
 pub(crate) struct Season {
-    /// Added at index i of the series: `pattern[i % pattern.len()]`. Sums to 0.
+    /// The pattern, whose values sum to 0. The season adds `pattern[i % pattern.len()]` at index i of the series.
     pub pattern: Vec<f64>,
 }
 
@@ -30,7 +31,7 @@ impl Season {
         self.pattern[index % self.pattern.len()]
     }
 
-    /// Number of free values of the pattern, which sum to 0.
+    /// Number of free values of the pattern: one less than its length, because the values sum to 0.
     pub(crate) fn parameters(&self) -> f64 {
         self.pattern.len() as f64 - 1.0
     }
@@ -60,7 +61,8 @@ pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     }
 }
 
-/// Seasons of these periods, and the remainder after trend and seasons. A period needs at least two cycles in the series.
+/// Seasons with these periods, and the remainder after subtracting trend and seasons. A period must occur at least
+/// twice in the series.
 pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<f64>) {
     let periods: Vec<usize> = periods.iter().copied().filter(|p| *p > 1 && values.len() / p >= 2).collect();
     let mut parameters = stlrs::MstlParams::new();
@@ -72,7 +74,7 @@ pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<
             let seasons = components.map(|(component, period)| Season { pattern: pattern(component, *period) });
             (seasons.collect(), fitted.remainder().to_vec())
         }
-        // `periods` is empty.
+        // MSTL fails if `periods` is empty.
         Err(_) => (Vec::new(), Vec::new()),
     }
 }
@@ -95,7 +97,7 @@ fn pattern(component: &[f64], period: usize) -> Vec<f64> {
     cycle.into_iter().map(|c| c - mean).collect()
 }
 
-/// Periods of seasons that do not differ significantly from noise.
+/// Periods of the seasons that do not differ significantly from noise.
 fn doubtful(values: &[f64], seasons: &[Season], rest: &[f64]) -> Vec<usize> {
     let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
     let n = rest.len() as f64;

@@ -1,9 +1,9 @@
 //! A history of arrivals at a regular step, and its parsing from CSV or JSON.
 //!
-//! The step is the most common distance between consecutive times. Every time must lie on it (for daily steps, within an
-//! hour, for changes of daylight saving time). Harmless defects are repaired and reported: up to [`MAX_BRIDGED`]
-//! consecutive missing steps are interpolated, as long as these are at most a tenth of all steps, and unordered times are
-//! sorted. Other defects, such as a time that occurs twice, are errors.
+//! The step is the most common distance between consecutive times. All distances must be multiples of the step (for
+//! daily steps, within an hour, because of daylight saving time). Harmless defects are repaired and reported. Up to
+//! [`MAX_BRIDGED`] consecutive missing steps are interpolated, if at most a tenth of all steps are missing. Unordered
+//! times are sorted. Other defects, such as a time that occurs twice, are errors.
 
 use crate::ForecastError;
 use crate::time::{DAY_S, ParseTimestampError, Timestamp, Written};
@@ -22,7 +22,7 @@ pub(crate) const MIN_VALUES: usize = 8;
 /// Maximum number of consecutive missing steps that are interpolated.
 pub const MAX_BRIDGED: usize = 3;
 
-/// Upper bound of arrivals per second or step; squares and products of such numbers stay finite.
+/// Upper bound of arrivals, per second or per step. Squares and products of numbers up to this bound stay finite.
 const MAX_VALUE: f64 = 1e15;
 
 /// Maximum share of steps that may be interpolated.
@@ -34,47 +34,48 @@ const MAX_TIME_S: i64 = 1_000_000_000_000;
 /// Tolerance of the times of daily steps, in seconds.
 const CLOCK_CHANGE_S: i64 = 3600;
 
-/// What the values of a history are.
+/// Unit of the values of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// Arrivals within a step.
+    /// Number of arrivals within a step.
     #[default]
     Counts,
     /// Arrivals per second.
     Rates,
 }
 
-/// Arrivals at a regular step.
+/// A history of arrivals at a regular step.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Series {
-    /// When the first step begins.
+    /// Start of the first step.
     pub start: Timestamp,
-    /// The length of a step in seconds; a day is as long as the clocks make it.
+    /// Length of a step in seconds. If the step is a day, its actual length depends on changes of the clocks.
     pub step_s: u32,
-    /// Whose clocks days and seasons follow.
+    /// The time zone whose clocks days and seasons follow.
     pub zone: Zone,
     /// Mean arrivals per second within each step.
     pub rates: Vec<f64>,
     /// Steps that were missing and are interpolated.
     pub bridged: Vec<Gap>,
-    /// Values that came before an earlier one and were sorted.
+    /// Number of values that came after a later one and were moved into order.
     pub out_of_order: usize,
-    /// Times were written with more than one offset from UTC, and no zone was named.
+    /// Whether times have several offsets from UTC and the user named no time zone.
     pub mixed_offsets: bool,
 }
 
 /// A run of missing steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
-    /// When the first of them begins.
+    /// Start of the first missing step.
     pub from: Timestamp,
-    /// FitSettings many there are.
+    /// Number of missing steps.
     pub steps: usize,
 }
 
 impl Series {
-    /// A series of rates on clocks with a fixed offset from UTC. Returns an error if the step is 0 or a rate is out of range.
+    /// A series of rates in a zone with a fixed offset from UTC. Returns an error if the step is 0 or a rate is out of
+    /// range.
     pub fn new(start: Timestamp, step_s: u32, rates: Vec<f64>) -> Result<Self, ForecastError> {
         let series = Self::empty(start, step_s, Zone::fixed(start.offset_s()));
         let series = Self { rates, ..series };
@@ -108,11 +109,11 @@ impl Series {
         Ok(())
     }
 
-    /// Reads a history: two columns, time and value, with or without a header (CSV, or separated by tabs or semicolons), or
-    /// a JSON array of `[time, value]` or `{"time": …, "value": …}`.
+    /// Reads a history: two columns, time and value, with or without a header (CSV, or separated by tabs or
+    /// semicolons), or a JSON array of `[time, value]` or `{"time": …, "value": …}`.
     ///
-    /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days have the offset
-    /// from UTC that the times are written with (the latest one, if there are several), else UTC.
+    /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days follow the
+    /// offset from UTC in the times, or UTC if there is none. If the offsets differ, that of the latest time is used.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
         let text = brimful_core::text::without_mark(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
@@ -145,7 +146,7 @@ impl Series {
         Ok(series)
     }
 
-    /// The beginning of a step; the first step after the history has the index `rates.len()`.
+    /// The start of a step. The first step after the history has the index `rates.len()`.
     pub fn time(&self, index: usize) -> Timestamp {
         let by = (index as i64).saturating_mul(i64::from(self.step_s));
         if self.by_day() {
@@ -159,13 +160,13 @@ impl Series {
         self.steps(7.0 * DAY_S as f64).clamp(1, self.rates.len().max(1))
     }
 
-    /// Whether steps are whole days, whose lengths follow the clocks.
+    /// Whether steps are whole days, whose lengths depend on changes of the clocks.
     fn by_day(&self) -> bool {
         i64::from(self.step_s) % DAY_S == 0
     }
 
-    /// The index of a step on clocks that never change. Two steps share an index when clocks are set back. If the change of
-    /// the clocks is not a multiple of the step, this is the step's own index.
+    /// The index that a step would have if the clocks never changed. When clocks are set back, two steps share an
+    /// index. If the change of the clocks is not a multiple of the step, this is the step's own index.
     pub(crate) fn place(&self, index: usize) -> usize {
         let step = i64::from(self.step_s);
         let shift = self.time(index).offset_s() - self.time(0).offset_s();
@@ -175,7 +176,8 @@ impl Series {
         usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
     }
 
-    /// The rates by [`Series::place`]: the mean if two steps share an index, halfway between neighbours if it is skipped.
+    /// The rates by the index of [`Series::place`]. If two steps share an index, this is their mean; a skipped index
+    /// gets the mean of its neighbours.
     pub(crate) fn by_place(&self) -> Vec<f64> {
         let mut places: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
         for (i, rate) in self.rates.iter().enumerate() {
@@ -194,23 +196,23 @@ impl Series {
         rates
     }
 
-    /// The time at which the clocks show a place.
+    /// The time at the index `place` of [`Series::place`].
     pub(crate) fn time_of_place(&self, place: usize) -> Timestamp {
         let by = (place as i64).saturating_mul(i64::from(self.step_s));
         self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S))
     }
 
-    /// Number of steps in so many seconds, rounded up.
+    /// Number of steps in this many seconds, rounded up.
     pub fn steps(&self, seconds: f64) -> usize {
         (seconds / f64::from(self.step_s)).ceil() as usize
     }
 
-    /// The means of whole days by the clocks of the zone, and the ratio of a day's highest step to its mean. `None` if the
-    /// step does not divide a day, or if no day is complete.
+    /// The mean rates of whole days in the time zone of the series, and the ratio of a day's highest step to its mean.
+    /// `None` if the step does not divide a day, or if no day is complete.
     pub fn daily(&self) -> Option<Daily> {
         let step = i64::from(self.step_s);
         let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
-        // A step across midnight belongs to the day in which it begins.
+        // A step across midnight belongs to the day in which it starts.
         let into_day = self.start.local().rem_euclid(DAY_S);
         let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
         let skip = skip + usize::from(into_day % step != 0);
@@ -230,12 +232,12 @@ impl Series {
     }
 }
 
-/// A history by days.
+/// The days of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Daily {
     /// The mean rate of each whole day.
     pub series: Series,
-    /// The rate of a day's highest step over its mean, exceeded on one day in twenty.
+    /// The ratio of a day's highest step to the day's mean. It is exceeded on one day in twenty.
     pub peak_to_mean: f64,
 }
 
@@ -306,7 +308,7 @@ fn read_json(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
     Ok(points)
 }
 
-/// A point, or `None` if its value is missing.
+/// Parses a point; `None` if its value is missing.
 fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, ForecastError> {
     let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
     if value.is_empty() {
@@ -322,7 +324,7 @@ fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, F
     }
 }
 
-/// The most common distance between consecutive times; of several, the shortest.
+/// The most common distance between consecutive times; if several are equally common, the shortest.
 fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     let mut seen: HashMap<i64, usize> = HashMap::new();
     for pair in points.windows(2) {
@@ -345,7 +347,7 @@ fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Serie
     let first = points[0].time;
     let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
     let by_day = step % DAY_S == 0;
-    // Days are counted by the clocks.
+    // Days are counted in local time.
     let place = |time: Timestamp| if by_day { time.local() } else { time.unix() };
     let start = if by_day { zone.time(first.local()) } else { zone.show(first) };
     let mut series = Series::empty(start, step_s, zone);

@@ -4,33 +4,34 @@
 //! at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
 //!
 //! The expected value of a step is a season of medians plus the median of its neighbours (Hampel's filter, as in
-//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` uses STL for that). A
-//! value is a spike only if it is far from the expected value on both scales, rates and logarithms, so that neither
-//! proportional growth nor a steady swing is mistaken for one. Values that recur each period are a season, and values
-//! that last to the end may be a new level: neither are spikes.
+//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` uses STL for that).
+//! A value is a spike only if it is far from the expected value on both scales, rates and logarithms, so that neither
+//! proportional growth nor a steady swing is mistaken for one. Values that recur in each period are a season, and
+//! values at the end of the history may be a new level. Neither are spikes.
 
 use crate::outliers::{MAD, median};
 
 /// Maximum number of neighbours on each side.
 const NEIGHBOURS: usize = 14;
-/// Minimum number of values.
+/// Minimum number of values in which spikes are detected.
 const MIN_VALUES: usize = 21;
-/// Minimum number of periods for a median season.
+/// Minimum number of periods from which a season of medians is computed.
 const MIN_PERIODS: usize = 3;
 /// Robust standard deviations from the expected value beyond which a value is a spike.
 const MAX_DEVIATIONS: f64 = 6.0;
-/// Lower bound of the spread, as a share of the level: in a series without noise, any deviation would be far.
+/// Lower bound of the spread, as a share of the level. Without this bound, any deviation in a series without noise
+/// would be a spike.
 const MIN_SPREAD: f64 = 0.01;
-/// If more than this share of the values were spikes, none is.
+/// If more than this share of the values were spikes, none is replaced.
 const MAX_SPIKE_SHARE: f64 = 0.1;
-/// Number of outliers in a row at one place of the period from which they count as a new season.
+/// Number of consecutive periods in which outliers at the same index count as a new season.
 const MIN_RECURRENCES: usize = 3;
-/// Share of spikes among the last values from which they count as a new level.
+/// If at least this share of the last values are spikes, they count as a new level.
 const LASTING_SHARE: f64 = 0.6;
-/// On the scale of logarithms, zero counts as this share of the median.
+/// On the scale of logarithms, a zero is replaced by this share of the median.
 const ZERO_SHARE: f64 = 1e-3;
 
-/// Replaces spikes by expected values, given possible periods, and returns their indices.
+/// Replaces spikes by expected values. `periods` are the possible periods. Returns the indices of the spikes.
 pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     if rates.len() < MIN_VALUES {
         return Vec::new();
@@ -67,7 +68,7 @@ pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     found
 }
 
-/// The expected value of each step, and the usual distance from it.
+/// The expected value of each step, with the usual distance from it.
 struct Expected {
     values: Vec<f64>,
     spreads: Vec<f64>,
@@ -81,7 +82,7 @@ impl Expected {
         let (centers, near): (Vec<f64>, Vec<f64>) = (0..adjusted.len()).map(|i| neighbourhood(&adjusted, i)).unzip();
         let median_error: Vec<f64> =
             adjusted.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
-        // Some steps of a period are noisier than others, such as busy hours.
+        // Some indices of a period are noisier than others, such as busy hours.
         let by_place: Vec<f64> = (0..season.len())
             .map(|place| median(median_error.iter().skip(place).step_by(season.len()).copied().collect()))
             .collect();
@@ -92,14 +93,15 @@ impl Expected {
         }
     }
 
-    /// The distance from the expected value in robust standard deviations, which are at least `least`.
+    /// The distance of a value from the expected value, in robust standard deviations. The standard deviation is at
+    /// least `least`.
     fn distance(&self, i: usize, value: f64, least: f64) -> f64 {
         let spread = self.spreads[i].max(least);
         if spread > 0.0 { (value - self.values[i]) / spread } else { 0.0 }
     }
 }
 
-/// The median of the neighbours of a value, and the median of their distances from it.
+/// The median of the neighbours of a value, and the median of the neighbours' distances from it.
 fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     let window = (2 * NEIGHBOURS + 1).min(values.len());
     let first = i.saturating_sub(window / 2).min(values.len() - window);
@@ -108,7 +110,8 @@ fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     (center, median(near.iter().map(|value| (value - center).abs()).collect()))
 }
 
-/// The median, over all periods, of what each index of the period adds to the median of its period.
+/// The season of medians: for each index of the period, the median over all periods of the difference from the period's
+/// median.
 fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     let whole = values.len() / period;
     let levels: Vec<f64> = (0..whole).map(|nth| median(values[nth * period..(nth + 1) * period].to_vec())).collect();
@@ -123,12 +126,12 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// The mean of all values, on which single values have little influence.
+/// The mean of all values. Single values have little influence on it.
 fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// Excludes outliers that recur in several consecutive periods.
+/// Excludes outliers that recur at the same index in several consecutive periods.
 fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     let Some(period) = period else { return };
     let recurring = |i: usize| {
@@ -142,7 +145,7 @@ fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     kept.into_iter().for_each(|i| signs[i] = 0);
 }
 
-/// Excludes several outliers at the end of a history: they may be a new level.
+/// Excludes outliers at the end of a history if there are several, because they may be a new level.
 fn keep_lasting(signs: &mut [i8]) {
     let n = signs.len();
     let mut found = 0;
@@ -162,7 +165,7 @@ mod tests {
 
     const WEEK: [f64; 7] = [1.0, 1.1, 1.05, 1.0, 1.2, 0.7, 0.6];
 
-    /// Weeks of growing rates around 100, with irregular noise of this share.
+    /// Several weeks of growing rates around 100, with irregular noise of this share.
     fn days(n: usize, noise: f64) -> Vec<f64> {
         let value = |i: usize| {
             let median_error = 2.0 * (i as f64 * 0.618_033_988_75).fract() - 1.0;

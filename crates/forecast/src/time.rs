@@ -1,6 +1,6 @@
 //! Times: seconds since 1970-01-01 UTC, parsed from and written in common notations, for years 0 to 9999.
 //!
-//! A time without an offset is in the zone that was named, or else in UTC.
+//! A time without an offset is in the time zone that the user named, or else in UTC.
 
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
@@ -15,42 +15,43 @@ pub(crate) const DAY_S: i64 = 86_400;
 /// Mean length of a month, a twelfth of 365.25 days, in seconds.
 pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
 
-/// From here on a bare number is in milliseconds: as seconds it would lie beyond the year 5000.
+/// A bare number from this value on is in milliseconds. As seconds, it would be a time after the year 5000.
 const MILLISECONDS: i64 = 100_000_000_000;
 
-/// 0000-01-01 to 10000-01-01, the range of times.
+/// The range of times: 0000-01-01 to 10000-01-01.
 const RANGE: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
 const EPOCH: Date = date(1970, 1, 1);
 
-/// A point in time, to the second, and what clocks somewhere show then. In documents RFC 3339: `2026-03-01T00:00:00+01:00`.
+/// A point in time, to the second, with the local offset from UTC. In documents, it is RFC 3339:
+/// `2026-03-01T00:00:00+01:00`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(into = "String")]
 #[schemars(with = "String")]
 pub struct Timestamp {
     /// Seconds since 1970-01-01 UTC.
     unix: i64,
-    /// By how many seconds the clocks are ahead of UTC.
+    /// Number of seconds by which local time is ahead of UTC.
     offset_s: i32,
 }
 
 impl Timestamp {
-    /// From seconds since 1970-01-01 UTC. Times outside the years 0 to 9999 are clamped.
+    /// Creates a time from seconds since 1970-01-01 UTC. Times outside the years 0 to 9999 are clamped.
     pub fn from_unix(seconds: i64) -> Self {
         Self { unix: seconds.clamp(RANGE.start, RANGE.end - 1), offset_s: 0 }
     }
 
-    /// The same time on clocks `offset_s` seconds ahead of UTC.
+    /// The same point in time with local time `offset_s` seconds ahead of UTC.
     pub(crate) fn on_clocks(self, offset_s: i32) -> Self {
         Self { offset_s, ..self }
     }
 
-    /// The offset of the clocks from UTC, in seconds.
+    /// The offset of local time from UTC, in seconds.
     pub(crate) fn offset_s(self) -> i32 {
         self.offset_s
     }
 
-    /// The time that the clocks show, as seconds since they showed 1970-01-01.
+    /// Local time, as seconds since 1970-01-01 in local time.
     pub(crate) fn local(self) -> i64 {
         self.unix + i64::from(self.offset_s)
     }
@@ -60,12 +61,12 @@ impl Timestamp {
         self.unix
     }
 
-    /// `seconds` later, on clocks with the same offset.
+    /// The time `seconds` later, with the same offset from UTC.
     pub fn after(self, seconds: i64) -> Self {
         Self { offset_s: self.offset_s, ..Self::from_unix(self.unix.saturating_add(seconds)) }
     }
 
-    /// The date that the clocks show: `2026-03-01`.
+    /// The local date: `2026-03-01`.
     pub fn date(self) -> String {
         let days = self.local().clamp(RANGE.start, RANGE.end - 1).div_euclid(DAY_S);
         EPOCH.saturating_add(days.days()).to_string()
@@ -89,7 +90,7 @@ impl From<Timestamp> for String {
     }
 }
 
-/// The error about a text that is not a time.
+/// The error of parsing a text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no time: write 2026-03-01, 2026-03-01 14:00, 2026-03-01T14:00:00+01:00 (RFC 3339) or seconds since 1970"
@@ -98,23 +99,23 @@ pub struct ParseTimestampError(String);
 
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
-    /// Parses like [`Written`]; without an offset, the time is in UTC.
+    /// Parses the notations of [`Written`]. A time without an offset is in UTC.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(text.parse::<Written>()?.on_own_clocks())
     }
 }
 
-/// A time as it was written.
+/// A time in the notation of its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Written {
-    /// A point in time, and its offset from UTC if that was written.
+    /// A point in time in seconds since 1970-01-01 UTC, and its offset from UTC if the text contains one.
     Instant(i64, Option<i32>),
-    /// A reading of clocks in an unknown zone, as seconds since they showed 1970-01-01.
+    /// Local time in an unknown zone, as seconds since 1970-01-01 in local time.
     Clock(i64),
 }
 
 impl Written {
-    /// The offset from UTC, if it was written.
+    /// The offset from UTC, if the text contains one.
     pub(crate) fn offset_s(self) -> Option<i32> {
         match self {
             Self::Instant(_, offset) => offset,
@@ -122,7 +123,7 @@ impl Written {
         }
     }
 
-    /// The time on the clocks that it was written with, or else in UTC.
+    /// The time with the offset in its text, or else in UTC.
     pub(crate) fn on_own_clocks(self) -> Timestamp {
         match self {
             Self::Instant(unix, offset) => Timestamp::from_unix(unix).on_clocks(offset.unwrap_or(0)),
@@ -133,8 +134,8 @@ impl Written {
 
 impl FromStr for Written {
     type Err = ParseTimestampError;
-    /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds or
-    /// milliseconds since 1970. Fractions are cut off.
+    /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds
+    /// or milliseconds since 1970. Fractions are cut off.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
@@ -168,14 +169,14 @@ fn read(text: &str) -> Option<Written> {
     let hour = digits(parts.next()?, 2)?;
     let minute = digits(parts.next()?, 2)?;
     let second = parts.next().map_or(Some(0), second)?;
-    // A leap second, 60, counts as the second after it.
+    // The leap second, 60, counts as the following second.
     let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;
     let local = midnight + hour * 3600 + minute * 60 + second;
     let written = offset.map_or(Written::Clock(local), |o| Written::Instant(local - i64::from(o), Some(o)));
     sound.then_some(written)
 }
 
-/// The beginning of a date such as `2026-03-01`, in seconds since 1970-01-01, both on clocks with the same offset.
+/// The start of a date such as `2026-03-01`, as seconds since 1970-01-01 in the same local time.
 fn midnight(date: &str) -> Option<i64> {
     let mut parts = date.split('-');
     let year = digits(parts.next()?, 4)?;
@@ -188,14 +189,14 @@ fn midnight(date: &str) -> Option<i64> {
     Some(i64::from(date.since(EPOCH).ok()?.get_days()) * DAY_S)
 }
 
-/// Whole seconds of `07` or `07.25`.
+/// Parses whole seconds from `07` or `07.25`.
 fn second(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, "0"));
     let sound = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| digits(whole, 2)).flatten()
 }
 
-/// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`.
+/// Parses an offset from UTC like `Z`, `+01:00`, `+0100` or `+01`. Returns seconds east of UTC.
 pub(crate) fn read_offset(text: &str) -> Option<i32> {
     if text.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -208,7 +209,7 @@ pub(crate) fn read_offset(text: &str) -> Option<i32> {
     Some(if sign == "-" { -seconds } else { seconds })
 }
 
-/// `+01:00`: seconds east of UTC, cut to minutes.
+/// Writes an offset from UTC like `+01:00`, truncated to minutes. `seconds` are east of UTC.
 pub(crate) fn write_offset(seconds: i32) -> String {
     let minutes = seconds.abs() / 60;
     format!("{}{:02}:{:02}", if seconds < 0 { "-" } else { "+" }, minutes / 60, minutes % 60)

@@ -1,9 +1,10 @@
-//! The trend of a series without season, by exponential smoothing.
+//! The trend of a series without seasons, by exponential smoothing.
 //!
-//! The forms in [`TrendKind`] are special cases of one recursion; the one with the smallest AICc is chosen. Variances are
-//! those of linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008,
-//! eq. 6.1), plus the variance of the initial level and slope. Without the latter, the interval of a straight line would
-//! never widen; with it, [`TrendKind::Line`] has the textbook's prediction interval of a regression.
+//! The forms in [`TrendKind`] are special cases of one recursion; the one with the smallest AICc is chosen. Variances
+//! are those of linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*,
+//! 2008, eq. 6.1), plus the variance of the initial level and slope. Without the variance of the initial values, the
+//! interval of a straight line would never widen. With it, [`TrendKind::Line`] has the textbook's prediction interval
+//! of a regression.
 
 mod recursion;
 
@@ -12,35 +13,35 @@ use recursion::{Pass, Smoothing, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Error variance below this share of the variance of the series is rounding.
+/// An error variance below this share of the series' variance is considered a rounding error.
 const ROUNDING: f64 = 1e-12;
 
 /// The form of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrendKind {
-    /// The mean of all.
+    /// The mean of all values.
     Constant,
     /// The least-squares line.
     Line,
-    /// A line, and deviations from it that fade (first-order autoregression).
+    /// A line with deviations that fade (first-order autoregression).
     Autoregressive,
-    /// A level that moves: simple exponential smoothing.
+    /// A changing level: simple exponential smoothing.
     Level,
-    /// A level that moves, and a steady slope.
+    /// A changing level with a constant slope.
     Drift,
-    /// A level and a slope that move: Holt's method.
+    /// A changing level and a changing slope: Holt's method.
     Local,
-    /// The same with a slope that fades.
+    /// A changing level and a changing slope that fades: Holt's method with damping.
     Damped,
-    /// The mean of the last few.
+    /// The mean of the last values.
     MovingAverage,
-    /// No trend: the last season again, or the last value where there is no season.
+    /// No trend: the forecast repeats the last season or, if there is no season, the last value.
     SeasonalNaive,
 }
 
-/// The forms to choose from, the simplest first, with start values for the search of α, β/α, φ and ρ. A parameter with a
-/// single value is fixed.
+/// The forms to choose from, the simplest first, with the initial values of α, β/α, φ and ρ for the search. A parameter
+/// with a single value is fixed.
 const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
     (TrendKind::Constant, [&[0.0], &[0.0], &[0.0], &[0.0]]),
     (TrendKind::Line, [&[0.0], &[0.0], &[1.0], &[0.0]]),
@@ -57,37 +58,37 @@ const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
 const BOUNDS: [(f64, f64); 4] = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98), (0.01, 0.98)];
 const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
 
-/// The search ends when its steps have shrunk to this fraction of the first ones.
+/// The search ends when its steps have shrunk to this fraction of the initial steps.
 const MIN_SEARCH_SCALE: f64 = 1.0 / 128.0;
 
 /// A fitted trend.
 #[derive(Clone, Debug)]
 pub(crate) struct Trend {
     pub kind: TrendKind,
-    /// One-step errors, the last at the end of the series. The first values have none, if nothing precedes them.
+    /// Errors one step ahead, up to the end of the series. The first values have no error if no value precedes them.
     pub errors: Vec<f64>,
-    /// Number of parameters, without the variance.
+    /// Number of parameters, excluding the variance.
     pub parameters: usize,
-    /// AICc, without a constant that depends only on the number of values.
+    /// The information criterion (AICc), without a constant that depends only on the number of values.
     pub criterion: f64,
     smoothing: Smoothing,
     /// State at the end of the series.
     end: State,
-    /// Variance of the errors.
+    /// Variance of the one-step errors.
     variance: f64,
-    /// Derivatives of the end state with respect to the initial level and slope, and the covariance of these over the
-    /// variance.
+    /// Derivatives of the end state with respect to the initial level and slope.
     end_derivatives: [State; 2],
+    /// Covariance of the initial level and slope, divided by the variance of the errors.
     covariance: [[f64; 2]; 2],
     /// The values that the seasonal naive method repeats; empty for other methods.
     cycle: Vec<f64>,
 }
 
 impl Trend {
-    /// Fits the trends that a method allows, its own choice first, to at least two finite values.
+    /// Fits the trends that a method allows to at least two finite values. The method's own choice is first.
     ///
-    /// Information criteria measure errors one step ahead. If a temporary slope was mistaken for a lasting one, a damped
-    /// slope or a level alone is better far ahead, so both are candidates too.
+    /// Information criteria measure errors one step ahead. If a temporary slope was mistaken for a lasting one, a
+    /// damped slope or a level alone forecasts the far future better. So both are candidates as well.
     pub(crate) fn candidates(values: &[f64], method: ForecastMethod) -> Vec<Self> {
         let best = Self::fit(values, method);
         let others = match method {
@@ -99,8 +100,8 @@ impl Trend {
         std::iter::once(best).chain(others).collect()
     }
 
-    /// The seasonal naive method: repeats the last `period` values, including the season. An error persists, and each season
-    /// adds another one (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.5).
+    /// The seasonal naive method: repeats the last `period` values, including the season. An error persists, and each
+    /// season adds another error (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.5).
     pub(crate) fn seasonal_naive(values: &[f64], period: usize) -> Self {
         let period = period.clamp(1, values.len() - 1);
         let errors = values.iter().zip(&values[period..]).map(|(before, now)| now - before).collect();
@@ -119,19 +120,20 @@ impl Trend {
         })
     }
 
-    /// Fits values that are normalized to mean 0 and standard deviation 1; a constant if they do not vary.
+    /// Fits values after normalizing them to mean 0 and standard deviation 1. If they do not vary, the trend is
+    /// constant.
     fn normalized(values: &[f64], fit: impl FnOnce(&[f64]) -> Self) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        // A constant series varies by the rounding error of its mean.
+        // The values of a constant series differ from their mean by its rounding error.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
         let fitted = if unit == 0.0 { Self::fit_form(&y, TrendKind::Constant) } else { fit(&y) };
         fitted.scaled(mean, unit)
     }
 
-    /// Mean and standard deviation of each of the next values.
+    /// Mean and standard deviation of the forecast of each of the next `horizon` values.
     pub(crate) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
         if !self.cycle.is_empty() {
             let period = self.cycle.len();
@@ -164,7 +166,7 @@ impl Trend {
         self.end.level
     }
 
-    /// The form with the smallest criterion; of equals, the simplest.
+    /// The form with the smallest criterion; if several are equal, the simplest.
     fn best(y: &[f64]) -> Self {
         let mut best = Self::fit_form(y, TrendKind::Constant);
         for (kind, _) in &FORMS[1..] {
@@ -251,7 +253,7 @@ fn without_bias(rho: f64, n: usize) -> f64 {
     (rho + (2.0 + 4.0 * rho) / n as f64).min(BOUNDS[3].1)
 }
 
-/// Finds the smoothing with the smallest sum of squares: the best of a grid, then a pattern search from there.
+/// Finds the smoothing parameters with the smallest sum of squares: the best of a grid, improved by a pattern search.
 fn search(y: &[f64], starts: [&[f64]; 4]) -> Smoothing {
     let smoothing = |[alpha, ratio, phi, rho]: [f64; 4]| Smoothing { alpha, beta: alpha * ratio, phi, rho };
     let squares = |at: [f64; 4]| Pass::run(y, smoothing(at)).squares();
@@ -300,7 +302,7 @@ mod tests {
 
     const VALUES: [f64; 12] = [3.1, 3.4, 3.2, 3.9, 4.1, 4.0, 4.6, 4.9, 4.8, 5.3, 5.6, 5.5];
 
-    /// The prediction interval of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx).
+    /// Compares with the prediction interval of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx).
     #[test]
     fn a_line_is_as_unsure_as_a_regression() {
         let x: Vec<f64> = (0..12).map(f64::from).collect();
@@ -314,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Hyndman et al., table 6.2: σ²·(1 + (h − 1)·α²).
+    /// Compares with the variance in Hyndman et al., table 6.2: σ²·(1 + (h − 1)·α²).
     #[test]
     fn smoothing_grows_less_sure_with_each_step() {
         let trend = Trend::fit(&VALUES, ForecastMethod::Smoothing { alpha: 0.3 });
@@ -325,7 +327,7 @@ mod tests {
         }
     }
 
-    /// An autoregression forgets: its variance tends to σ²/(1 − ρ²), its location to the line.
+    /// In an autoregression, deviations fade: the variance tends to σ²/(1 − ρ²), the mean to the line.
     #[test]
     fn deviations_fade() {
         let smoothing = Smoothing { rho: 0.5, phi: 1.0, ..Smoothing::default() };
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_form_of_a_clear_series_is_found() {
-        // A pattern without any order to it: the golden ratio's multiples.
+        // Multiples of the golden ratio serve as irregular noise.
         let noise = |i: usize| ((i as f64 * 0.618_033_988_75).fract() - 0.5) * 2.0;
         let kind = |of: &dyn Fn(usize) -> f64| {
             let values: Vec<f64> = (0..80).map(of).collect();

@@ -1,4 +1,4 @@
-//! Time zones: the offset of clocks from UTC at any time.
+//! Time zones: the offset of local time from UTC at any time.
 
 use crate::time::{DAY_S, Timestamp, Written, read_offset, write_offset};
 use jiff::tz::{Offset, TimeZone};
@@ -7,14 +7,15 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// A time zone: of the IANA database, or a fixed offset from UTC. In documents `UTC`, `Europe/Berlin` or `+01:00`.
+/// A time zone: one of the IANA database, or a fixed offset from UTC. In documents, it is written `UTC`,
+/// `Europe/Berlin` or `+01:00`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(into = "String")]
 #[schemars(with = "String")]
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// Clocks with a fixed offset from UTC, in seconds.
+    /// A time zone with a fixed offset from UTC, in seconds.
     pub fn fixed(offset_s: i32) -> Self {
         match Offset::from_seconds(offset_s) {
             Ok(offset) if offset_s != 0 => Self(TimeZone::fixed(offset)),
@@ -22,14 +23,14 @@ impl Zone {
         }
     }
 
-    /// The offset of the clocks from UTC at a time, in seconds.
+    /// The offset of local time from UTC at a point in time, in seconds.
     pub(crate) fn offset_s(&self, unix: i64) -> i32 {
         let nearest = if unix < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         self.0.to_offset(jiff::Timestamp::from_second(unix).unwrap_or(nearest)).seconds()
     }
 
-    /// The time at which the clocks show `local`, in seconds since they showed 1970-01-01: the first one, if they show it
-    /// twice; if they skip it, the time as much later.
+    /// The point in time with this local time, given as seconds since 1970-01-01 in local time. If the local time
+    /// occurs twice, this is the first occurrence. If clocks skip it, this is later by the length of the skip.
     pub(crate) fn time(&self, local: i64) -> Timestamp {
         // Clocks change by less than a day.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));
@@ -38,12 +39,12 @@ impl Zone {
         self.show(Timestamp::from_unix(local - offset))
     }
 
-    /// The same time on the clocks of this zone.
+    /// The same point in time with this zone's offset from UTC.
     pub(crate) fn show(&self, time: Timestamp) -> Timestamp {
         time.on_clocks(self.offset_s(time.unix()))
     }
 
-    /// A written time on the clocks of this zone.
+    /// Converts a parsed time to this zone. A time without an offset is in this zone.
     pub(crate) fn read(&self, written: Written) -> Timestamp {
         match written {
             Written::Instant(unix, _) => self.show(Timestamp::from_unix(unix)),
@@ -65,7 +66,7 @@ impl From<Zone> for String {
     }
 }
 
-/// The error about a text that is not a time zone.
+/// The error of parsing a text that is not a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no time zone: write a name like Europe/Berlin, UTC, or an offset from it like +01:00")]
 pub struct ParseZoneError(String);

@@ -1,35 +1,35 @@
-//! CPU quotas of control groups, version 1 (a hierarchy for each controller) and version 2 (one hierarchy for all).
-//! Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+//! CPU quotas of control groups in version 1, with a hierarchy for each controller, and version 2, with a single
+//! hierarchy. Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// Mount point of the hierarchies, relative to the root.
+/// Mount point of the control groups, relative to the root directory.
 const MOUNT: &str = "sys/fs/cgroup";
 
-/// The CPU time that a group may use: `time` in each `period`.
+/// The CPU time that a control group may use: `time` in each `period`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// CPU time, summed over all CPUs.
+    /// CPU time per period, summed over all CPUs.
     pub time: Nanos,
-    /// Wall-clock time.
+    /// Length of a period in wall-clock time.
     pub period: Nanos,
 }
 
 /// How often a group has used up its quota since the group was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
-    /// Periods in which the group ran.
+    /// Number of periods in which the group ran.
     pub periods: u64,
-    /// Periods in which the group was throttled.
+    /// Number of periods in which the group was throttled.
     pub throttled_periods: u64,
     /// Time for which the group was throttled, summed over all CPUs.
     pub throttled: Nanos,
 }
 
-/// Directories, below `root`, of the group that controls the CPU time of a process and of the group's ancestors,
-/// nearest first; each may have a quota. `cgroup` is the content of `/proc/PID/cgroup`. A container sees its own group
-/// as the top of the hierarchy, so some of these directories may not exist.
+/// Directories, below `root`, of the control group of a process and of the group's ancestors, nearest first. Each of
+/// these groups may have a CPU quota. `cgroup` is the content of `/proc/PID/cgroup`. A container sees its own group as
+/// the top of the hierarchy, so some of these directories may not exist.
 pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
     let mut groups = Vec::new();
     for line in cgroup.lines() {
@@ -51,7 +51,7 @@ impl Quota {
             let (time, period) = max.split_once(' ')?;
             return Some(Quota { time: parse_micros(time)?, period: parse_micros(period)? });
         }
-        // −1 without a quota, which does not parse.
+        // The value is −1 if there is no quota; this does not parse.
         let time = parse_micros(&read(&group.join("cpu.cfs_quota_us"))?)?;
         let period = parse_micros(&read(&group.join("cpu.cfs_period_us"))?)?;
         Some(Quota { time, period })

@@ -4,14 +4,14 @@ use brimful_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
 
-/// `CLOCK_MONOTONIC`, the clock of all instants in a Record.
+/// Reads `CLOCK_MONOTONIC`, the clock of all instants in a Record.
 #[inline]
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// `CLOCK_MONOTONIC` at an instant of the wall clock, provided that the wall clock is not set in between. Zero for
-/// instants before the machine booted.
+/// Converts an instant of the wall clock to `CLOCK_MONOTONIC`, provided that the wall clock is not set in between. Zero
+/// for instants before the machine booted.
 pub fn monotonic_at(instant: SystemTime) -> Nanos {
     let Anchor { monotonic, wall } = Anchor::now();
     match instant.duration_since(wall) {
@@ -20,8 +20,8 @@ pub fn monotonic_at(instant: SystemTime) -> Nanos {
     }
 }
 
-/// One instant by both clocks. It converts other instants of `CLOCK_MONOTONIC` to wall-clock time, even if the wall
-/// clock is set later.
+/// One instant on both clocks: `CLOCK_MONOTONIC` and the wall clock. It converts other instants of `CLOCK_MONOTONIC` to
+/// wall-clock time, even if the wall clock is set later.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     monotonic: Nanos,
@@ -29,7 +29,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Reads both clocks. The thread may lose its CPU between two readings, so the closest of several pairs is taken.
+    /// Reads both clocks. The thread may lose its CPU between the two readings, so the closest of several pairs is
+    /// used.
     pub fn now() -> Anchor {
         const CLOSE_ENOUGH: Nanos = Nanos::from_micros(2);
         const MAX_TRIES: usize = 8;
@@ -57,11 +58,11 @@ impl Anchor {
     }
 }
 
-/// How long the machine has been suspended since boot.
+/// Time for which the machine has been suspended since it booted.
 pub fn suspended() -> Nanos {
     let monotonic = now();
     let boot = read(ClockId::Boottime);
-    // The time between the two readings is not suspension, so anything below a millisecond is cut off.
+    // The time between the two readings is no suspension, so fractions of a millisecond are cut off.
     Nanos::from_millis((boot - monotonic).0 / 1_000_000)
 }
 
@@ -79,7 +80,7 @@ pub fn process_cpu() -> Nanos {
 #[inline]
 fn read(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
-    // None of these clocks is ever negative.
+    // The times of these clocks are never negative.
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 

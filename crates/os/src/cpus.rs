@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
-/// The CPUs that are online, in order.
+/// The CPUs that are online, in increasing order.
 pub fn online() -> Vec<usize> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     listed.and_then(|text| text.parse().ok()).map_or_else(
@@ -15,7 +15,7 @@ pub fn online() -> Vec<usize> {
     )
 }
 
-/// The CPUs that this thread may use, in order.
+/// The CPUs that this thread may use, in increasing order.
 pub fn usable() -> Vec<usize> {
     cpus_in_set(&sched_getaffinity(None).unwrap_or_default()).0
 }
@@ -32,7 +32,7 @@ pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     Some(set)
 }
 
-/// The CPU numbers in a set, in order.
+/// The CPU numbers in a set, in increasing order.
 pub fn cpus_in_set(set: &CpuSet) -> CpuList {
     CpuList((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
@@ -40,7 +40,7 @@ pub fn cpus_in_set(set: &CpuSet) -> CpuList {
 /// Pins the calling thread to one CPU.
 ///
 /// # Errors
-/// The kernel's error: `EINVAL` for a CPU that this thread may not use.
+/// The kernel's error, such as `EINVAL` for a CPU that this thread may not use.
 pub fn pin_this_thread(cpu: usize) -> io::Result<()> {
     let set = to_cpu_set(&[cpu]).ok_or(Errno::INVAL)?;
     Ok(sched_setaffinity(None, &set)?)

@@ -5,9 +5,9 @@ use std::cell::Cell;
 
 /// Width of lines in files and pipes, and the maximum width of running text.
 pub const WIDTH: usize = 100;
-/// Smallest width that is laid out for.
+/// Smallest width for which texts are laid out.
 const MIN_WIDTH: usize = 40;
-/// Width of the column with the names of facts.
+/// Width of the column that contains the names of facts.
 pub(crate) const NAMES: usize = 12;
 
 thread_local! {
@@ -27,7 +27,7 @@ pub(crate) fn width() -> usize {
     CURRENT_WIDTH.get()
 }
 
-/// A figure in one of `core`'s formats ([`quantity`]), or `-` if it is not known.
+/// Formats a figure with one of `core`'s functions ([`quantity`]); `-` if it is not known.
 fn known(value: Option<f64>, format: fn(f64) -> String) -> String {
     value.map_or("-".to_owned(), format)
 }
@@ -48,7 +48,7 @@ pub(crate) fn percent(value: Option<f64>) -> String {
     known(value, quantity::percent)
 }
 
-/// A signed error.
+/// Formats a signed relative error.
 pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
@@ -61,7 +61,8 @@ pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -
     format!("{short} … {high}")
 }
 
-/// Shortens a text to `width` characters, ending in `…`; it is cut after a word if that keeps at least half of it.
+/// Shortens a text to `width` characters, ending in `…`. The text is cut after a word if this keeps at least half of
+/// the width.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     match text.char_indices().nth(width.saturating_sub(1)) {
         Some((end, _)) if text.chars().count() > width => {
@@ -73,7 +74,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     }
 }
 
-/// One column of a table, `gap` spaces behind the previous one. Words are aligned left, numbers right.
+/// One column of a table, `gap` spaces after the previous column. Words are aligned left, numbers right.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub(crate) title: &'a str,
@@ -100,14 +101,14 @@ pub(crate) const fn key(column: Column<'_>) -> Column<'_> {
     Column { key: true, ..column }
 }
 
-/// A table with aligned columns; no line ends in a space. [`narrow`] describes what happens if it does not fit.
+/// A table with aligned columns; no line ends in a space. A table that is too wide is changed as in [`narrow`].
 pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     narrow(columns.to_vec(), rows.to_vec(), &[])
 }
 
-/// A table that is made narrower until it fits. First, `dispensable` columns, given by title, are removed one after
-/// another. If that is not enough, all of them stay, and the columns are arranged in blocks below one another, each of
-/// which begins with the columns that identify rows. Words are shortened to half of a line.
+/// A table that is made narrower until it fits. First, the columns whose titles are in `dispensable` are removed one by
+/// one. If the table is still too wide, all columns are restored and arranged in blocks below one another. Each block
+/// begins with the columns that identify rows. Words are shortened to half of a line.
 pub(crate) fn narrow(columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
     for row in &mut rows {
         for (cell, _) in row.iter_mut().zip(&columns).filter(|(_, column)| column.words) {
@@ -134,8 +135,8 @@ fn width_of(column: &Column<'_>, i: usize, rows: &[Vec<String>]) -> usize {
     cells.chain([column.title.chars().count()]).max().unwrap_or(0)
 }
 
-/// The columns of each block: those that identify rows, then as many others as fit. A column without a title stays with
-/// the one before it.
+/// The columns of each block: first the columns that identify rows, then as many other columns as fit. A column without
+/// a title stays with the column before it.
 fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
     let is_key = |i: usize| i == 0 || columns[i].key;
     let keys: Vec<usize> = (0..columns.len()).filter(|i| is_key(*i)).collect();
@@ -157,7 +158,7 @@ fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<u
     if blocks.is_empty() { vec![keys] } else { blocks }
 }
 
-/// A table of the columns `shown`, with titles.
+/// Formats a block of the columns with the indices `shown`, with their titles.
 fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'t [Vec<String>]) -> String {
     let line = |cell_of: &dyn Fn(usize) -> &'t str| {
         let padded = shown.iter().map(|&i| {
@@ -175,7 +176,7 @@ fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'
     text
 }
 
-/// The line of group titles, each above the first of its columns in `shown`.
+/// The line of group titles, each above the group's first column in `shown`.
 fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     let group_of = |i: usize| columns[..=i].iter().rev().find_map(|column| column.group).filter(|_| !columns[i].key);
     let mut text = String::new();
@@ -193,12 +194,12 @@ fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     text.trim_end().to_owned()
 }
 
-/// A named fact, with its text in the columns beside the names.
+/// A fact: its name, then its text, which is wrapped in the columns next to the name.
 pub(crate) fn fact(name: &str, text: &str) -> String {
     labelled(name, text, NAMES)
 }
 
-/// A named fact with `names` columns for the name.
+/// A fact whose name has a column of width `names`.
 pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
     format!("{name:<names$}{}", wrap(text, names).trim_start())
 }

@@ -1,7 +1,8 @@
-//! The HTML report: the page built from `web/`, with one document inside it, whose schema tells the page what to draw.
+//! The HTML report: the page built from `web/`, with one document inside. The page draws what suits the document's
+//! schema.
 //!
-//! The page reads the document from an element that browsers do not execute, and shows all of it as text. Inside a
-//! script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.
+//! The page reads the document from an element that browsers do not execute, and inserts its contents only as text.
+//! Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.
 
 use crate::ReportError;
 use brimful_core::record::Record;
@@ -24,7 +25,7 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
 
-/// A load as one self-contained HTML page, without the histograms and the account, which only programs read.
+/// A Record as one self-contained HTML page, without its histograms and its account, which are only for programs.
 ///
 /// # Errors
 /// [`ReportError`]

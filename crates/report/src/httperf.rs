@@ -1,7 +1,7 @@
 //! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
 //!
-//! httperf's failures of its own host (`fd-unavail` and so on) are calls that this host lacked the resources for.
-//! Failures that httperf does not distinguish, such as answers that are not HTTP, are `other`.
+//! The failures that httperf attributes to its own host (`fd-unavail` and so on) are calls for which this host lacked
+//! resources. Failures that httperf does not distinguish, such as answers that are not HTTP, are `other`.
 
 use brimful_core::account::Limited;
 use brimful_core::record::{Record, ReplyRate, Summary};
@@ -10,19 +10,19 @@ use std::fmt::Write;
 /// Figures of the report that are not in the Record.
 #[derive(Clone, Debug, Default)]
 pub struct Extra {
-    /// Highest number of connection attempts begun within a millisecond.
+    /// Highest number of connection attempts that began within a millisecond.
     pub longest_burst: u32,
-    /// Lifetimes of connections with at least one reply.
+    /// Lifetimes of connections with at least one reply, in microseconds.
     pub lifetime_us: Option<Summary>,
-    /// Mean replies per such connection.
+    /// Mean number of replies on a connection with at least one reply.
     pub replies_per_connection: f64,
     /// Mean bytes of a reply's head and of its content.
     pub reply_size: (f64, f64),
     /// CPU time in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
-    /// Figures of sessions, if the test has sessions.
+    /// Figures of sessions, if the run has sessions.
     pub sessions: Option<SessionExtra>,
-    /// Limit of open descriptors for a verbose report, which lists the samples of the reply rate as well.
+    /// For a verbose report: the limit of open descriptors. A verbose report also lists the samples of the reply rate.
     pub verbose: Option<u64>,
 }
 
@@ -31,9 +31,9 @@ pub struct Extra {
 pub struct SessionExtra {
     /// Sessions completed per second, in samples of five seconds.
     pub rate: ReplyRate,
-    /// Mean time from the start of a failed session to its failure.
+    /// Mean time from the start of a failed session to its failure, in seconds.
     pub fail_time_s: Option<f64>,
-    /// Number of sessions with no reply, one, two, and so on.
+    /// Number of sessions, indexed by their number of replies: the first element counts sessions without a reply.
     pub lengths: Vec<u64>,
 }
 
@@ -46,19 +46,19 @@ pub fn text(record: &Record, extra: &Extra) -> String {
     format!("{samples}Maximum connect burst length: {}\n\n{}", extra.longest_burst, groups.join("\n"))
 }
 
-/// Each sample of the reply rate.
+/// The lines of a verbose report: the descriptor limit, and each sample of the reply rate.
 fn samples(record: &Record, descriptors: u64) -> String {
     let mut text = format!("httperf: maximum number of open descriptors = {descriptors}\n");
     let whole = usize::try_from(record.reply_rate.samples).unwrap_or(usize::MAX);
     let periods = record.account.iter().flat_map(|account| &account.replies).copied().chain(std::iter::repeat(0));
     for replies in periods.take(whole.min(MAX_SAMPLES)) {
-        // In the paper's periods of five seconds.
+        // A sample covers a period of five seconds, as in the paper on httperf.
         let _ = writeln!(text, "reply-rate = {:<8}", format!("{:.1}", replies as f64 / 5.0));
     }
     text
 }
 
-/// The samples of a day.
+/// Maximum number of samples: those of a day.
 const MAX_SAMPLES: usize = 24 * 3600 / 5;
 
 fn total(record: &Record) -> String {
@@ -113,7 +113,7 @@ fn replies(record: &Record, extra: &Extra) -> String {
     text
 }
 
-/// `Reply rate [replies/s]: min … stddev …`, without an end.
+/// Writes `Reply rate [replies/s]: min … stddev …`, without the end of the line.
 fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
     let [min, mean, max, stddev] = [rate.min, rate.mean, rate.max, rate.stddev].map(|figure| figure.unwrap_or(0.0));
     format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
@@ -164,13 +164,13 @@ fn session_lines(record: &Record, extra: &SessionExtra) -> String {
     text
 }
 
-/// Rounds a mean size down: httperf prints whole numbers of bytes, although with a decimal.
+/// Rounds a mean size down, because httperf prints whole numbers of bytes, although with a decimal.
 fn whole(bytes: f64) -> f64 {
     // A rounding error must not lower a whole number by one.
     (bytes + 1e-9).floor()
 }
 
-/// Microseconds as milliseconds.
+/// Converts microseconds to milliseconds.
 fn ms(us: f64) -> f64 {
     us / 1e3
 }
@@ -186,7 +186,7 @@ mod tests {
     use brimful_core::account::PackedAccount;
     use brimful_core::record::{SessionFigures, SessionSummary};
 
-    /// Of the run of Figure 1, as far as the Record of the fixture has it.
+    /// Figures of the run in Figure 1 that the Record of the fixture does not contain.
     fn extra() -> Extra {
         Extra {
             longest_burst: 1,

@@ -1,7 +1,7 @@
 //! Reports of documents: Records, surveys, plans, profiles and figures of servers as terminal text and as a
 //! self-contained HTML page for people, and as JSON for scripts.
 //!
-//! Texts are laid out for [`WIDTH`] columns, or for the width that [`at_width`] sets. Nothing here measures or
+//! Texts are laid out for [`WIDTH`] columns, or for the width that [`at_width`] sets. This crate neither measures nor
 //! predicts: all figures come from the document.
 #![forbid(unsafe_code)]
 
@@ -25,12 +25,12 @@ pub enum ReportError {
     /// The document does not serialize.
     #[error("the {document} could not be written as JSON ({source}): report this, with the command line, as a bug")]
     Json {
-        /// The document.
+        /// Name of the document.
         document: &'static str,
-        /// The error of serde.
+        /// The error of serialization.
         source: serde_json::Error,
     },
-    /// The page inside this program cannot be unpacked.
+    /// The HTML page that is compiled into this program cannot be unpacked.
     #[error("the page inside this program cannot be unpacked ({0}): the program is damaged, install it again")]
     Page(std::io::Error),
 }

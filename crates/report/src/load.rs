@@ -1,6 +1,6 @@
 //! The text report of one run. It begins with the main figures (rate, errors, times, the server's utilization, and the
-//! verdict) and ends with a suggested next command. In between, if requested, are httperf's groups of figures with a
-//! table of all times.
+//! verdict) and ends with a suggested next command. A full report has httperf's groups of figures and a table of all
+//! times in between.
 //!
 //! Every figure is in the Record, or a ratio of two of its figures. A dash means that a figure was not measured.
 
@@ -31,16 +31,16 @@ use main_figures::main_figures;
 use notes::notes;
 use percentile::{P50, P99};
 
-/// The extent of the text report.
+/// The level of detail of the text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The main figures.
+    /// Only the main figures.
     Main,
-    /// Every figure.
+    /// All figures.
     Full,
 }
 
-/// The run as plain text that ends in a newline.
+/// Formats the run as plain text that ends in a newline.
 pub fn text(record: &Record, detail: Detail) -> String {
     let mut groups = vec![main_figures(record)];
     groups.push(objectives(record));
@@ -111,17 +111,17 @@ mod tests {
         text(record, Detail::Full)
     }
 
-    /// The last line but one, which is empty, and those before it.
+    /// The text without its last line, which suggests the next command, and without the empty line before that.
     fn without_next(text: &str) -> &str {
         text.rsplit_once("\n\nNext").map_or(text, |(rest, _)| rest)
     }
 
-    /// In which words, wherever lines are broken.
+    /// The text with single spaces, so that it does not depend on where lines are broken.
     fn words(text: &str) -> String {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// All of them answered.
+    /// A Record in which all calls were answered.
     fn completed() -> Record {
         let record = record();
         Record { counts: Counts { completed: 27_000, timed_out: 0, ..record.counts }, ..record }
@@ -146,7 +146,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
             the server can take
 ";
         assert_eq!(main_text(&at_rate(completed(), 150.0)), expected);
-        // A call that was answered long afterwards is in no rate.
+        // A call that was answered long after the window does not count in the rates.
         let late = Record { duration_s: 360.0, ..at_rate(completed(), 150.0) };
         let said = "27,000 calls begun in 180 s, the last of them over after 360 s";
         assert!(words(&main_text(&late)).contains(said), "{}", main_text(&late));

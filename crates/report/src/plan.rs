@@ -1,6 +1,7 @@
-//! The planner's results as documents and as text: the result structs of `brimful-model`, with their model.
+//! The planner's results as documents and as text. A document contains result structs of `brimful-model`, with the
+//! model.
 //!
-//! Text is at most 100 columns wide: a sentence, tables, then methods and caveats.
+//! Text is at most 100 columns wide. It has a sentence, then tables, then methods and caveats.
 
 pub mod calibration;
 pub mod forecast;
@@ -58,7 +59,7 @@ fn kind(station: &Station) -> String {
     text
 }
 
-/// A figure and the half width of its interval.
+/// Formats a figure with the half width of its interval.
 fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
     [format(Some(estimate.value)), format(estimate.ci95_half_width)]
 }

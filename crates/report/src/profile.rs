@@ -2,7 +2,7 @@
 //!
 //! It begins with the main facts: volume, peak, lines by outcome, format, and unusual figures. Then follow arrivals,
 //! answers, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are not
-//! trusted: each is escaped for the terminal and cut to its column.
+//! trusted: each is escaped for the terminal and shortened to fit its column.
 
 mod answers;
 mod arrivals;
@@ -21,18 +21,18 @@ use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent}
 use brimful_core::text::one_line;
 use brimful_core::workload::{Load, SessionArrivals, Workload};
 
-/// Highest number of sources, and of formats, that are named.
+/// Highest number of sources, and of formats, that the report names.
 const MAX_NAMED: usize = 4;
 /// Maximum width of a name from a log.
 const NAME_WIDTH: usize = 60;
-/// Maximum width of a field of the first line.
+/// Maximum width of a field in the sample of parsed fields.
 const FIELD_WIDTH: usize = 32;
 
-/// Replaces the space between a number and its unit while lines are broken. Names do not contain it, because they are
-/// escaped before.
+/// Replaces the space between a number and its unit while lines are broken. Names do not contain this character,
+/// because they are escaped earlier.
 const JOINED: char = '\u{1}';
 
-/// The profile as text that ends in a newline.
+/// Formats the profile as text that ends in a newline.
 pub fn text(profile: &Profile) -> String {
     let text = apart([
         first(profile),
@@ -88,7 +88,7 @@ fn peak(profile: &Profile) -> String {
     )
 }
 
-/// Lines by outcome, including outcomes of no line.
+/// Number of lines by outcome, including outcomes that did not occur.
 fn lines(profile: &Profile) -> String {
     let lines = &profile.lines;
     let [read, parsed, malformed, filtered] = [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
@@ -110,7 +110,7 @@ fn format(profile: &Profile) -> String {
     if sources.is_empty() { formats } else { format!("{formats}; from {sources}") }
 }
 
-/// The parsed fields of the first line.
+/// The parsed fields of the sample line.
 fn sample(profile: &Profile) -> String {
     let field =
         |field: &FieldSample| format!("{} {}", foreign(&field.field, FIELD_WIDTH), foreign(&field.value, FIELD_WIDTH));
@@ -118,7 +118,7 @@ fn sample(profile: &Profile) -> String {
     if fields.is_empty() { String::new() } else { said("read as", &fields.join(", ")) }
 }
 
-/// The first names of a list, and the number of the others.
+/// The first names of a list, and how many more there are.
 fn some(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     names.truncate(MAX_NAMED);
@@ -164,7 +164,7 @@ fn described(workload: &Workload) -> String {
     [Some(classes), load].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The first malformed lines, with what was expected at which position.
+/// The first malformed lines, each with the position of the error and what was expected there.
 fn malformed(profile: &Profile) -> String {
     let line = |line: &MalformedLine| {
         let MalformedLine { line: number, column, .. } = line;
@@ -204,7 +204,7 @@ fn foreign(name: &str, width: usize) -> String {
     shorten(&one_line(name), width)
 }
 
-/// A sentence that may contain names from logs, escaped and with words no longer than a line.
+/// Escapes a sentence that may contain names from logs, and shortens words that are longer than a line.
 fn foreign_words(text: &str) -> String {
     let text = one_line(text);
     text.split_whitespace().map(|word| shorten(word, NAME_WIDTH)).collect::<Vec<_>>().join(" ")

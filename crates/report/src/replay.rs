@@ -1,10 +1,10 @@
 //! The report of a log that was replayed twice, with its bursts and at a constant rate: a table of both runs, and a
 //! sentence on the cost of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! A ratio is the figure as logged divided by the flattened one. It has a 95 % confidence interval if both figures have
-//! one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta
-//! method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The runs are at different times, so their errors
-//! are assumed to be independent.
+//! A ratio is the figure of the replay with bursts divided by that of the flattened replay. It has a 95 % confidence
+//! interval if both figures have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂) is
+//! √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The runs are
+//! at different times, so their errors are assumed to be independent.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
 use crate::thresholds::MIN_DIFFERENCE;
@@ -12,18 +12,18 @@ use brimful_core::quantity;
 use brimful_core::record::{Interval, Record, Summary, Verdict};
 use serde::Serialize;
 
-/// Both Records and their comparison.
+/// The Records of both replays, and their comparison.
 #[derive(Debug, Serialize)]
 pub struct Pair<'a> {
     /// The replay with the log's bursts.
     pub as_logged: &'a Record,
     /// The replay of the same calls at a constant rate.
     pub flattened: &'a Record,
-    /// The comparison of the two.
+    /// The comparison of the two replays.
     pub comparison: Comparison,
 }
 
-/// The comparison of two replays.
+/// A comparison of two replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Whether both runs are valid; otherwise the generator may have caused the difference.
@@ -34,20 +34,20 @@ pub struct Comparison {
     pub verdict: String,
 }
 
-/// One figure of both replays.
+/// One figure in both replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// Name of the figure, with its unit if it has one: `per second`, `s`.
     pub figure: &'static str,
-    /// Its value with the log's bursts.
+    /// Value of the figure with the log's bursts.
     pub as_logged: Option<f64>,
-    /// Its value at a constant rate.
+    /// Value of the figure at a constant rate.
     pub flattened: Option<f64>,
     /// `as_logged` divided by `flattened`.
     pub ratio: Option<f64>,
     /// The ratio's 95 % confidence interval, if both figures have one.
     pub ratio_ci95: Option<[f64; 2]>,
-    /// The unit that it is shown in.
+    /// The unit in which the figure is shown.
     #[serde(skip)]
     unit: Unit,
 }
@@ -190,7 +190,7 @@ impl Comparison {
     }
 }
 
-/// The comparison as text that ends in a newline.
+/// Formats the comparison as text that ends in a newline.
 pub fn text(pair: &Pair<'_>) -> String {
     let columns =
         [words("", 0), figure("as logged", 2, None), figure("flattened", 2, None), figure("ratio (95 %)", 2, None)];
@@ -227,7 +227,7 @@ fn failed(record: &Record) -> Option<f64> {
     (calls > 0.0).then(|| record.counts.errors() as f64 / calls)
 }
 
-/// The highest throughput of an interval. The last interval may be incomplete, so its rate is a lower bound.
+/// The highest throughput of an interval. The last interval may be incomplete, so its rate is only a lower bound.
 fn busiest(intervals: &[Interval]) -> Option<f64> {
     let rates = intervals.iter().filter(|interval| interval.length_s > 0.0);
     rates.map(|interval| interval.completed as f64 / interval.length_s).max_by(f64::total_cmp)
@@ -239,7 +239,7 @@ mod tests {
     use crate::load::fixture;
     use brimful_core::record::{Reason, ReasonCode};
 
-    /// A Record with this mean response time in seconds, and the half width of its interval.
+    /// A Record with this mean response time in seconds, and this half width of its confidence interval.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();
         record.verdict = Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) };
@@ -255,7 +255,7 @@ mod tests {
     fn a_ratio_has_an_interval_where_both_have_one() {
         let figure = Figure::new("x", Unit::Rate, (Some(6.0), Some(0.3)), (Some(2.0), Some(0.1)));
         let [low, high] = figure.ratio_ci95.unwrap();
-        // 5 % each, independent: 7.07 % together, on the logarithm.
+        // Two independent relative errors of 5 % combine to 7.07 %, on the logarithm.
         assert!((figure.ratio.unwrap() - 3.0).abs() < 1e-12);
         assert!((low - 3.0 * (-0.070_71_f64).exp()).abs() < 1e-4 && (high - 3.0 * 0.070_71_f64.exp()).abs() < 1e-4);
         assert_eq!(Figure::new("x", Unit::Rate, (Some(6.0), None), (Some(2.0), Some(0.1))).ratio_ci95, None);

@@ -22,7 +22,7 @@ use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
-/// The main figures in words, each with its subject.
+/// The main figures in words, each with its subject as a label.
 pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
@@ -45,11 +45,11 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
     lines.extend(server.module.iter().flat_map(module::in_words).map(|words| ("requests", words)));
     lines.extend(server.requests.iter().flat_map(sockets::in_words).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", probe_in_words(&probe) + " when the watch began")));
-    // The names in it are not trusted.
+    // The names in the digest are not trusted.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
-/// The speed of a host: `2,310 million operations/s, 25.3 million memory reads/s`.
+/// Describes the speed of a host: `2,310 million operations/s, 25.3 million memory reads/s`.
 pub fn probe_in_words(probe: &HostProbe) -> String {
     let HostProbe { arithmetic_mops, memory_mreads } = *probe;
     format!("{} million operations/s, {} million memory reads/s", number(arithmetic_mops), number(memory_mreads))
@@ -90,7 +90,7 @@ fn network_in_words(network: &Network) -> Option<String> {
     Some(format!("{received}/s received, {sent}/s sent{again}"))
 }
 
-/// Every figure with its name, without intervals; ends in a newline.
+/// Formats every figure with its name, except those of intervals; ends in a newline.
 pub fn text(server: &Server) -> String {
     let mut groups = kernel(&server.kernel);
     groups.extend(process(&server.process));
@@ -132,7 +132,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Something of everything.
+    /// Figures of a server in which every group has values.
     fn server() -> Server {
         let shares = CpuShares {
             user: 0.123,
@@ -223,7 +223,7 @@ mod tests {
         let words: BTreeSet<&str> = text.split_ascii_whitespace().collect();
         let mut names = BTreeSet::new();
         keys(&serde_json::to_value(server()).unwrap(), &mut names);
-        // Those of which the figures themselves are the names or titles of rows and columns.
+        // These are objects whose keys or names become titles of rows and columns.
         for name in ["cpus", "cores", "disks", "interfaces", "name", "port", "ports", "intervals"] {
             names.remove(name);
         }

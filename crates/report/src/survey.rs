@@ -1,8 +1,8 @@
 //! The text report of a survey, at most 100 columns wide.
 //!
 //! It shows the calibration levels, the predictions and measurements of the held-out levels, the levels beyond the
-//! server's capacity, and the conclusions. Below saturation, throughput equals the offered load, so it is shown only
-//! where it differs.
+//! server's capacity, and the conclusions. Below saturation, throughput equals the offered load, so throughput is shown
+//! only for levels where the two differ.
 
 mod conclusion;
 mod levels;
@@ -13,7 +13,7 @@ use brimful_core::survey::{Demand, ProgramDemand, Survey};
 use conclusion::conclusion;
 use levels::{calibration, held_out, past_saturation, what_if};
 
-/// The survey as text that ends in a newline.
+/// Formats the survey as text that ends in a newline.
 pub fn text(survey: &Survey) -> String {
     let parts = [
         wrap(&survey.headline, 0),
@@ -114,12 +114,12 @@ mod tests {
         }
     }
 
-    /// By so many clients.
+    /// The level as a closed level with this many clients.
     fn closed(level: Level, clients: u64) -> Level {
         Level { clients: Some(clients), ..level }
     }
 
-    /// As it was predicted: the mean response time so, the rest about as it was measured.
+    /// The level with predictions: this mean response time, and the other figures close to the measured ones.
     fn predicted(level: Level, response: f64) -> Level {
         let mean = level.response_time_s;
         let around = |of: f64| Some([0.9 * of, 1.1 * of]);
@@ -252,7 +252,7 @@ mod tests {
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(text(&survey), STOPPED);
-        // Once is enough.
+        // A reason that repeats why the survey stopped is not shown again.
         let message = "The survey stopped at the level «mix at 20 %»: Ctrl-C was pressed.".to_owned();
         survey.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::Incomplete, message }]);
         assert_eq!(text(&survey).matches("Ctrl-C").count(), 1, "{}", text(&survey));
@@ -286,7 +286,7 @@ mod tests {
         assert!(text.contains("saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0 %\nclient "), "{text}");
     }
 
-    /// Takes fields of these names out, however deep.
+    /// Removes fields with these names at every depth.
     fn without(value: &mut serde_json::Value, names: &[&str]) {
         if let Some(fields) = value.as_object_mut() {
             fields.retain(|name, _| !names.contains(&name.as_str()));
@@ -338,7 +338,7 @@ mod tests {
         let survey: Survey = serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap();
         let text = text(&survey);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        // As the page says it.
+        // The HTML page has the same text.
         assert!(text.contains("\nintervals   37 of 41 hold"), "{text}");
         assert!(text.contains("9.20 ms  8.58 … 9.89 ms   8.92 ms ✓"), "{text}");
     }

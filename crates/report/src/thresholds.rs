@@ -1,41 +1,42 @@
-//! The thresholds at which a report mentions something.
+//! The thresholds above which a report mentions a figure.
 
-/// From this share of failed calls on, the 99th percentile of the completed calls is not that of all calls.
+/// If at least this share of the calls failed, the 99th percentile of the completed calls is not that of all calls.
 pub(crate) const NOTABLE_ERRORS: f64 = 0.01;
 
-/// If a run lasts longer than its window by this factor, the report says so.
+/// If a run lasts longer than its window by more than this factor, the report says so.
 pub(crate) const LONG_DRAIN: f64 = 1.1;
 
-/// An open load that is answered at less than this share of its rate exceeds the server's capacity.
+/// If an open load is answered at less than this share of its rate, it exceeds the server's capacity.
 pub(crate) const KEEPS_UP: f64 = 0.95;
 
-/// Programs that use more than this share of the CPUs are near their limit. At a station this busy, small errors of its
-/// demands change response times much.
+/// Programs that use more than this share of the CPUs are close to their limit. At such a busy station, small errors of
+/// its demands change response times a lot.
 pub(crate) const NEAR_SATURATION: f64 = 0.9;
 
-/// Two replays are alike if throughput (relatively) and share of failed calls differ by no more than this.
+/// Two replays are alike if throughput (relatively) and the share of failed calls differ by at most this.
 pub(crate) const MIN_DIFFERENCE: f64 = 0.01;
 
-/// From this share on, the report mentions requests that were still open when their slice ended.
+/// If at least this share of the requests had no answer when their slice ended, the report says so.
 pub(crate) const NOTABLE_OPEN: f64 = 0.01;
 
-/// A profile mentions what changes how its figures are used: from 1 % of lines that do not parse, …
+/// A profile mentions figures that affect how others can be used. It mentions malformed lines from this share on.
 pub(crate) const NOTABLE_MALFORMED: f64 = 0.01;
 
-/// … 10 % of answers with a client's error, …
+/// A profile mentions answers with a client's error (4xx) from this share on.
 pub(crate) const NOTABLE_CLIENT_ERRORS: f64 = 0.10;
 
-/// … or 10 % of requests from robots.
+/// A profile mentions requests of robots from this share on.
 pub(crate) const NOTABLE_ROBOTS: f64 = 0.10;
 
-/// The index of dispersion of Poisson arrivals is 1; above this, a plan for Poisson arrivals is too small.
+/// The index of dispersion of Poisson arrivals is 1. Above this index, a plan for Poisson arrivals provides too little
+/// capacity.
 pub(crate) const NOTABLE_DISPERSION: f64 = 1.5;
 
-/// The Hurst parameter without long-range dependence is 0.5; above this, there is some.
+/// The Hurst parameter without long-range dependence is 0.5. Above this value, arrivals are long-range dependent.
 pub(crate) const NOTABLE_HURST: f64 = 0.6;
 
-/// A tail with a smaller index than this has infinite variance.
+/// A tail whose index is below this value has infinite variance.
 pub(crate) const FINITE_VARIANCE_TAIL: f64 = 2.0;
 
-/// From this share of the requests on, the report mentions that they go to ten URLs.
+/// If ten URLs have at least this share of the requests, the report says so.
 pub(crate) const NOTABLE_CONCENTRATION: f64 = 0.5;

@@ -26,11 +26,11 @@ pub struct Account {
     pub(crate) window: Nanos,
     /// One tally per class, indexed by [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
-    /// One tally per address of the server, in the order of `on_address`, with counts and response times only; empty if
+    /// One tally per address of the server, in the order of `on_address`, with only counts and response times. Empty if
     /// the server has one address.
     pub(crate) addresses: Vec<Tally>,
     pub(crate) connect_time: Distribution,
-    /// Absent without TLS.
+    /// Times of TLS handshakes; `None` without TLS.
     pub(crate) handshake_time: Option<Distribution>,
     /// Calls that failed because of TLS, by fault.
     pub(crate) tls_faults: BTreeMap<TlsFault, u64>,
@@ -42,16 +42,16 @@ pub struct Account {
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
     pub(crate) batches: BatchMeans,
-    /// Absent if the workload has no sessions.
+    /// Outcomes of the sessions; `None` if the workload has no sessions.
     pub(crate) sessions: Option<SessionTally>,
-    /// Absent if the run does not follow redirects.
+    /// Outcomes of redirects; `None` if the run does not follow redirects.
     pub(crate) redirects: Option<RedirectTally>,
 }
 
 impl Account {
-    /// An empty Account of a run with these classes, at least one, that offers load for `window` ([`Nanos::MAX`] if
-    /// that is not known before the run). All memory is allocated and touched here: 3.5 MB, and 1.1 MB per class.
-    /// Later, only the first answer of a status class other than 2xx allocates: 0.6 MB.
+    /// Creates an empty Account of a run with these classes, at least one, that offers load for `window`
+    /// ([`Nanos::MAX`] if that is not known before the run). This allocates and touches all memory: 3.5 MB, and 1.1 MB
+    /// per class. Later, only the first answer of a status class other than 2xx allocates memory: 0.6 MB.
     pub fn new(classes: &[String], window: Nanos) -> Account {
         Account {
             window,
@@ -77,8 +77,8 @@ impl Account {
         Account { sessions: Some(SessionTally::default()), ..self }
     }
 
-    /// Allocates the memory for a run that follows redirects. Calls that follow a redirect have the class after the
-    /// last; no total includes them.
+    /// Allocates the memory for a run that follows redirects. Calls that follow a redirect have the class number after
+    /// the last class; no total includes them.
     #[must_use]
     pub fn of_redirects(self) -> Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
@@ -103,7 +103,7 @@ impl Account {
         &mut self.classes[class]
     }
 
-    /// The tally of an address; a new one is appended for a new address.
+    /// The tally of an address. A new address gets a new tally at the end.
     fn address(&mut self, address: &str) -> &mut Tally {
         let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
         if place == self.addresses.len() {
@@ -112,7 +112,7 @@ impl Account {
         &mut self.addresses[place]
     }
 
-    /// Allocates tallies for those of these addresses, in this order, that have none yet.
+    /// Allocates tallies, in this order, for those of these addresses that have no tally yet.
     pub(crate) fn allocate_addresses(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
             self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
@@ -142,7 +142,7 @@ impl Account {
     /// Merges two Accounts.
     ///
     /// # Errors
-    /// If they cannot belong to one run; nothing is merged then.
+    /// [`Unlike`] if the Accounts cannot belong to one run; then nothing is merged.
     pub fn merge(mut self, other: Account) -> Result<Account, Unlike> {
         self.merge_from(&other)?;
         Ok(self)
@@ -166,7 +166,7 @@ impl Account {
         Ok(())
     }
 
-    /// Merges a packed Account without unpacking it, which would take 25 MB of mostly unused counters for twenty
+    /// Merges a packed Account without unpacking it. Unpacking would take 25 MB of mostly unused counters for twenty
     /// classes.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
@@ -220,8 +220,8 @@ impl Account {
         self.limited.bodies += limited.bodies;
     }
 
-    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths, because later
-    /// observations are merged with earlier ones, whose intervals and batches are not shorter.
+    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths: later observations are
+    /// merged with earlier ones, which have intervals and batches of at least these lengths.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
         self.addresses.iter_mut().for_each(Tally::clear);
@@ -265,7 +265,7 @@ impl Account {
     /// Reads the output of [`Account::pack`] exactly.
     ///
     /// # Errors
-    /// If it is not such output.
+    /// [`StatsError`] if `packed` is not such output.
     pub fn unpack(packed: &PackedAccount) -> Result<Account, StatsError> {
         let window = window(packed);
         if packed.classes.is_empty() {
@@ -290,7 +290,7 @@ impl Account {
         match read.add(packed) {
             Ok(()) => Ok(read),
             Err(AddError::Damaged(error)) => Err(error),
-            // It is like itself.
+            // An empty Account of the same classes cannot differ, so the packed one contradicts itself.
             Err(AddError::Unlike(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
         }
     }
@@ -299,14 +299,14 @@ impl Account {
         self.classes.iter().map(|tally| tally.name.clone()).collect()
     }
 
-    /// Bytes allocated for growing parts, for the test that they do not grow.
+    /// Number of bytes allocated for parts that could grow; a test checks that they do not grow.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
     }
 }
 
-/// An error of adding a packed Account, part of which may have been added.
+/// An error of adding a packed Account. Part of the Account may have been added.
 #[derive(Debug)]
 pub(crate) enum AddError {
     Unlike(Unlike),
@@ -325,12 +325,12 @@ impl From<StatsError> for AddError {
     }
 }
 
-/// A load without end has no window.
+/// The planned window; a load without an end has none, which [`Nanos::MAX`] represents.
 fn window(packed: &PackedAccount) -> Nanos {
     packed.window_ns.map_or(Nanos::MAX, Nanos)
 }
 
-/// What only some loads have.
+/// Merges a part that only some loads have.
 fn merge_if_any<T: Clone>(ours: &mut Option<T>, theirs: Option<&T>, merge: impl Fn(&mut T, &T)) {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => merge(ours, theirs),

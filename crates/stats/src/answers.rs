@@ -1,5 +1,5 @@
 //! Times of complete responses by status class, so that fast errors cannot make a server look fast. Each response is
-//! recorded once, in the times of its class; those of all completed calls are the sum over classes.
+//! recorded once, in the times of its class. The times of all completed calls are the sum over classes.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 const CLASSES: usize = StatusClass::ALL.len();
 
-/// Status codes have three digits.
+/// Number of status codes: they have three digits.
 const CODES: usize = 1_000;
 
 /// Response and service times of some responses.
@@ -57,13 +57,13 @@ pub(crate) struct AnswerTimes {
     unexpected: [Slot; CLASSES],
     /// Times of completed calls from a Record of an earlier version, which does not contain their classes.
     unattributed: Slot,
-    /// Responses by code.
+    /// Number of responses by status code.
     codes: Vec<u64>,
 }
 
 impl AnswerTimes {
-    /// No times. The memory for successes is allocated and touched here, that for other classes when their first
-    /// response arrives.
+    /// Creates an empty value. The memory for successes is allocated and touched here. The memory for another class is
+    /// allocated when its first response arrives.
     pub(crate) fn new() -> AnswerTimes {
         let mut times = AnswerTimes::none();
         let touched = Times { response: Distribution::new(), service: Distribution::new() };
@@ -71,7 +71,7 @@ impl AnswerTimes {
         times
     }
 
-    /// No times, without allocated memory, for merging.
+    /// Creates an empty value without allocated memory, for merging.
     pub(crate) fn none() -> AnswerTimes {
         AnswerTimes {
             completed: [const { None }; CLASSES],
@@ -81,7 +81,7 @@ impl AnswerTimes {
         }
     }
 
-    /// Records a response; without a service time if no byte of its request was observed to be sent.
+    /// Records a response. It has no service time if no byte of its request was observed to be sent.
     #[inline]
     pub(crate) fn record(&mut self, status: u16, expected: bool, response: Nanos, service: Option<Nanos>) {
         self.codes[usize::from(status).min(CODES - 1)] += 1;
@@ -129,12 +129,12 @@ impl AnswerTimes {
         count(&self.unattributed) > 0
     }
 
-    /// Number of responses by code, without codes of no response.
+    /// Number of responses by code. Codes without responses are left out.
     pub(crate) fn codes(&self) -> impl Iterator<Item = (u16, u64)> {
         (0_u16..).zip(self.codes.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Times of all responses, including unexpected ones, by the status classes of documents, where 4xx includes 429.
+    /// Times of all responses, including unexpected ones, by the status classes of documents. There, 4xx includes 429.
     pub(crate) fn by_status(&self) -> Vec<(&'static str, Times)> {
         let both = |class: StatusClass| [&self.completed[class as usize], &self.unexpected[class as usize]];
         let class_times = |class: StatusClass| match class {
@@ -148,12 +148,12 @@ impl AnswerTimes {
             .collect()
     }
 
-    /// Number of non-empty slots: completed and unexpected responses of one class count as two.
+    /// Number of non-empty slots. Completed and unexpected responses of one status class are two slots.
     pub(crate) fn classes(&self) -> usize {
         self.slots().filter(|slot| count(slot) > 0).count()
     }
 
-    /// Writes the serialised form to the class of requests.
+    /// Writes the serialised form to the fields of a request class.
     pub(crate) fn pack(&self, into: &mut PackedClass) {
         let all = self.completed();
         into.response_time = all.response.pack();
@@ -172,15 +172,15 @@ impl AnswerTimes {
         };
         let completed = StatusClass::ALL.into_iter().zip(&self.completed).filter_map(packed(true));
         let unexpected = StatusClass::ALL.into_iter().zip(&self.unexpected).filter_map(packed(false));
-        // If the class of some calls is not known, there are only times of all calls together.
+        // If the status class of some calls is not known, only the times of all calls together are written.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // A single class follows from the counts, and its times are those of all calls.
+        // A single status class can be derived from the counts, and its times are those of all calls.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
 
-    /// Adds the output of [`AnswerTimes::pack`], or that of an earlier version.
+    /// Adds the output of [`AnswerTimes::pack`] of this or an earlier version.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         self.add_codes(&packed.status_codes, &packed.counts.status)?;
         let (response, service) = (packed.response_time.as_ref(), packed.service_time.as_ref());
@@ -214,7 +214,7 @@ impl AnswerTimes {
     fn add_codes(&mut self, codes: &BTreeMap<String, u64>, status: &StatusCounts) -> Result<(), StatsError> {
         let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429: _, s5xx } = *status;
         let counted = codes.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        // Records of earlier versions have no codes, and may have been merged with one that does.
+        // Records of earlier versions have no codes, and may have been merged with Records that do.
         if counted > s1xx + s2xx + s3xx + s4xx + s5xx {
             return Err(damaged("it has more status codes than responses"));
         }
@@ -235,7 +235,7 @@ impl AnswerTimes {
 }
 
 impl PartialEq for AnswerTimes {
-    /// Compares the times, whatever memory is allocated.
+    /// Compares the times; allocated but empty memory makes no difference.
     fn eq(&self, other: &AnswerTimes) -> bool {
         let used = |slot: &Slot| slot.as_deref().filter(|times| !times.is_empty()).cloned();
         self.codes == other.codes && self.slots().zip(other.slots()).all(|(ours, theirs)| used(ours) == used(theirs))
@@ -270,7 +270,7 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(what.to_owned())
 }
 
-/// The status class of all responses, if they have a single one.
+/// The status class of all responses; `None` if there are several.
 fn only_class(status: &StatusCounts) -> Option<StatusClass> {
     let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429, s5xx } = *status;
     let counts = [s1xx, s2xx, s3xx, s4xx.saturating_sub(s429), s429, s5xx];
@@ -341,7 +341,7 @@ mod tests {
         let mixed = earlier(&[(200, true, 2), (503, true, 4)]);
         let read_once = read(&mixed).unwrap();
         assert_eq!((read_once.completed().response.count(), read_once.has_unattributed()), (2, true));
-        // Written again, it still says so.
+        // Serialising it again keeps this information.
         let mut again = PackedClass { counts: mixed.counts, ..PackedClass::default() };
         read_once.pack(&mut again);
         assert_eq!(read(&again), Ok(read_once));

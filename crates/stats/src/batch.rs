@@ -1,7 +1,7 @@
 //! Confidence interval of the mean of autocorrelated values, by batch means.
 //!
-//! Successive response times are correlated because they met the same queue, so `stddev/√n` of single values is far too
-//! small. Sums over periods much longer than that correlation are nearly independent (Law & Kelton, *Simulation
+//! Successive response times are correlated because they waited in the same queue, so `stddev/√n` of single values is
+//! far too small. Sums over periods much longer than that correlation are nearly independent (Law & Kelton, *Simulation
 //! Modeling and Analysis*, §9.5). A batch is a period of *time* here, not a number of values, because periods are the
 //! same in every shard: merging adds batch to batch and is exact. Batches then have different numbers of values, and
 //! the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling Techniques*, 1977, §2.11): with totals Sᵢ
@@ -40,7 +40,7 @@ struct Batch {
 }
 
 impl BatchMeans {
-    /// No recorded times.
+    /// Creates batch means without recorded times.
     pub fn new() -> BatchMeans {
         BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }
@@ -56,7 +56,7 @@ impl BatchMeans {
         batch.sum_ns += u128::from(time.0);
     }
 
-    /// Adds the times that the other recorded.
+    /// Adds the recorded times of `other`.
     pub fn merge(&mut self, mut other: BatchMeans) {
         while self.length < other.length {
             self.widen();
@@ -74,7 +74,7 @@ impl BatchMeans {
         self.batches = [Batch::default(); CAPACITY];
     }
 
-    /// The mean in microseconds; `None` if nothing was recorded.
+    /// The mean in microseconds; `None` if no time was recorded.
     pub fn mean_us(&self) -> Option<f64> {
         let (count, sum_ns) = self.batches.iter().fold((0, 0), |(n, s), b| (n + b.count, s + b.sum_ns));
         (count > 0).then(|| sum_ns as f64 / count as f64 / 1e3)
@@ -102,7 +102,7 @@ impl BatchMeans {
     /// Reads the output of [`BatchMeans::pack`] exactly.
     ///
     /// # Errors
-    /// If it is not such output.
+    /// [`StatsError`] if the arguments are not such output.
     pub fn unpack(batch_ns: u64, batches: &[PackedBatch]) -> Result<BatchMeans, StatsError> {
         let mut means = BatchMeans { length: batch_ns.checked_ilog2().unwrap_or(0), ..BatchMeans::new() };
         let possible = |batch: &PackedBatch| batch.count <= MAX_COUNT && batch.sum.0 <= u128::from(batch.count) << 64;
@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn equal_batches_give_the_textbook_interval() {
         let mut means = BatchMeans::new();
-        // Three batches of two values with means 1, 2 and 3 µs: stddev 1, standard error 1/√3.
+        // Three batches of two values each, with means of 1, 2 and 3 µs: the standard deviation is 1, the standard
+        // error 1/√3.
         for (i, [a, b]) in [[500, 1_500], [1_900, 2_100], [2_000, 4_000]].into_iter().enumerate() {
             means.record(Nanos((i as u64) << SHORTEST), Nanos(a));
             means.record(Nanos((i as u64) << SHORTEST), Nanos(b));
@@ -184,7 +185,7 @@ mod tests {
     fn values_that_resemble_their_neighbours_widen_the_interval() {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
-            // The same values: in one long wave, and in quick alternation.
+            // Both series have the same values: in one long wave, and in quick alternation.
             alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
             mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }

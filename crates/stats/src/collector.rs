@@ -1,7 +1,7 @@
 //! Fills an [`Account`] from the events of one shard's calls. [`derive`] defines the measured times.
 //!
 //! The two conservation laws of `Counts` hold for every legal sequence of events. Outcomes count the calls that ended,
-//! and the event `Sent` counts those that were sent, so contradictory events of the engine violate the laws and are
+//! and the event `Sent` counts the calls that were sent. So contradictory events of the engine violate the laws and are
 //! detected.
 //!
 //! [`derive`]: crate::derive()
@@ -20,9 +20,9 @@ pub struct Collector {
     account: Account,
     /// The server's addresses, if it has several.
     addresses: Vec<String>,
-    /// Where the shard publishes a summary.
+    /// The summary that the shard publishes, if there is a display.
     summary: Option<SharedSummary>,
-    /// Where the shard hands its account over.
+    /// The exchange through which the shard hands its Account to a keeper, if there is one.
     exchange: Option<SharedExchange>,
 }
 
@@ -30,9 +30,9 @@ pub struct Collector {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerCall {
     class: u16,
-    /// Number of the address that the call goes to.
+    /// Number of the address that the call is sent to.
     address: u16,
-    /// When the call could begin; usually when it was due.
+    /// When the call could begin; usually, this is when it was due.
     ready: Nanos,
     connect_started: Moment,
     established: Nanos,
@@ -51,8 +51,8 @@ impl Collector {
         Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
-    /// A collector that hands its observations over to `keeper`, so that [`Keeper::complete`] has to add them to the
-    /// rest. `empty` is a new Account of the same classes.
+    /// A collector that hands its observations over to `keeper`. At the end of the run, [`Keeper::complete`] must add
+    /// up all of them. `empty` is a new Account of the same classes.
     pub fn kept(account: Account, keeper: &Keeper, empty: Account) -> Collector {
         Collector { exchange: Some(keeper.register(empty)), ..Collector::new(account) }
     }
@@ -89,7 +89,7 @@ impl Collector {
                 }
                 false
             }
-            // The end of the run is no failure.
+            // Calls that the end of the run cut off are not failures.
             End::Unfinished { .. } => false,
             End::ClientLimited(limit) => {
                 match limit {
@@ -443,7 +443,7 @@ mod tests {
             for (address, took) in [(0, 100), (1, 200)] {
                 let mut call = PerCall::default();
                 collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(0) });
-                // The first attempt went elsewhere.
+                // The first attempt of the call went to another address.
                 collector.on(&mut call, &Event::Routed { address: 1 - address });
                 collector.on(&mut call, &Event::Routed { address });
                 collector.on(&mut call, &Event::Established { at: us(10) });

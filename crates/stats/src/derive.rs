@@ -3,8 +3,8 @@
 //!
 //! - *Response time*: due → last byte, so it includes waiting for the generator or for a connection.
 //! - *Service time*: first byte sent → last byte.
-//! - *First byte*: first byte sent → first byte received. These three are those of completed calls, so they are
-//! comparable.
+//! - *First byte*: first byte sent → first byte received. The three times above describe completed calls, so they are
+//!   comparable.
 //! - *Connect time*: of every attempt that succeeded.
 //! - *Handshake time*: established → secured by TLS, of every handshake that succeeded.
 //! - *Lateness*: due → begun by the generator, of every call that began.
@@ -28,29 +28,29 @@ pub struct Facts {
     pub started_at: String,
     /// `CLOCK_MONOTONIC` at the start.
     pub started_monotonic_ns: u64,
-    /// Time from the start to the end of the last call.
+    /// Time from the start of the run to the end of its last call.
     pub duration: Nanos,
     /// Actual length of the offered window.
     pub window: Nanos,
     /// The command line.
     pub command: Vec<String>,
-    /// The URL, as resolved.
+    /// The requested URL, as the user gave it, with a scheme.
     pub target: String,
-    /// The load, without secrets.
+    /// The workload, without secrets.
     pub workload: Option<Workload>,
     /// Seed of all randomness.
     pub seed: u64,
     /// Whether the user ended the run early.
     pub interrupted: bool,
-    /// The version of HTTP: `1.0`, `1.1` or `2`.
+    /// HTTP version of the run: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
     /// TLS parameters that were negotiated, if any.
     pub tls: Option<TlsSpoken>,
     /// Whether the URL is `http://` but the port speaks TLS.
     pub wants_tls: bool,
-    /// Resources that the load took on its host.
+    /// Resources that the load used on the host that generated it.
     pub generator: Generator,
-    /// The monitor's observations.
+    /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
     /// The parts of the load; empty if it was not made in parts.
     pub shards: Vec<ShardOrigin>,
@@ -169,7 +169,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
     }
 }
 
-/// Results by address, sorted by address so that the order in which shards are merged does not matter.
+/// Results by address. They are sorted, so that they do not depend on the order in which shards were merged.
 fn addresses(account: &Account) -> Vec<AddressRecord> {
     let calls = |tally: &Tally| tally.counts.scheduled;
     let all: u64 = account.addresses.iter().map(calls).sum();
@@ -187,7 +187,8 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
     addresses
 }
 
-/// The response times by status class if there are several classes; those of a single class equal those of all calls.
+/// Response times by status class, as histograms in base64. Empty for a single class, because its times are those of
+/// all calls.
 fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
     let by_status = total.answers.by_status();
     let several = total.answers.classes() > 1;

@@ -1,8 +1,8 @@
 //! Figures of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
 //! lifetimes of connections, bytes of heads and contents, and lengths of sessions.
 //!
-//! This observer runs beside the [`Collector`](crate::Collector) if requested. Its memory grows only with the number of
-//! concurrent sessions.
+//! If requested, this observer runs in addition to the [`Collector`](crate::Collector). Its memory grows only with the
+//! number of concurrent sessions.
 
 use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;
@@ -10,36 +10,36 @@ use brimful_core::record::{ReplyRate, Summary};
 use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
 use std::collections::HashMap;
 
-/// Highest number of responses of a session; longer sessions count as this.
+/// Highest number of responses of a session. Sessions with more responses are counted with this number.
 const LONGEST_SESSION: usize = 10_000;
-/// Milliseconds for which counts of connection attempts are kept, because an attempt is reported only when it has
+/// Time for which counts of connection attempts are kept, in milliseconds. An attempt is reported only when it has
 /// succeeded or failed.
 const RECENT_MS: usize = 8_192;
 
 /// Connections and sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug)]
 pub struct Detail {
-    /// Time from the connection attempt to the close, of connections with at least one complete response.
+    /// Lifetimes of connections with at least one complete response, from the connection attempt to the close.
     lifetime: Distribution,
-    /// Complete responses.
+    /// Number of complete responses.
     responses: u64,
-    /// Complete responses on connections that have been closed.
+    /// Number of complete responses on connections that have been closed.
     responses_on_closed: u64,
     head_bytes: u64,
     body_bytes: u64,
     bursts: Bursts,
-    /// Responses of each session that has not ended.
+    /// Number of responses of each session that has not ended.
     under_way: HashMap<SessionId, u32>,
     /// Number of sessions, indexed by their number of responses.
     lengths: Vec<u64>,
-    /// Completed sessions, by time of completion.
+    /// Completed sessions in periods of five seconds, by time of completion.
     completed: ReplySampler,
     /// Time from the start of a failed session to its failure.
     fail_time: Distribution,
 }
 
 impl Detail {
-    /// An observer of a run that offers load for at most `window`.
+    /// Creates an observer of a run that offers load for at most `window`.
     pub fn new(window: Nanos) -> Detail {
         Detail {
             lifetime: Distribution::new(),
@@ -60,7 +60,7 @@ impl Detail {
         self.lifetime.summary()
     }
 
-    /// Mean responses per connection with at least one response; 0 if there is no such connection.
+    /// Mean number of responses of a connection with at least one response; 0 if there is no such connection.
     pub fn responses_per_connection(&self) -> f64 {
         share(self.responses_on_closed, self.lifetime.count())
     }
@@ -75,7 +75,7 @@ impl Detail {
         self.bursts.longest
     }
 
-    /// Sessions completed per second, in samples of five seconds of `duration`.
+    /// Sessions completed per second, sampled every five seconds of `duration`.
     pub fn session_rate(&self, duration: Nanos) -> ReplyRate {
         self.completed.summary(duration)
     }
@@ -85,7 +85,7 @@ impl Detail {
         self.fail_time.summary()
     }
 
-    /// Number of sessions with no response, one, two, and so on.
+    /// Number of sessions, indexed by their number of responses: the first element counts sessions without a response.
     pub fn session_lengths(&self) -> &[u64] {
         &self.lengths
     }
@@ -157,7 +157,7 @@ impl Observer for Detail {
 /// Connection attempts by the millisecond in which they began.
 #[derive(Clone, Debug, Default)]
 struct Bursts {
-    /// A ring of pairs of a millisecond and its number of attempts.
+    /// A ring of pairs of a millisecond and the number of attempts that began in it.
     recent: Vec<(u64, u32)>,
     longest: u32,
 }

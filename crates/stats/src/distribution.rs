@@ -1,8 +1,8 @@
 //! A distribution of times: a histogram in nanoseconds for quantiles, and exact moments as whole numbers.
 //!
 //! Recording takes a few nanoseconds and never allocates. Times above [`LONGEST`] count as [`LONGEST`]. The q-quantile
-//! is the smallest recorded value that is not exceeded by at least a share q of the values (the inverted empirical
-//! distribution function), within 0.1 %; count, mean, minimum and maximum are exact.
+//! is the smallest recorded value such that at least a share q of all values is not larger (the inverse of the
+//! empirical distribution function). It is accurate to 0.1 %. Count, mean, minimum and maximum are exact.
 
 use crate::error::StatsError;
 use crate::histogram::{self, empty, encode, touched};
@@ -11,7 +11,7 @@ use brimful_core::account::{PackedTimes, Whole};
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
-/// The longest time that can be recorded: an hour. Longer times count as this.
+/// The longest time that can be recorded: an hour. Longer times are recorded as this time.
 pub const LONGEST: Nanos = Nanos::from_secs(3600);
 
 /// Significant decimal digits of the quantiles.
@@ -58,7 +58,7 @@ impl Distribution {
         self.max = self.max.max(ns);
     }
 
-    /// Adds the times that the other recorded.
+    /// Adds the recorded times of `other`.
     pub fn merge(&mut self, other: &Distribution) {
         self.histogram += &other.histogram;
         self.sum += other.sum;
@@ -83,19 +83,20 @@ impl Distribution {
         self.histogram.len()
     }
 
-    /// The summary in microseconds; `None` if nothing was recorded.
+    /// The summary in microseconds; `None` if no time was recorded.
     pub fn summary(&self) -> Option<Summary> {
         self.summary_in(1e3)
     }
 
-    /// The summary in units of `unit_ns` nanoseconds; `None` if nothing was recorded.
+    /// The summary in units of `unit_ns` nanoseconds; `None` if no time was recorded.
     pub(crate) fn summary_in(&self, unit_ns: f64) -> Option<Summary> {
         let count = self.count();
         if count == 0 {
             return None;
         }
         let mean = self.sum as f64 / count as f64;
-        // Cancellation in f64 loses about 1e-16 of mean²: a few nanoseconds of deviation for a mean of a second.
+        // Cancellation in f64 loses about 1e-16 of mean². For a mean of a second, the standard deviation is off by a
+        // few nanoseconds.
         let squares = (self.sum_of_squares as f64 - self.sum as f64 * mean).max(0.0);
         let stddev = (squares / count.saturating_sub(1).max(1) as f64).sqrt();
         let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / unit_ns;
@@ -113,7 +114,7 @@ impl Distribution {
         })
     }
 
-    /// The q-quantile; `None` if nothing was recorded.
+    /// The q-quantile; `None` if no time was recorded.
     pub(crate) fn quantile(&self, q: f64) -> Option<Nanos> {
         (self.count() > 0).then(|| Nanos(self.histogram.value_at_quantile(q).clamp(self.min, self.max)))
     }
@@ -123,7 +124,7 @@ impl Distribution {
         encode(&self.histogram)
     }
 
-    /// The serialised form; `None` if nothing was recorded.
+    /// The serialised form; `None` if no time was recorded.
     pub fn pack(&self) -> Option<PackedTimes> {
         (self.count() > 0).then(|| PackedTimes {
             histogram: self.to_base64(),
@@ -137,7 +138,7 @@ impl Distribution {
     /// Reads the output of [`Distribution::pack`] exactly.
     ///
     /// # Errors
-    /// If it is not such output.
+    /// [`StatsError`] if `packed` is not such output.
     pub fn unpack(packed: Option<&PackedTimes>) -> Result<Distribution, StatsError> {
         let mut read = Distribution::none();
         read.add(packed)?;
@@ -147,7 +148,7 @@ impl Distribution {
     /// Adds the output of [`Distribution::pack`].
     ///
     /// # Errors
-    /// If it is not such output; part of it may have been added then.
+    /// [`StatsError`] if `packed` is not such output; part of it may have been added.
     pub(crate) fn add(&mut self, packed: Option<&PackedTimes>) -> Result<(), StatsError> {
         let Some(packed) = packed else { return Ok(()) };
         let PackedTimes { ref histogram, sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max } = *packed;

@@ -2,21 +2,21 @@
 
 use brimful_core::Nanos;
 
-/// Why an Account could not be read from a document, or Records could not be merged.
+/// An error of reading an Account from a document, or of merging Records.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StatsError {
-    /// The account is not the output of brimful.
+    /// The account was not written by brimful, or was changed afterwards.
     #[error("its account is damaged ({0}): take the Record from its source again")]
     Damaged(String),
-    /// The Record is of a version before Records had an account.
+    /// The Record was written by a version whose Records had no account.
     #[error(
         "it has no `account`, which merging needs: it was written by an older brimful, run the load again with this one"
     )]
     NoAccount,
-    /// The Record is not one of several shards.
+    /// The Record is not that of a shard.
     #[error("it is a whole load and no part of one: run the parts with `brimful load … --shard I/N`")]
     NotAShard,
-    /// One Record of several is wrong.
+    /// One of several Records is wrong.
     #[error("{name}: {source}")]
     In {
         /// The user's name for the Record.
@@ -24,14 +24,14 @@ pub enum StatsError {
         /// The error.
         source: Box<StatsError>,
     },
-    /// Two Records are not of one load.
+    /// Two Records do not belong to one load.
     #[error("{first} and {second} are not of one load: {unlike}")]
     NotOneLoad {
         /// The user's name for the first Record.
         first: String,
-        /// The user's name for the second.
+        /// The user's name for the second Record.
         second: String,
-        /// Their difference.
+        /// The difference between the two Records.
         unlike: Unlike,
     },
     /// Two Records contain the same shard.
@@ -39,49 +39,49 @@ pub enum StatsError {
     SameShard {
         /// The user's name for the first Record.
         first: String,
-        /// The user's name for the second.
+        /// The user's name for the second Record.
         second: String,
-        /// The shard.
+        /// The shard that both contain.
         shard: String,
     },
-    /// A shard was marked as lost that the load does not have.
+    /// A shard was marked as lost, but the load has no shard of this number.
     #[error("there is no shard {index} to be lost: the load has shards 1 to {of}")]
     NoSuchShard {
         /// The given number of the shard.
         index: u64,
-        /// The number of shards.
+        /// The number of shards of the load.
         of: u64,
     },
-    /// A shard was marked as lost whose Record is present.
+    /// A shard was marked as lost, but its Record is present.
     #[error("shard {index} is not lost, {name} has it: leave out --lost {index}")]
     NotLost {
         /// The number of the shard.
         index: u64,
-        /// The user's name for its Record.
+        /// The user's name for the shard's Record.
         name: String,
     },
-    /// There is no Record.
+    /// No Record was given.
     #[error("there is nothing to merge: name the Records of the shards")]
     Nothing,
 }
 
-/// A difference between two Accounts, or two Records, that are not of one load.
+/// A difference between two Accounts or Records that shows that they do not belong to one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Unlike {
-    /// The classes differ in name, number or order.
+    /// The classes differ in name, number or order: those of the first, and those of the second.
     #[error("their classes differ ({} and {}); merge runs of one workload", .0.join(", "), .1.join(", "))]
     Classes(Vec<String>, Vec<String>),
     /// The planned windows differ.
     #[error("their planned durations differ ({0} and {1}); merge runs with the same --duration and --requests")]
     Windows(Nanos, Nanos),
-    /// Something else differs that shards must have in common.
+    /// Another property differs that all shards of a load must have in common.
     #[error("the {what} of the one is {first}, that of the other {second}; merge runs that differ in --shard only")]
     Other {
         /// Name of the property that differs.
         what: &'static str,
-        /// The value in the first.
+        /// The value in the first Record.
         first: String,
-        /// The value in the second.
+        /// The value in the second Record.
         second: String,
     },
 }

@@ -1,7 +1,7 @@
 //! The response times of a Record as files for HdrHistogram's tools: an interval log (`.hlog`, format 1.3) or a
 //! distribution by percentiles (`.hgrm`). Both contain all completed calls, from when each was due to its last byte.
 //!
-//! Values in an interval log are nanoseconds. Those of a distribution are milliseconds, as with wrk2.
+//! Values in an interval log are in nanoseconds; values in a distribution are in milliseconds, as in wrk2.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Ticks per halving of the distance to 100 %, as in HdrHistogram's tools.
+/// Number of steps in each halving of the distance to 100 %, as in HdrHistogram's tools.
 const TICKS: u32 = 5;
 
 const NANOS_PER_MS: f64 = 1e6;
@@ -27,7 +27,7 @@ pub enum HdrFormat {
 }
 
 impl HdrFormat {
-    /// The format of a file by its extension, if it is one of the two.
+    /// The format of a file, from its extension; `None` if the extension is unknown.
     pub fn from_path(path: &Path) -> Option<HdrFormat> {
         match path.extension()?.to_str()? {
             "hgrm" => Some(HdrFormat::Percentiles),
@@ -39,7 +39,7 @@ impl HdrFormat {
     /// The content of the file. `started_s` is the start of the run, in seconds since 1970.
     ///
     /// # Errors
-    /// If the Record has no account, or a damaged one.
+    /// [`StatsError`] if the account of the Record is missing or damaged.
     pub fn content(self, record: &Record, started_s: f64) -> Result<String, StatsError> {
         match self {
             HdrFormat::Percentiles => percentiles(record),
@@ -68,8 +68,9 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     Ok(text)
 }
 
-/// Rows of a value, the share of all values that it reaches, and the number of values up to it. Shares approach 1 until
-/// all values are included. The library's own iterator overshoots if a share is a whole number of values.
+/// Rows of three figures: a value, the share of all values up to it, and their number. Shares approach 1 until all
+/// values are included. The library's own iterator is not used, because it goes too far if a share is a whole number of
+/// values.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     let all = histogram.len();
     let mut rows = Vec::new();
@@ -92,7 +93,7 @@ fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     rows
 }
 
-/// 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] steps in each halving of the distance to 1.
+/// The shares 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] steps in each halving of the distance to 1.
 fn shares() -> impl Iterator<Item = f64> {
     (0..i32::MAX).flat_map(|halvings| {
         let left = 0.5_f64.powi(halvings);
@@ -139,7 +140,7 @@ mod tests {
     use crate::{Facts, derive};
     use brimful_core::Nanos;
 
-    /// Calls that take 1 to 1000 ms, ten of them in each second.
+    /// A Record of calls that take 1 to 1000 ms, ten of them in each second.
     fn record() -> Record {
         let mut account = Account::new(&["all".to_owned()], Nanos::from_secs(100));
         for call in 1..=1_000 {
@@ -174,7 +175,7 @@ mod tests {
         assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{text}");
         let median = rows.iter().find(|row| row[1] == 0.5).unwrap();
         assert!((median[0] / 500.0 - 1.0).abs() < 1e-3 && median[2..] == [500.0, 2.0], "{median:?}");
-        // A share that is a whole number of values is reached by that number.
+        // If a share is a whole number of values, its row includes exactly this number.
         assert!(rows.iter().any(|row| row[1] == 0.3 && row[2] == 300.0) && rows[0][1..3] == [0.0, 1.0], "{text}");
         let last = rows.last().unwrap();
         assert!((last[0] / 1_000.0 - 1.0).abs() < 1e-3 && last[1..] == [1.0, 1_000.0], "{last:?}");

@@ -13,17 +13,18 @@ use std::borrow::Cow;
 use std::hint::black_box;
 use std::io::Read;
 
-/// Upper bound of every count of a run; a document with a larger count is damaged. Sums of such counts do not overflow.
+/// Upper bound of every count of a run. A document with a larger count is damaged. Sums of counts up to this bound do
+/// not overflow.
 pub(crate) const MAX_COUNT: u64 = 1 << 40;
 
-/// First bytes of the uncompressed and of the compressed form.
+/// First four bytes of the uncompressed and of the compressed form.
 const V2: u32 = 0x1c84_9313;
 const COMPRESSED_V2: u32 = 0x1c84_9314;
 
-/// Bytes before the counts of the uncompressed form.
+/// Length of the header in the uncompressed form, in bytes.
 const HEADER: usize = 40;
 
-/// Bytes of the longest encoded count.
+/// Length of the longest encoded count, in bytes.
 const LONGEST_COUNT: usize = 9;
 
 /// An empty histogram from 1 to `high`, whose memory is not touched yet.
@@ -32,11 +33,11 @@ pub(crate) fn empty<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     Histogram::new_with_bounds(1, high, digits).expect("1 and high are bounds")
 }
 
-/// An empty histogram from 1 to `high` with all counters written, so that recording causes no page fault.
+/// An empty histogram from 1 to `high`. All counters have been written, so that recording causes no page fault.
 pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     let mut histogram = empty(high, digits);
-    // The allocator returns zeroed pages that are not backed yet. Without the black box, the compiler omits writing
-    // zeros to them.
+    // The allocator returns zeroed pages without physical memory. Without the black box, the compiler would omit
+    // writing zeros to them.
     black_box(&mut histogram).reset();
     histogram
 }
@@ -50,7 +51,7 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
 }
 
 /// Adds the output of [`encode`] for a histogram of the same bounds, or its uncompressed form, and returns the number
-/// of added values. It visits only non-zero counters, usually some hundreds of tens of thousands.
+/// of added values. It visits only non-zero counters: usually a few hundred out of tens of thousands.
 ///
 /// # Errors
 /// If the text is not such a histogram; part of it may have been added then.
@@ -72,7 +73,8 @@ pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64
     let mut total = 0_u64;
     while !payload.is_empty() {
         match next_number(&mut payload)? {
-            // A negative number is a run of that many zero counters; a single one is written as its count, 0.
+            // A negative number means a run of zero counters of that length. A single zero counter is written as its
+            // count, 0.
             zeros @ ..=0 => index += zeros.unsigned_abs().max(1),
             count => {
                 let value = lowest_value(index, ours.sigfig());
@@ -116,8 +118,8 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(format!("a histogram: {what}"))
 }
 
-/// The expected header: cookie, payload length, normalising offset, digits, bounds, and the conversion ratio of
-/// integers to doubles.
+/// The expected header. Its fields are: cookie, payload length, normalising offset, digits, bounds, and the conversion
+/// ratio of integers to doubles.
 fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     let length = u32::try_from(payload).unwrap_or(u32::MAX);
     let words = [V2, length, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes);
@@ -125,7 +127,7 @@ fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     [words.as_flattened(), bounds.as_flattened()].concat()
 }
 
-/// Reads a zigzag LEB128 number. A number of more than seven bytes exceeds [`MAX_COUNT`].
+/// Reads a number in zigzag LEB128. A number of more than seven bytes exceeds [`MAX_COUNT`].
 fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     let mut number = 0_u64;
     for shift in (0..49).step_by(7) {
@@ -138,8 +140,8 @@ fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     Err(damaged("a count is too large"))
 }
 
-/// The lowest value of the counter at `index`. There is a counter for each value up to 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a
-/// power of two, and then half as many for each doubling.
+/// The lowest value of the counter at `index`. Each value up to 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a power of two, has its own
+/// counter. From there on, each doubling has half as many counters.
 fn lowest_value(index: u64, digits: u8) -> u64 {
     let half = (2 * 10_u64.pow(u32::from(digits))).next_power_of_two() / 2;
     match index / half {
@@ -175,14 +177,14 @@ mod tests {
         Ok(ours)
     }
 
-    /// As earlier versions wrote it.
+    /// The form that earlier versions wrote.
     fn plain(histogram: &Histogram<u64>) -> String {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
         STANDARD.encode(bytes)
     }
 
-    /// With the frame of the compressed form.
+    /// Adds the frame of the compressed form to these bytes, and encodes them in base64.
     fn framed(compressed: &[u8]) -> String {
         let words = [COMPRESSED_V2, compressed.len() as u32].map(u32::to_be_bytes);
         STANDARD.encode([words.as_flattened(), compressed].concat())
@@ -210,7 +212,7 @@ mod tests {
     fn histograms_are_compressed_as_other_tools_have_them_and_older_ones_are_read() {
         for values in [&[][..], &[0], &[3_600, 9_999], &[5, 5, 1_000]] {
             let histogram = of(values);
-            // The cookie in base64, by which readers of logs know a line.
+            // The text begins with the cookie in base64, by which log readers recognise a line.
             assert!(encode(&histogram).starts_with("HISTFAAA"), "{}", encode(&histogram));
             assert_eq!(encode(&histogram), encode(&histogram));
             assert_eq!(added(&[7], &plain(&histogram)), added(&[7], &encode(&histogram)));
@@ -231,7 +233,7 @@ mod tests {
         assert!(refused(&STANDARD.encode(&longer[..longer.len() - 1])).contains("compressed length is wrong"));
     }
 
-    /// Wherever a counter's values begin, and where they end.
+    /// Tests the lowest and the highest value of every counter.
     #[test]
     fn every_counter_is_read_as_what_it_counts() {
         for (high, digits) in [(3_600_000_000_000, 3), (60_000_000, 2)] {
@@ -262,7 +264,7 @@ mod tests {
         };
         assert!(refused(&payload(&[0xff; 9])).contains("a count is too large"));
         assert!(refused(&payload(&[0xff; 3])).contains("cut short"));
-        // A count of 2⁴¹, which exceeds any run; then a run of zeros beyond the last counter.
+        // First a count of 2⁴¹, which exceeds the counts of any run; then a run of zeros beyond the last counter.
         assert!(refused(&payload(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])).contains("more values than any run"));
         let beyond = [0xff, 0xff, 0x03, 2];
         assert!(refused(&payload(&beyond)).contains("more values than any run"), "{}", refused(&payload(&beyond)));
@@ -273,7 +275,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// Encoded numbers of any length, cut off anywhere.
+        /// The input is encoded numbers of any length, truncated at any position.
         #[test]
         fn foreign_bytes_are_read_or_refused(numbers in vec((any::<i64>(), 0..64_u32), 0..20), cut in 0..8_usize) {
             let mut payload = Vec::new();

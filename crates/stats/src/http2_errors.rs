@@ -1,7 +1,8 @@
 //! HTTP/2 errors that the server sent: the number of each, and one of the texts that came with it.
 //!
-//! Memory is bounded whatever a server sends: error codes that the standard does not name count as one, and one text of
-//! each kind is kept. It is the first in alphabetical order, so merging is exact, associative and commutative.
+//! Memory is bounded whatever a server sends: error codes that the standard does not name are counted together, and
+//! only one text of each kind is kept. This is the first text in alphabetical order, so merging is exact, associative
+//! and commutative.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -9,14 +10,15 @@ use brimful_core::Http2Frame;
 use brimful_core::http2::{Http2Error, error_name, known_code};
 use std::collections::BTreeMap;
 
-/// Longest text that is kept, in bytes: 200 bytes of a frame, each of which may be replaced by U+FFFD.
+/// Maximum length of a kept text, in bytes: 200 bytes of a frame, each of which may be replaced by the three bytes of
+/// U+FFFD.
 const MAX_TEXT: usize = 3 * 200;
 
-/// Error codes by kind of frame.
+/// The frames with error codes that a server sent, by kind of frame and code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Http2Errors(BTreeMap<(Http2Frame, u32), FramesOfCode>);
 
-/// The frames with one code.
+/// The frames of one kind with one code.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct FramesOfCode {
     frames: u64,

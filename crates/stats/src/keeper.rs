@@ -1,11 +1,7 @@
-//! Collects the complete observations of a run while it lasts, so that they survive the loss of its process.
-//!
-//! An Account is 4.6 MB, and copying it would delay due calls by a millisecond, so it is not copied. When the keeper
-//! asks, a shard hands over the Account that it has been filling and continues with an empty one, which swaps two
-//! pointers; the keeper adds up the Accounts. Merging is exact, so this sum plus the rest of each shard in the end
-//! equals the Account of a run without a keeper.
-//!
-//! Memory: three Accounts for each shard, whatever the length of the run.
+//! An Account is 4.6 MB, and copying it would delay due calls by a millisecond. So it is not copied. When the keeper
+//! asks, a shard hands over its filled Account and continues with an empty one, which only swaps two pointers. The
+//! keeper adds up the Accounts. Merging is exact: this sum plus the remaining Account of each shard equals the Account
+//! of a run without a keeper.
 
 use crate::account::Account;
 use crate::error::Unlike;
@@ -36,12 +32,12 @@ pub(crate) type SharedExchange = Arc<Mutex<Exchange>>;
 pub(crate) struct Exchange {
     /// The keeper's request: an empty Account for the shard to continue with.
     empty: Option<Account>,
-    /// The shard's answer: its filled Account, and the time of the exchange.
+    /// The shard's answer: its filled Account, and the time at which the shard handed it over.
     filled: Option<(Account, Nanos)>,
 }
 
 impl Keeper {
-    /// Registers one more shard; `empty` is an Account like the one that it begins with.
+    /// Registers one more shard; `empty` is an Account like the shard's first one.
     pub(crate) fn register(&self, empty: Account) -> SharedExchange {
         let exchange = Arc::new(Mutex::new(Exchange { empty: Some(empty), ..Exchange::default() }));
         lock(&self.kept).shards.push(Arc::clone(&exchange));
@@ -52,12 +48,12 @@ impl Keeper {
     /// that keep up with their calls hand them over within a tenth of a second.
     ///
     /// # Errors
-    /// If the Accounts do not belong to one run.
+    /// [`Unlike`] if the Accounts do not belong to one run.
     pub fn collect(&self) -> Result<(), Unlike> {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
         for exchange in shards {
-            // The exchange is not locked while the Account is added up, so the shard does not wait.
+            // The exchange is not locked while the Account is added up, so the shard does not wait for the lock.
             let Some((mut filled, until)) = lock(exchange).filled.take() else { continue };
             *at = until.max(*at);
             match sum {
@@ -70,13 +66,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Calls `look` with the collected observations and the time of the latest ones; calls in flight then count as in
-    /// flight at the end of the run. `None` if nothing was collected yet.
+    /// Calls `look` with the collected observations and their latest time. Calls in flight at this time are counted as
+    /// in flight at the end of the run. `None` if nothing was collected yet.
     pub fn so_far<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;
         let sum = kept.sum.as_mut()?;
-        // The counts are changed and restored, because copying the Account each second would double the cost of this.
+        // The counts are changed and then restored. Copying the Account each second would double the cost of
+        // collecting.
         let counts: Vec<Counts> = sum.classes.iter().map(|tally| tally.counts).collect();
         sum.settle();
         let seen = look(sum, at);
@@ -84,7 +81,7 @@ impl Keeper {
         Some(seen)
     }
 
-    /// The complete observations: those collected, and `rest`, which the shards had not handed over.
+    /// The complete observations: those collected so far and `rest`, which the shards had not handed over.
     ///
     /// # Errors
     /// If the Accounts do not belong to one run.
@@ -99,7 +96,7 @@ impl Keeper {
     }
 }
 
-/// Hands the Account over if the keeper has requested it, and leaves an empty one in its place; never blocks.
+/// Hands the Account over if the keeper has requested it, and puts an empty one in its place. Never blocks.
 pub(crate) fn hand_over(account: &mut Account, now: Nanos, exchange: &Mutex<Exchange>) {
     if let Ok(mut exchange) = exchange.try_lock()
         && let Some(empty) = exchange.empty.take()
@@ -135,7 +132,7 @@ mod tests {
         Account::new(&["all".to_owned()], Nanos::from_secs(1_000))
     }
 
-    /// Every call takes 30 ms, so that some are under way whenever something is handed over.
+    /// Makes a call that takes 30 ms, so that it is in progress at every hand-over between its events.
     fn call(collector: &mut Collector, due: Nanos, mut between: impl FnMut(&mut Collector)) {
         let mut memory = PerCall::default();
         let at = due + Nanos::from_millis(30);
@@ -158,7 +155,7 @@ mod tests {
         let keeper = Keeper::default();
         let mut shards = [0; 2].map(|_| Collector::kept(account(), &keeper, account()));
         let mut alone = Collector::new(account());
-        // Long enough for intervals and batches to become longer on the way.
+        // The run is long enough for intervals and batches to become longer on the way.
         for i in 0..700 {
             let due = Nanos::from_secs(i);
             call(&mut alone, due, |_| ());
@@ -185,7 +182,7 @@ mod tests {
         let mut step = 0;
         call(&mut collector, Nanos::from_secs(5), |collector| {
             step += 1;
-            // Nothing was asked for after the first time.
+            // Only the first publication hands an Account over, because the keeper requests no further one.
             collector.publish(Nanos::from_secs(5 + step));
             if step == 3 {
                 keeper.collect().unwrap();
@@ -197,7 +194,7 @@ mod tests {
         let (counts, at) = so_far().unwrap();
         assert_eq!((counts.sent, counts.in_flight_at_end, counts.imbalance()), (1, 1, (0, 0)));
         assert_eq!(at, Nanos::from_secs(9));
-        // What was only called under way has ended since.
+        // The call that was in progress has ended since.
         let counts = keeper.complete(collector.into_account()).unwrap().counts();
         assert_eq!((counts.completed, counts.in_flight_at_end, counts.unsent_at_end), (1, 0, 0));
     }

@@ -1,7 +1,7 @@
 //! Statistics of a run: the Account of its calls, and the Record that is derived from it.
 //!
 //! Each shard has a [`Collector`], which receives every event of that shard's calls and fills an [`Account`]. Accounts
-//! are merged, and the `Record` is derived from the sum and a few facts. Two rules hold for this crate:
+//! are merged, and the `Record` is derived from their sum and a few further facts. Two rules hold for this crate:
 //!
 //! - **Memory is allocated and touched at construction**, so that the run causes no page faults. It does not grow with
 //! the number of calls.

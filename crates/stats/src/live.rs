@@ -1,8 +1,8 @@
 //! Publishes summaries of a run while it lasts, for displays.
 //!
 //! An Account is 4.6 MB, and copying it ten times a second would delay due calls by a millisecond each time. So a shard
-//! publishes a summary: its counts, and the intervals that have changed since the last time (10 kB each). It never
-//! waits for a reader: if the summary is locked, the shard publishes the next time.
+//! publishes a summary: its counts, and the intervals that have changed since the last time (10 kB each). The shard
+//! never waits for a reader: if the summary is locked, it publishes at the next opportunity.
 
 use crate::account::Account;
 use crate::series::Series;
@@ -18,7 +18,7 @@ pub struct Live {
     shards: Mutex<Vec<SharedSummary>>,
 }
 
-/// The published summary of one shard.
+/// The published summary of one shard, which the shard and the display share.
 pub(crate) type SharedSummary = Arc<Mutex<SoFar>>;
 
 /// A summary of the run so far.
@@ -26,7 +26,7 @@ pub(crate) type SharedSummary = Arc<Mutex<SoFar>>;
 pub struct SoFar {
     /// Time of the latest summary of any shard.
     pub at: Nanos,
-    /// Calls by outcome, indexed by [`ClassId`](brimful_core::ClassId).
+    /// Counts of each class, indexed by [`ClassId`](brimful_core::ClassId).
     pub classes: Vec<Counts>,
     series: Series,
 }

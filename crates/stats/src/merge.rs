@@ -11,8 +11,8 @@ use brimful_core::server::HostProbe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-/// Merges Records in any order, each given with the user's name for it. Missing shards are no error: the verdict of the
-/// result then says that part of the load was missing.
+/// Merges Records in any order, each given with the user's name for it. If shards are missing, the verdict of the
+/// result says that part of the load was missing.
 ///
 /// # Errors
 /// [`StatsError`] if a Record has no account, or if the Records are not the shards of one load.
@@ -23,7 +23,7 @@ pub fn merge(records: Vec<(String, Record)>) -> Result<Record, StatsError> {
 }
 
 /// Merges Records one by one, with at most two Accounts in memory. Several mergers may each merge some of the Records,
-/// and then be joined.
+/// and be joined at the end.
 #[derive(Debug, Default)]
 pub struct Merger {
     so_far: Option<Part>,
@@ -33,7 +33,7 @@ impl Merger {
     /// Merges one more Record.
     ///
     /// # Errors
-    /// Those of [`merge`]; the Records merged before are lost then.
+    /// The errors of [`merge`]. After an error, the Records merged before are lost.
     pub fn add(&mut self, name: String, record: Record) -> Result<(), StatsError> {
         self.join(Merger { so_far: Some(Part::read((name, record))?) })
     }
@@ -41,7 +41,7 @@ impl Merger {
     /// Merges the Records of another merger.
     ///
     /// # Errors
-    /// Those of [`merge`].
+    /// The errors of [`merge`].
     pub fn join(&mut self, other: Merger) -> Result<(), StatsError> {
         self.so_far = match (self.so_far.take(), other.so_far) {
             (Some(ours), Some(theirs)) => Some(ours.merge(theirs)?),
@@ -53,7 +53,7 @@ impl Merger {
     /// Marks a shard, numbered from 1, as lost before it observed anything.
     ///
     /// # Errors
-    /// If no Record was merged yet, if there is no such shard, or if its Record was merged.
+    /// [`StatsError`] if no Record was merged yet, if there is no such shard, or if its Record was merged.
     pub fn lost(&mut self, index: u64) -> Result<(), StatsError> {
         let part = self.so_far.as_mut().ok_or(StatsError::Nothing)?;
         let of = part.facts.shards.first().map_or(0, |shard| shard.of);
@@ -71,7 +71,7 @@ impl Merger {
     /// The Record of the whole load.
     ///
     /// # Errors
-    /// If no Record was merged.
+    /// [`StatsError`] if no Record was merged.
     pub fn finish(self) -> Result<Record, StatsError> {
         let whole = self.so_far.ok_or(StatsError::Nothing)?;
         let account = match &whole.account {
@@ -85,7 +85,7 @@ impl Merger {
 /// The contents of one Record, or of several that were merged.
 #[derive(Debug)]
 struct Part {
-    /// The Records' names, by index and number of their shards.
+    /// The user's names for the Records, by index and number of their shards.
     names: BTreeMap<(u64, u64), String>,
     account: PartAccount,
     facts: Facts,
@@ -115,7 +115,7 @@ impl Part {
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // The result and the messages do not depend on the order of the Records.
+        // With this order, the result and the messages do not depend on the order of the Records.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }
@@ -149,13 +149,14 @@ impl Part {
         Ok(Part { names: self.names, account: PartAccount::Merged(account), facts: self.facts.merge(other.facts) })
     }
 
-    /// The name of its first Record.
+    /// The user's name for the part's first Record.
     fn name(&self) -> String {
         self.names.values().next().cloned().unwrap_or_default()
     }
 }
 
-/// Adds the account of the Record `name` to the merged accounts of others, of which `of` is the first.
+/// Adds the account of the Record `name` to the merged accounts of other Records; `of` is the name of the first of
+/// these.
 fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
         AddError::Unlike(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
@@ -189,7 +190,7 @@ impl Facts {
         }
     }
 
-    /// The first difference in what the shards of one load must have in common.
+    /// The first difference between two shards in what all shards of a load must have in common.
     fn unlike(&self, other: &Facts) -> Option<Unlike> {
         let shards = |facts: &Facts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
         let differing = |what, of: &dyn Fn(&Facts) -> String| {
@@ -209,8 +210,8 @@ impl Facts {
             })
     }
 
-    /// Merges the facts of two Records. The clock is that of the Record with the monitor's observations, which refer to
-    /// it.
+    /// Merges the facts of two Records. The monotonic start time is that of the Record with the monitor's observations,
+    /// because they refer to this clock.
     fn merge(mut self, other: Facts) -> Facts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
@@ -220,7 +221,7 @@ impl Facts {
         self.shards.extend(other.shards);
         self.shards.sort_by_key(|shard| shard.index);
         Facts {
-            // Times of RFC 3339 in UTC sort by time.
+            // The texts of RFC 3339 times in UTC sort in order of time.
             started_at: self.started_at.min(other.started_at),
             started_monotonic_ns: clock,
             duration: self.duration.max(other.duration),
@@ -235,11 +236,11 @@ impl Facts {
     }
 }
 
-/// Merges two generators: resources and maximum rates are added, and of figures that speak against a generator, the
-/// worse one is kept.
+/// Merges the figures of two generators. Resources and maximum rates are added. Of a figure that speaks against a
+/// generator, the worse value is kept.
 fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-    // If one host lacks the figure, the other's is used.
+    // If one host lacks the figure, the other host's value is used.
     let worse = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
     Generator {
         cpu_s: sum(a.cpu_s, b.cpu_s),
@@ -253,7 +254,7 @@ fn merge_generators(a: Generator, b: Generator) -> Generator {
             .engine
             .split(", ")
             .chain(b.engine.split(", "))
-            // A lost part has no engine.
+            // A lost part does not have the name of an engine.
             .filter(|engine| !engine.is_empty())
             .collect::<BTreeSet<_>>()
             .into_iter()

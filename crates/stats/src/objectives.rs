@@ -1,10 +1,11 @@
-//! Judges whether a run met its objectives. They limit the response times, from due to the last byte, of expected
-//! answers: those of the statuses that the workload expects or, if it expects none in particular, any but 5xx and 429.
+//! Judges whether a run met its objectives. Objectives limit the response times of expected answers, from when a call
+//! was due to its last byte. An answer is expected if the workload expects its status or, if it expects none in
+//! particular, if it is neither 5xx nor 429.
 //!
 //! For a percentile, a call that failed or had another answer counts as slower than any limit, so that a server cannot
 //! meet an objective by refusing calls. Calls that this host lacked the resources for, or that the end of the run cut
-//! off, do not count. A mean is that of the expected answers, and is missed if more than one call in a hundred has no
-//! expected answer.
+//! off, do not count. A mean covers only the expected answers; its objective is missed if more than one call in a
+//! hundred has no expected answer.
 
 use crate::account::Account;
 use crate::derive::expected_statuses;
@@ -19,13 +20,13 @@ use brimful_core::workload::Statuses;
 use brimful_core::{Slo, StatusClass};
 use std::collections::BTreeMap;
 
-/// Highest number of causes that a message names.
+/// Highest number of causes that a message lists.
 const MAX_NAMED: usize = 3;
 
-/// Why a run cannot be judged by an objective.
+/// The reason why a run cannot be judged by an objective.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectiveError {
-    /// A load measures no stations.
+    /// The objective limits the utilization of a station, which a load does not measure.
     #[error(
         "`{0}` is about a utilization, which a load does not measure: give an objective for a response time, like \
          p99<50ms, or ask `brimful plan what-if --slo`"
@@ -36,10 +37,11 @@ pub enum ObjectiveError {
     UnknownClass {
         /// The objective.
         objective: String,
-        /// The classes.
+        /// The names of the workload's classes.
         known: String,
     },
-    /// The Record is of an earlier version, which did not separate the times of errors from those of other answers.
+    /// The Record is of an earlier version, which did not record the times of errors separately from those of other
+    /// answers.
     #[error(
         "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
          took; make the load again"
@@ -53,7 +55,7 @@ pub enum ObjectiveError {
 /// Checks that a run with these classes can be judged by each objective.
 ///
 /// # Errors
-/// [`ObjectiveError`] if it cannot be judged by one of them.
+/// [`ObjectiveError`] if it cannot be judged by one of the objectives.
 pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), ObjectiveError> {
     for objective in objectives {
         let class = match &objective.measure {
@@ -70,7 +72,7 @@ pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), Obje
 /// Judges a run by each objective.
 ///
 /// # Errors
-/// [`ObjectiveError`] if the run cannot be judged by one of them.
+/// [`ObjectiveError`] if the run cannot be judged by one of the objectives.
 pub fn judge_objectives(record: &Record, objectives: &[Slo]) -> Result<Vec<Objective>, ObjectiveError> {
     if objectives.is_empty() {
         return Ok(Vec::new());
@@ -108,13 +110,13 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     })
 }
 
-/// The answers to the calls that an objective is about.
+/// The answers to the calls that an objective concerns.
 struct Answers {
     /// Response times of the expected answers.
     expected: Distribution,
-    /// Calls without an expected answer.
+    /// Number of calls without an expected answer.
     missed: u64,
-    /// Answers with an unexpected status, by code.
+    /// Number of answers with an unexpected status, by code.
     codes: BTreeMap<u16, u64>,
 }
 
@@ -152,7 +154,7 @@ impl Answers {
         self.expected.summary().map(|summary| summary.mean / 1e6)
     }
 
-    /// The time within which this share of all calls had an expected answer; `None` if fewer had one.
+    /// The time within which this share of all calls had an expected answer; `None` if fewer calls had one.
     fn percentile_s(&self, share: f64) -> Option<f64> {
         let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
         let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();
@@ -214,7 +216,7 @@ mod tests {
     use brimful_core::workload::{Expect, Workload};
     use brimful_core::{End, Nanos};
 
-    /// Answers `class` with this status after 1, 2, … times `step`.
+    /// Answers `calls` calls of `class` with this status, after 1, 2, … times `step`.
     fn answer(account: &mut Account, class: usize, status: u16, calls: u64, step: Nanos) {
         let tally = &mut account.classes[class];
         for call in 1..=calls {
@@ -227,7 +229,7 @@ mod tests {
         Account::new(&["light".to_owned(), "heavy".to_owned()], Nanos::from_secs(1))
     }
 
-    /// `light` is answered within 1 to 100 ms; half of what is `heavy` fails.
+    /// A Record in which `light` is answered within 1 to 100 ms, and half of the `heavy` calls fail.
     fn record() -> Record {
         let mut account = account();
         answer(&mut account, 0, 200, 100, Nanos::from_millis(1));
@@ -293,7 +295,7 @@ mod tests {
         answer(&mut account, 0, 503, 100, Nanos::from_millis(1));
         let met = judged(&account, expecting("503"), "p95<1s");
         assert_eq!((met.met, met.measured_s.map(|s| (s * 1e3).round()), met.message), (true, Some(95.0), None));
-        // The engine ends a call with another status so.
+        // The engine ends a call with an unexpected status in this way.
         let tally = &mut account.classes[0];
         tally.counts = Counts::default();
         tally.answers.clear();
@@ -335,7 +337,7 @@ mod tests {
             ("light:p99<1s", Some(99.0), true),
             ("light:mean<51ms", Some(50.5), true),
             ("heavy:mean<500ms", Some(505.0), false),
-            // A third of all failed.
+            // A third of all calls failed.
             ("p60<1s", Some(800.0), true),
             ("p70<1s", None, false),
             ("heavy:p49.9<1s", Some(1_000.0), false),

@@ -1,6 +1,6 @@
 //! Checks that a load made in parts was complete. If a part is lost, its share of the load is missing: the server is
-//! measured under less load than the workload specifies, and no figure of the other parts shows it. Likewise, if a
-//! single generator was the limit, the merged figures of many hide it.
+//! measured under less load than the workload specifies, and no figure of the other parts shows it. The merged figures
+//! of many generators also hide that a single one was the limit.
 
 use crate::thresholds::{MAX_LOST_SHARE, MAX_START_SKEW_SHARE, TOLERATED_START_SKEW_S};
 use brimful_core::Nanos;
@@ -10,8 +10,8 @@ use brimful_core::record::{Reason, ReasonCode, ShardOrigin};
 /// Highest number of parts that a message names.
 const MAX_NAMED: usize = 5;
 
-/// A message if a relevant part of the load was missing, or did not start with the others. A single part lacks no
-/// others.
+/// A message if a relevant part of the load was missing, or if the parts did not start together. A single part is
+/// complete by itself.
 pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     let of = shards.first()?.of;
     let window_s = window.as_secs_f64();
@@ -38,7 +38,7 @@ pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     ))
 }
 
-/// A message if the parts started too far apart to be one load.
+/// A message if the starts of the parts are too far apart for one load.
 fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     let mut offsets: Vec<(f64, &ShardOrigin)> =
         shards.iter().filter_map(|shard| Some((shard.offset_us? / 1e6, shard))).collect();
@@ -57,8 +57,8 @@ fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     })
 }
 
-/// Reasons against the generators of single parts, one for each code that is not among the reasons `said` of the whole
-/// load.
+/// Reasons against the generators of single parts, one for each code that is not among `said`, the reasons against the
+/// whole load.
 pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
     use ReasonCode::{BeyondClientMax, GeneratorCpu, GeneratorLate, GeneratorStalled};
     [GeneratorLate, GeneratorStalled, GeneratorCpu, BeyondClientMax]
@@ -78,7 +78,7 @@ pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
         .collect()
 }
 
-/// The host of the part, if it is known.
+/// The text ` on HOST` with the host of the part; empty if the host is not known.
 fn on(shard: &ShardOrigin) -> String {
     if shard.host.is_empty() { String::new() } else { format!(" on {}", shard.host) }
 }
@@ -104,7 +104,8 @@ mod tests {
         let said = "20.0 % of the load was missing: shard 3/4 on a was lost 2.00 s after the start. ";
         assert!(lost(2.0).is_some_and(|message| message.starts_with(said)), "{:?}", lost(2.0));
         assert!(lost(0.0).is_some_and(|message| message.contains("shard 3/4 never began on a.")), "{:?}", lost(0.0));
-        // 0.75 % of the load; none, for it had all been made.
+        // Only 0.75 % of the load was missing in the first case. In the second, nothing was missing, because the load
+        // was complete.
         assert_eq!([lost(9.7), lost(10.5)], [None, None]);
     }
 
@@ -137,7 +138,7 @@ mod tests {
         let said = vec![late("Of shard 2/3 on a: Late. The same is true of 1 more.")];
         assert_eq!(doubts(&all, &[]), said);
         assert_eq!(doubts(&all, &said), []);
-        // How calls ended is added up, and judged of the whole.
+        // Reasons about the outcomes of calls are judged for the whole load, not by part.
         all.iter_mut().flat_map(|shard| &mut shard.reasons).for_each(|reason| reason.code = ReasonCode::Interrupted);
         assert_eq!(doubts(&all, &[]), []);
     }

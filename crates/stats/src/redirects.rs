@@ -7,7 +7,7 @@ use brimful_core::Unfollowed;
 use brimful_core::account::PackedRedirects;
 use brimful_core::record::{NotFollowed, Redirects};
 
-/// The calls that followed redirects, and the redirects that were not followed.
+/// Counts of calls that followed redirects, and of redirects that were not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RedirectTally {
     pub(crate) followed: Tally,

@@ -2,7 +2,7 @@
 //! average of a run hides, and their variation gives a confidence interval.
 //!
 //! Only whole periods inside the window are samples, so neither the drain at the end nor an incomplete period counts.
-//! Completions are counted per period, 8 bytes each, for the planned window and at most for [`CAPACITY`] periods.
+//! There is one counter of 8 bytes per period, for the planned window and at most [`CAPACITY`] periods.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -14,21 +14,22 @@ use brimful_core::record::ReplyRate;
 /// Length of a period.
 const PERIOD: Nanos = Nanos::from_secs(5);
 
-/// Highest number of periods that are sampled: the first 24 hours (138 KB).
+/// Maximum number of periods: those of the first 24 hours (138 KB).
 const CAPACITY: u64 = 24 * 3600 / 5;
 
 /// Counts completions in periods of five seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplySampler {
-    /// Completions per period.
+    /// Number of completed calls in each period.
     periods: Vec<u64>,
 }
 
 impl ReplySampler {
-    /// A sampler for a window of at most this length, with all its memory allocated and touched.
+    /// Creates a sampler for a window of at most this length, with all its memory allocated and touched.
     pub fn new(window: Nanos) -> ReplySampler {
         let periods = (window.0 / PERIOD.0).min(CAPACITY) as usize;
-        // Built from an iterator, because `vec![0; n]` only reserves zero pages, which the run would touch first.
+        // Collecting an iterator writes to the memory. `vec![0; n]` would only reserve zero pages, and the run would be
+        // the first to touch them.
         ReplySampler { periods: (0..periods).map(|_| std::hint::black_box(0)).collect() }
     }
 
@@ -40,7 +41,7 @@ impl ReplySampler {
         }
     }
 
-    /// Adds the counts of the other sampler, which must have the same window.
+    /// Adds the counts of `other`, which must have the same window.
     pub fn merge(&mut self, other: &ReplySampler) {
         for (period, theirs) in self.periods.iter_mut().zip(&other.periods) {
             *period += theirs;
@@ -52,7 +53,7 @@ impl ReplySampler {
         self.periods.fill(0);
     }
 
-    /// The samples of the actual window, which is shorter than planned if the run was interrupted.
+    /// The samples of the actual window. An interrupted run has a shorter window than planned.
     pub fn summary(&self, window: Nanos) -> ReplyRate {
         let whole_periods = ((window.0 / PERIOD.0) as usize).min(self.periods.len());
         let rates: Vec<f64> =
@@ -70,7 +71,7 @@ impl ReplySampler {
         }
     }
 
-    /// The serialised form: completions per period, up to the last period with one.
+    /// The serialised form: number of completed calls in each period, up to the last period with one.
     pub fn pack(&self) -> Vec<u64> {
         let used = self.periods.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
         self.periods[..used].to_vec()
@@ -79,7 +80,7 @@ impl ReplySampler {
     /// Reads the output of [`ReplySampler::pack`] of a run with this window exactly.
     ///
     /// # Errors
-    /// If it is not such output.
+    /// [`StatsError`] if `periods` is not such output.
     pub fn unpack(window: Nanos, periods: &[u64]) -> Result<ReplySampler, StatsError> {
         let mut sampler = ReplySampler::new(window);
         match sampler.periods.get_mut(..periods.len()) {
@@ -89,7 +90,7 @@ impl ReplySampler {
         Ok(sampler)
     }
 
-    /// Bytes held, for the test that they never change.
+    /// Number of allocated bytes, for the test that it never changes.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.periods.capacity() * size_of::<u64>()

@@ -22,9 +22,9 @@ const CAPACITY: usize = 300;
 const SHORTEST: Nanos = Nanos(31_250_000);
 const HALVINGS: u32 = 5;
 
-/// Bound of the response times of an interval: a minute.
+/// Upper bound of the response times of an interval: a minute, in microseconds.
 pub(crate) const LONGEST_US: u64 = 60_000_000;
-/// Significant digits of the response times of an interval.
+/// Number of significant digits of the response times of an interval.
 pub(crate) const DIGITS: u8 = 2;
 
 /// A run in intervals.
@@ -32,7 +32,7 @@ pub(crate) const DIGITS: u8 = 2;
 pub struct Series {
     /// Log₂ of the ratio of the interval length to the shortest.
     doublings: u32,
-    /// Intervals up to the last one with an event.
+    /// Number of intervals up to the last one with an event.
     used: usize,
     slots: Vec<Slot>,
 }
@@ -53,8 +53,8 @@ impl Series {
         Series { doublings: HALVINGS, used: 0, slots }
     }
 
-    /// A series whose intervals are about `length` at first: the longest possible length that does not exceed it,
-    /// between 1/32 s and a second.
+    /// Creates a series whose intervals are about `length` at first: the longest possible length that is not longer
+    /// than `length`, between 1/32 s and a second.
     pub fn every(length: Nanos) -> Series {
         let ratio = (length.0 / SHORTEST.0).clamp(1, 1 << HALVINGS);
         Series { doublings: ratio.ilog2(), ..Series::new() }
@@ -86,7 +86,7 @@ impl Series {
         self.slot(at).errors += 1;
     }
 
-    /// Adds the events of the other series.
+    /// Adds the events of `other`.
     pub fn merge(&mut self, other: &Series) {
         let finer = self.make_room(other.doublings, other.used);
         for (i, theirs) in other.slots[..other.used].iter().enumerate() {
@@ -97,7 +97,7 @@ impl Series {
     /// Adds the output of [`Series::pack`].
     ///
     /// # Errors
-    /// If it is not such output; part of it may have been added then.
+    /// [`StatsError`] if the arguments are not such output; part of it may have been added.
     pub(crate) fn add(&mut self, interval_s: f64, intervals: &[PackedInterval]) -> Result<(), StatsError> {
         if intervals.len() > CAPACITY {
             return Err(not_ours());
@@ -106,8 +106,8 @@ impl Series {
         intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
     }
 
-    /// Widens the intervals to at least this length, and makes room for `used` intervals of that length. Returns log₂
-    /// of the ratio of the resulting length to that length.
+    /// Lengthens the intervals to the shortest one doubled `doublings` times or more, and makes room for `used`
+    /// intervals of that length. Returns log₂ of the ratio of the resulting length to that length.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
             self.widen();
@@ -120,8 +120,8 @@ impl Series {
         finer
     }
 
-    /// Updates this earlier state of `other` by copying the intervals that have changed. Whenever an interval changes,
-    /// one of its counts does.
+    /// Updates `self`, an earlier state of `other`, by copying the intervals that have changed. Whenever an interval
+    /// changes, one of its counts changes.
     pub fn catch_up(&mut self, other: &Series) {
         let all = self.doublings != other.doublings;
         let used = self.used.max(other.used);
@@ -167,11 +167,11 @@ impl Series {
         (self.length_s(), self.slots[..self.used].iter().map(Slot::pack).collect())
     }
 
-    /// Reads the output of [`Series::pack`] exactly. The result has no memory for more intervals than these: it can be
-    /// merged and described, but not recorded to.
+    /// Reads the output of [`Series::pack`] exactly. The result has no memory for further intervals: it can be merged
+    /// and read, but it cannot record events.
     ///
     /// # Errors
-    /// If it is not such output.
+    /// [`StatsError`] if the arguments are not such output.
     pub fn unpack(interval_s: f64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
         let mut read = Series { doublings: doublings(interval_s)?, used: 0, slots: Vec::new() };
         read.add(interval_s, intervals)?;
@@ -193,7 +193,7 @@ impl Series {
         &mut self.slots[index]
     }
 
-    /// Merges neighbours in pairs into the first half of the slots; the second half is empty then.
+    /// Merges neighbouring intervals in pairs. The result is in the first half of the slots; the second half is empty.
     #[cold]
     fn widen(&mut self) {
         for pair in self.slots.chunks_exact_mut(2) {
@@ -209,7 +209,7 @@ impl Series {
         self.doublings += 1;
     }
 
-    /// Bytes held, for the test that they never change.
+    /// Number of allocated bytes, for the test that it never changes.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         let counters: usize = self.slots.iter().map(|s| s.response_us.distinct_values() * size_of::<u32>()).sum();
@@ -217,10 +217,11 @@ impl Series {
     }
 }
 
-/// The number of times that the shortest interval must be doubled for this length.
+/// How often the shortest interval must be doubled to have this length.
 fn doublings(interval_s: f64) -> Result<u32, StatsError> {
     let shortest = interval_s * f64::from(1_u32 << HALVINGS);
-    // The bound excludes intervals longer than any run in u64 nanoseconds. A power of two has no fraction.
+    // The upper bound excludes intervals longer than any run that fits in u64 nanoseconds. A power of two has no
+    // fraction.
     let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
     if is_length && shortest.fract() == 0.0 { Ok((shortest as u64).ilog2()) } else { Err(not_ours()) }
 }
@@ -230,7 +231,7 @@ fn not_ours() -> StatsError {
 }
 
 impl PartialEq for Series {
-    /// Compares the events by interval, whatever memory is allocated.
+    /// Compares the events of each interval; allocated but empty memory makes no difference.
     fn eq(&self, other: &Series) -> bool {
         self.doublings == other.doublings && self.slots[..self.used] == other.slots[..other.used]
     }

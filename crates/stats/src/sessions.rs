@@ -11,7 +11,7 @@ use brimful_core::account::PackedSessions;
 use brimful_core::record::{SessionFigures, SessionSummary, Summary};
 use brimful_core::{Nanos, SessionEnded};
 
-/// The sessions of one shard, or of several.
+/// Outcomes of the sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SessionTally {
     in_progress: u64,
@@ -19,7 +19,7 @@ pub(crate) struct SessionTally {
     failed: Ended,
 }
 
-/// The sessions that ended in one way: their number, and the distributions of those that began within the run.
+/// The sessions with one outcome: their number, and the distributions for those that began within the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ended {
     sessions: u64,
@@ -52,7 +52,7 @@ impl SessionTally {
         }
     }
 
-    /// The figures for a Record of a run with this window.
+    /// The session figures of a Record, for a run with this window.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
         let SessionTally { in_progress, completed, failed } = self;
         let started = completed.sessions + failed.sessions + in_progress;

@@ -10,7 +10,7 @@ use brimful_core::counts::{Counts, WireBytes};
 use brimful_core::record::{ClassRecord, StatusTimes};
 use std::collections::BTreeMap;
 
-/// Counts and times of one class, or of several together.
+/// Counts and times of one class, or of several classes together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) name: String,
@@ -81,7 +81,7 @@ impl Tally {
         self.answers.by_status().into_iter().map(described).collect()
     }
 
-    /// Completed calls whose answer was 429 or 5xx; none if the workload expects particular statuses.
+    /// Number of completed calls whose answer was 429 or 5xx; 0 if the workload expects particular statuses.
     pub(crate) fn error_answers(&self, expects_status: bool) -> u64 {
         if expects_status { 0 } else { self.answers.refusals() }
     }
@@ -175,17 +175,17 @@ pub(crate) fn count_status(counts: &mut Counts, status: u16) {
     }
 }
 
-/// Adds each count of `counts` to that of `sum`.
+/// Adds each count of `counts` to the same count of `sum`.
 pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     for (sum, count) in fields(sum).into_iter().zip(fields(&mut { *counts })) {
         *sum += *count;
     }
 }
 
-/// Number of counts.
+/// Number of fields of [`Counts`].
 const COUNTS: usize = size_of::<Counts>() / size_of::<u64>();
 
-/// Every count.
+/// All fields of [`Counts`].
 fn fields(counts: &mut Counts) -> [&mut u64; COUNTS] {
     let status = &mut counts.status;
     [

@@ -1,6 +1,6 @@
-//! Judges whether a run measured the server or the generator. If that is in doubt, the run is marked invalid: wrong
-//! numbers are worse than none. Whether the server worked is a separate question: if the generator kept up with the
-//! load, a failing server has been measured well.
+//! Judges whether a run measured the server or the generator. In case of doubt, the run is marked invalid, because
+//! wrong numbers are worse than none. Whether the server worked is a separate question: if the generator kept up with
+//! the load, the measurements of a failing server are valid.
 //!
 //! The first sentence of each message says what happened, the rest what to do next.
 
@@ -17,28 +17,29 @@ use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, ShardOrig
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// The remedy if the host is not the cause.
+/// The advice if the generator's host is not the cause.
 const LESS_LOAD: &str = "Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
                          with --cpus";
 
 /// The facts that a verdict is based on.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// All calls together.
+    /// Counts and times of all calls together.
     pub totals: &'a ClassRecord,
-    /// Calls that were answered 5xx or 429 although the workload expects no particular status.
+    /// Number of calls that were answered 5xx or 429 although the workload expects no particular status.
     pub error_answers: u64,
-    /// Calls by class.
+    /// Counts and times of the calls of each class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
-    /// Calls that followed redirects, which belong to no class; `None` if the run does not follow redirects.
+    /// Outcomes of calls that followed redirects, which belong to no class; `None` if the run does not follow
+    /// redirects.
     pub followed: Option<Counts>,
-    /// Calls due per second: connection attempts per second for S-Clients, whose calls each begin with one.
+    /// Calls due per second. For S-Clients, these are connection attempts, because each of their calls begins with one.
     pub offered: f64,
     /// Calls that the generator's host lacked the resources for.
     pub limited: Limited,
     /// Length of the offered window.
     pub window: Nanos,
-    /// Resources that the load took on the generator's host, and CPU time that the host withheld.
+    /// Resources that the load used on the generator's host, and CPU time that the host withheld.
     pub generator: &'a Generator,
     /// Time from the start to the end of the last call.
     pub duration: Nanos,
@@ -50,9 +51,9 @@ pub struct Evidence<'a> {
     pub shards: &'a [ShardOrigin],
 }
 
-/// Judges a run by the evidence. Any call that the generator's host lacked the resources for makes it invalid. An
-/// interruption makes it invalid only if no call was completed, because the calls completed until then are as good as
-/// those of a shorter run. Failures of the server never make it invalid.
+/// Judges a run by the evidence. If the generator's host lacked a resource for any call, the run is invalid. An
+/// interrupted run is invalid only if no call was completed, because otherwise its calls are as good as those of a
+/// shorter run. Failures of the server never make a run invalid.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
     let counts = &evidence.totals.counts;
@@ -89,7 +90,7 @@ fn failing(counts: &Counts, load: LoadKind) -> bool {
     failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
 }
 
-/// A message if threads of the generator panicked: their part of the load was missing from then on.
+/// A message if threads of the generator panicked. Their part of the load was missing from then on.
 fn panicked(generator: &Generator) -> Option<String> {
     let first = generator.panics.first()?;
     let [ended, all] = [generator.panics.len() as u64, generator.threads].map(count);
@@ -126,7 +127,7 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
     Some(explained(what, evidence, LESS_LOAD))
 }
 
-/// A clause about calls that were due inside the window and that the generator never began.
+/// A clause about calls that were due inside the window but that the generator never began.
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
     let lost = evidence.shards.iter().any(|shard| shard.lost_at_s.is_some());
@@ -136,8 +137,8 @@ fn left_over(evidence: &Evidence<'_>) -> Option<String> {
         .then(|| format!("The generator fell so far behind that {unsent} of {all} calls were never begun"))
 }
 
-/// A clause about calls that began late, if their lateness matters. Lateness is judged by class: the same lateness is
-/// negligible in the response time of a heavy class, and may be most of a light class's.
+/// A clause about calls that began late, if their lateness matters. Lateness is judged by class, because the same
+/// lateness may be negligible for a heavy class and dominate the response time of a light class.
 fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
     let several = evidence.classes.len() > 1;
     let classes = evidence.classes.iter().map(|(name, class)| (several.then_some(name), class));
@@ -166,7 +167,7 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
     behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
-/// The share of the mean response time that is lateness, if it is too large.
+/// Lateness as a share of the mean response time; `None` if it is acceptable.
 fn lateness_within_response(calls: &ClassRecord) -> Option<f64> {
     let (lateness, response) = (calls.lateness_us?, calls.response_time_us?);
     let too_much = nanos(lateness.p99) > TOLERATED_LATENESS && lateness.mean > MAX_LATENESS_SHARE * response.mean;
@@ -177,7 +178,7 @@ fn nanos(us: f64) -> Nanos {
     Nanos::from_secs_f64(us / 1e6)
 }
 
-/// A message if the busiest thread had no time left.
+/// A message if the busiest thread had almost no idle time.
 fn busy(evidence: &Evidence<'_>) -> Option<String> {
     let busy = evidence.generator.busy;
     let what = format!(
@@ -187,7 +188,8 @@ fn busy(evidence: &Evidence<'_>) -> Option<String> {
     (busy > MAX_BUSY_SHARE).then(|| explained(what, evidence, LESS_LOAD))
 }
 
-/// Completes a message with the host's part in it and its remedy, or with another remedy if the host is not the cause.
+/// Completes a message. If the host is the cause, its part in it and its remedy follow; otherwise, the other remedy
+/// does.
 fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     match largest_loss_to_host(evidence) {
         Some((cause, remedy)) => format!("{what}; {cause}. {remedy}."),
@@ -201,8 +203,8 @@ fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str
     let duration = evidence.duration.as_secs_f64();
     let time = |seconds: f64| Nanos::from_secs_f64(seconds).rounded();
     let share = |seconds: f64| if duration > 0.0 { seconds / duration } else { 0.0 };
-    // A throttled thread counts as waiting as well. Of two equal losses, `max_by` returns the later one, so the quota
-    // comes last.
+    // A throttled thread also counts as waiting. If two losses are equal, `max_by` returns the later one, so the quota
+    // is last.
     let losses = [
         host.steal.map(|steal| {
             let cause = format!("the hypervisor gave {} of its CPUs' time to other guests", whole_percent(steal));
@@ -225,8 +227,8 @@ fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str
     largest.filter(|(share, ..)| *share >= MIN_CAUSE_SHARE).map(|(_, cause, remedy)| (cause, remedy))
 }
 
-/// A message if a thread was stalled. It offered no load and read no answers meanwhile, so the stall is in all figures,
-/// whatever the workload.
+/// A message if a thread was stalled. During the stall, it sent no calls and read no answers. So the stall affects all
+/// figures, whatever the workload.
 fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let gap = evidence.generator.longest_gap_s?;
     let window = evidence.window.as_secs_f64();
@@ -238,8 +240,8 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
         .then(|| explained(what, evidence, "Let nothing stop it (SIGSTOP, a suspended machine), and measure again"))
 }
 
-/// A message if the load exceeds the client's measured maximum, even if nothing else speaks against the run (Banga &
-/// Druschel 1997, §4.3).
+/// A message if the load exceeds the client's measured maximum. This makes the run invalid even if nothing else does
+/// (Banga & Druschel 1997, §4.3).
 fn beyond_client_max(evidence: &Evidence<'_>) -> Option<String> {
     let max = evidence.generator.max_rate.filter(|max| evidence.offered > MAX_CLIENT_RATIO * max)?;
     Some(format!(
@@ -255,7 +257,7 @@ mod tests {
     use super::*;
     use brimful_core::record::HostContention;
 
-    /// A run of one class, or of those in `classes` beside the totals.
+    /// Evidence about a run of one class, or of the classes in `classes`.
     struct Run {
         totals: ClassRecord,
         classes: BTreeMap<String, ClassRecord>,
@@ -290,7 +292,7 @@ mod tests {
         }
     }
 
-    /// A run with these counts, without late calls.
+    /// A run with these counts and without late calls.
     fn counted(counts: Counts) -> Run {
         run(ClassRecord { counts, ..ClassRecord::default() })
     }
@@ -318,7 +320,7 @@ mod tests {
             self.verdict().reasons.iter().map(|reason| reason.code).collect()
         }
 
-        /// Of the only reason.
+        /// The message of the run's only reason.
         fn message(&self) -> String {
             let [reason] = &self.verdict().reasons[..] else { panic!("{:?}", self.verdict()) };
             reason.message.clone()
@@ -361,7 +363,7 @@ mod tests {
 
     #[test]
     fn an_account_that_does_not_add_up_is_not_believed() {
-        // The second class ends a call twice and the first loses one, so that the totals add up.
+        // The second class ends a call twice and the first loses one, so the totals add up although the classes do not.
         let lost = Counts { scheduled: 600, sent: 600, completed: 599, ..Counts::default() };
         let twice = Counts { scheduled: 600, sent: 590, completed: 589, reset: 12, reset_before_sending: 10, ..lost };
         let class = |counts| ClassRecord { counts, ..ClassRecord::default() };
@@ -405,9 +407,9 @@ mod tests {
 
     #[test]
     fn a_preemption_now_and_then_is_forgiven() {
-        // 1 % of the calls 2 ms late beside a server that answers in 50 µs.
+        // 1 % of the calls are 2 ms late, and the server answers in 50 µs.
         assert!(run(calls((20.0, 1_990.0), 50.0)).verdict().valid);
-        // A longer tail that is lost in the response time.
+        // The tail of lateness is longer but small compared with the response time.
         assert!(run(calls((300.0, 8_000.0), 20_000.0)).verdict().valid);
     }
 
@@ -487,7 +489,7 @@ mod tests {
         assert!(run.message().contains("had work 97 % of the time"));
     }
 
-    /// Over the ten seconds of a run.
+    /// The losses are over the ten seconds of a run.
     #[test]
     fn what_the_host_took_is_named_before_the_load_is_blamed() {
         let message = |host| {

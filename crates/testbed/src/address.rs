@@ -1,4 +1,4 @@
-//! The addresses of the hosts.
+//! The addresses of the test bed's hosts.
 //!
 //! The server is 198.18.0.1. Client i is 198.18.i.1 and may connect from all of 198.18.i.0/24, because one address has
 //! too few ports for tens of thousands of connections. RFC 2544 reserves 198.18.0.0/15 for benchmarks, RFC 5180
@@ -6,18 +6,18 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The greatest number of clients.
+/// Highest number of clients.
 pub const MAX_CLIENTS: usize = 200;
 
-/// The server.
+/// The server's host.
 pub const SERVER: HostNumber = HostNumber(0);
 
-/// A host: 0 is the server, the clients follow from 1.
+/// Number of a host: 0 is the server, the clients follow from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostNumber(pub usize);
 
 impl HostNumber {
-    /// The name of the host for `ip netns exec`: `server`, `client1`, `client2`.
+    /// The host's name for `ip netns exec`: `server`, `client1`, `client2`.
     pub fn name(self) -> String {
         match self {
             SERVER => "server".to_owned(),
@@ -45,12 +45,14 @@ impl HostNumber {
         format!("2001:2:0:{:x}::/64", self.0)
     }
 
-    /// The host that an IPv4 address would belong to. The host need not exist.
+    /// The host with this IPv4 address, even if the test bed has no such host. `None` outside of the test bed's
+    /// network.
     pub fn from_ipv4([a, b, host, _]: [u8; 4]) -> Option<HostNumber> {
         (a == 198 && b == 18).then_some(HostNumber(host.into()))
     }
 
-    /// The host that an IPv6 address would belong to. The host need not exist.
+    /// The host with this IPv6 address, even if the test bed has no such host. `None` outside of the test bed's
+    /// network.
     pub fn from_ipv6(address: [u8; 16]) -> Option<HostNumber> {
         let [0x20, 0x01, 0, 2, 0, 0, high, low, ..] = address else { return None };
         Some(HostNumber(u16::from_be_bytes([high, low]).into()))
@@ -71,7 +73,7 @@ pub struct NoSuchHost {
 /// IPv6 addresses. Other braces stay as they are.
 ///
 /// # Errors
-/// If a placeholder names a client that does not exist.
+/// The error names a placeholder of a client that does not exist.
 pub fn fill_addresses(word: &str, clients: usize) -> Result<String, NoSuchHost> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;
@@ -93,7 +95,7 @@ pub fn fill_addresses(word: &str, clients: usize) -> Result<String, NoSuchHost> 
     Ok(filled)
 }
 
-/// Whether the text between two braces is a placeholder, rather than text of the command.
+/// Whether the text between two braces is a placeholder. Otherwise, it is plain text of the command.
 fn is_placeholder(text: &str) -> bool {
     let mut words = text.split_ascii_whitespace();
     let host = words.next();

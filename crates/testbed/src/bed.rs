@@ -13,36 +13,36 @@ use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilitie
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 
-/// A running test bed. Dropping it ends the router; a host lasts as long as processes still run in it.
+/// A running test bed. Dropping it ends the router; a host exists as long as processes still run in it.
 #[derive(Debug)]
 pub struct Bed {
     shape: Shape,
     cpus: Cpus,
-    /// The server, then the clients.
+    /// The server's host, followed by the clients' hosts.
     hosts: Vec<Namespace>,
     router: RouterThread,
-    /// Packets that the CPUs' backlogs had dropped before the test bed started.
+    /// Number of packets that the CPUs' backlogs had dropped before the test bed started.
     backlog_drops_before: u64,
 }
 
-/// What a test bed contributes to its document.
+/// The results of a test bed for its document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestbedResults {
-    /// The network.
+    /// The properties of the network.
     pub shape: testbed::Shape,
-    /// The server.
+    /// The server, with the counts of its packets.
     pub server: testbed::Host,
-    /// The clients, in order.
+    /// The clients in order, with the counts of their packets.
     pub clients: Vec<testbed::Client>,
-    /// The router.
+    /// The performance of the router.
     pub router: testbed::Router,
 }
 
-/// Makes this process root in a user namespace of its own, unless it already has the privilege to make namespaces. The
-/// process must not have started any thread yet.
+/// Moves this process into a user namespace of its own in which it is root, unless it already has the privilege to
+/// create namespaces. The process must not have started any thread yet.
 ///
 /// # Errors
-/// If the kernel does not permit users to make user namespaces.
+/// [`TestbedError`] if the kernel does not permit users to create user namespaces.
 pub fn become_root() -> Result<(), TestbedError> {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     if capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
@@ -65,7 +65,7 @@ impl Bed {
     /// Starts a test bed.
     ///
     /// # Errors
-    /// If the privilege, a TUN device or the program `ip` is missing.
+    /// [`TestbedError`] if the privilege, a TUN device or the program `ip` is missing.
     pub fn start(shape: Shape, cpus: Cpus) -> Result<Bed, TestbedError> {
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
@@ -90,15 +90,16 @@ impl Bed {
         &self.cpus
     }
 
-    /// Whether every host's receive work is done by the CPUs that were chosen for it.
+    /// Whether every host's receive work runs on the CPUs that were chosen for it.
     pub fn is_steered(&self) -> bool {
         self.hosts.iter().all(|host| host.steered)
     }
 
-    /// Runs `body` in a thread on a host. The sockets that it opens belong to that host, wherever they are used.
+    /// Runs `body` in a thread on a host. The sockets that `body` opens belong to that host, even if other threads use
+    /// them.
     ///
     /// # Errors
-    /// If the host does not exist or cannot be entered.
+    /// [`TestbedError`] if the host does not exist or cannot be entered.
     pub fn on_host<T: Send>(&self, host: HostNumber, body: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let enter = || {
             let namespace = self.hosts.get(host.0).ok_or(rustix::io::Errno::NOENT)?;
@@ -112,7 +113,7 @@ impl Bed {
         result.map_err(|error: rustix::io::Errno| TestbedError::Namespace(error.into()))
     }
 
-    /// The hosts and the descriptors that hold their namespaces.
+    /// The hosts, each with the descriptor that keeps its namespace alive.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = (HostNumber, &File)> {
         self.hosts.iter().enumerate().map(|(number, host)| (HostNumber(number), &host.file))
     }
@@ -170,7 +171,8 @@ fn describe_router(results: &RouterResults, cpus: &Cpus, backlog_packets: u64) -
     }
 }
 
-/// Packets that all CPUs have dropped because their backlogs were full: the second, hexadecimal column of softnet_stat.
+/// Number of packets that all CPUs have dropped because their backlogs were full: the sum of the second, hexadecimal
+/// column of softnet_stat.
 fn backlog_drops() -> u64 {
     let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let dropped = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();

@@ -1,8 +1,8 @@
 //! The CPUs of the server, the clients and the router.
 //!
-//! Without steering, the CPU that hands a packet over also carries it up to the socket, and that is the router's CPU.
-//! Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to CPUs of its own,
-//! so that the server's CPUs process the server's packets and no others.
+//! Without steering, the CPU that hands a packet over also does its receive work up to the socket, and this is the
+//! router's CPU. Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to
+//! CPUs of its own, so that the server's CPUs process only the server's packets.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -19,7 +19,7 @@ pub struct Cpus {
     pub router: Option<usize>,
 }
 
-/// The CPUs that the user asked for; `None` leaves the choice to [`Cpus::choose`].
+/// The CPUs that the user requested; [`Cpus::choose`] replaces each `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuRequest {
     /// CPUs of the server.
@@ -30,21 +30,22 @@ pub struct CpuRequest {
     pub router: Option<usize>,
 }
 
-/// Where the router's thread runs.
+/// The CPU on which the router's thread runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadPlacement {
-    /// The CPU to keep the thread on, if any.
+    /// The CPU that the thread is pinned to, if any.
     pub cpu: Option<usize>,
-    /// Whether the thread has that CPU to itself, so that it may wait without sleeping.
+    /// Whether no other part of the test bed uses this CPU, so that the thread may wait without sleeping.
     pub is_exclusive: bool,
 }
 
 impl Cpus {
-    /// Chooses the CPUs. If three or more are online, the router has one to itself, else it shares the clients' last
-    /// one. Server and clients get half each of the others. With a single CPU nothing is steered.
+    /// Chooses the CPUs. If three or more are online, the router has a CPU of its own; otherwise it shares the last of
+    /// the clients' CPUs. The server and the clients each get half of the remaining CPUs. With a single CPU, nothing is
+    /// steered.
     ///
     /// # Errors
-    /// If the request names a CPU that is not online.
+    /// [`TestbedError::Cpu`] if the request names a CPU that is not online.
     pub fn choose(online: &[usize], request: &CpuRequest) -> Result<Cpus, TestbedError> {
         let mut server = request.server.clone().unwrap_or_default();
         let mut clients = request.clients.clone().unwrap_or_default();
@@ -81,7 +82,7 @@ impl Cpus {
         if host == SERVER { &self.server } else { &self.clients }
     }
 
-    /// Where the router's thread runs.
+    /// The CPU for the router's thread.
     pub(crate) fn router_placement(&self) -> ThreadPlacement {
         let is_shared = |cpu: usize| self.server.contains(&cpu) || self.clients.contains(&cpu);
         // Without steering, the hosts' work runs on every CPU.
@@ -90,7 +91,7 @@ impl Cpus {
     }
 }
 
-/// CPUs in the format of `rps_cpus`: hexadecimal, in groups of 32.
+/// Writes CPU numbers in the format of `rps_cpus`: hexadecimal, in groups of 32 CPUs.
 pub(crate) fn cpu_mask(cpus: &[usize]) -> String {
     let groups = cpus.iter().max().map_or(1, |most| most / 32 + 1);
     let group = |number: usize| {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a test bed could not be started or ended early. The message says what to do.
+/// An error that prevented or ended a test bed. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// The privilege is missing, or the kernel lacks network namespaces.
@@ -15,9 +15,9 @@ pub enum TestbedError {
     /// The user and group maps of the user namespace could not be written.
     #[error("cannot become root in a user namespace: {path}: {source}; run as root")]
     UserNamespace {
-        /// The file below /proc.
+        /// The file below /proc that could not be written.
         path: &'static str,
-        /// The cause.
+        /// The system's error.
         source: io::Error,
     },
     /// The TUN device that connects a host with the router could not be opened.
@@ -32,33 +32,33 @@ pub enum TestbedError {
     /// The program `ip` failed.
     #[error("the program ip refuses to set up {host}: {message}; is iproute2 older than version 5?")]
     Ip {
-        /// The host that it set up.
+        /// Name of the host that `ip` was setting up.
         host: String,
-        /// Its error message.
+        /// Error message of `ip`.
         message: String,
     },
     /// A file system could not be mounted.
     #[error("cannot mount {what}: {source}; run as root, outside of a container or in one with `--privileged`")]
     Mount {
-        /// The file system, and where.
+        /// The file system, and where it was to be mounted.
         what: &'static str,
-        /// The cause.
+        /// The system's error.
         source: io::Error,
     },
     /// A kernel setting of a namespace could not be written.
     #[error("cannot write {path}: {source}; run as root")]
     Setting {
-        /// The file.
+        /// Path of the setting's file.
         path: String,
-        /// The cause.
+        /// The system's error.
         source: io::Error,
     },
     /// A flag names a CPU that is not online.
     #[error("{flag} names CPU {cpu}, which is not online: there are {online}")]
     Cpu {
-        /// What named it.
+        /// The flag that names the CPU.
         flag: &'static str,
-        /// The CPU.
+        /// Number of the CPU.
         cpu: usize,
         /// The CPUs that are online.
         online: String,
@@ -68,7 +68,7 @@ pub enum TestbedError {
     Kernel {
         /// The action that failed.
         what: &'static str,
-        /// The cause.
+        /// The system's error.
         source: io::Error,
     },
     /// The command could not be started.
@@ -76,18 +76,18 @@ pub enum TestbedError {
     Command {
         /// The first word of the command.
         program: String,
-        /// The cause.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl TestbedError {
-    /// Whether the cause is the command line rather than the environment.
+    /// Whether the error was caused by the command line, as opposed to the environment.
     pub fn is_usage(&self) -> bool {
         matches!(self, TestbedError::Cpu { .. } | TestbedError::Command { .. })
     }
 
-    /// Wraps the failure of the action `what`; for `map_err`.
+    /// Wraps the system's error of the action `what`, for `map_err`.
     pub(crate) fn kernel<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> TestbedError {
         move |source| TestbedError::Kernel { what, source: source.into() }
     }

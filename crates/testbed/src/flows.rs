@@ -1,8 +1,8 @@
-//! The round-trip times of connections. Each is drawn from a histogram when the connection's first packet comes.
+//! The round-trip times of connections. Each is drawn from a histogram when the connection's first packet arrives.
 //!
 //! The n-th connection of a client gets the n-th draw of that client's own random stream, whatever its ports are, so
-//! the same seed yields the same round-trip times. A SYN with another sequence number on the same ports is another
-//! connection. Memory is bounded: flows that sent nothing for a long time are forgotten.
+//! the same seed yields the same round-trip times. A SYN with another sequence number on the same ports starts a new
+//! connection. Memory is bounded: flows without packets for a long time are removed.
 
 use crate::packet::{Flow, Head};
 use crate::rtt::RttHistogram;
@@ -11,7 +11,8 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::collections::HashMap;
 
-/// Number of flows in a generation. Two generations are kept, and a flow that sends a packet moves to the younger one.
+/// Maximum number of flows in a generation. Two generations are kept: a flow that sends a packet moves to the younger
+/// one, and the older one is dropped when the younger one is full.
 const GENERATION: usize = 1 << 18;
 
 /// The flows of one client.
@@ -33,9 +34,9 @@ struct FlowState {
 }
 
 impl Flows {
-    /// No flows yet. Clients with the same seed get different streams.
+    /// Creates an empty set of flows. Clients with the same seed get different random streams.
     pub fn new(histogram: RttHistogram, seed: u64, client: u64) -> Flows {
-        // The complement keeps these streams apart from those of the links.
+        // The complement makes these streams different from those of the links.
         let random = Pcg64Mcg::seed_from_u64(seed ^ !client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Flows { histogram, random, young: HashMap::new(), old: HashMap::new(), generation: GENERATION, drawn: 0 }
     }
@@ -57,7 +58,7 @@ impl Flows {
         flow.rtt
     }
 
-    /// Number of round-trip times that were drawn.
+    /// Number of round-trip times that have been drawn.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }

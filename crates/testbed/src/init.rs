@@ -1,5 +1,5 @@
-//! The first process of the command's PID namespace: starts the command, waits for it and for orphaned processes, and
-//! exits with the command's exit code. The kernel then ends all other processes in the namespace.
+//! The first process of the command's PID namespace. It starts the command, waits for it and for orphaned processes,
+//! and exits with the command's exit code. The kernel then ends all other processes in the namespace.
 
 use crate::TestbedError;
 use crate::run::INTERRUPT;
@@ -11,14 +11,14 @@ use std::ffi::CStr;
 use std::process::Command;
 
 /// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. If the process `parent`
-/// ends, the kernel ends this process and with it the namespace.
+/// ends, the kernel ends this process, and thus all processes in the namespace.
 ///
 /// # Errors
-/// If the command cannot be started.
+/// [`TestbedError`] if the command cannot be started.
 pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(TestbedError::kernel("follow the parent process"))?;
     if !is_child_of(parent) {
-        // The parent ended before the kernel was asked to watch it.
+        // The parent ended before this process had asked the kernel to watch it.
         return Ok(128 + Signal::KILL.as_raw() as u8);
     }
     let mut signals =
@@ -37,7 +37,7 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
                 SIGHUP => Signal::HUP,
                 _ => Signal::INT,
             };
-            // Fails only if the command has ended.
+            // This fails only if the command has already ended.
             let _ = kill_process(pid, signal);
         }
     };
@@ -48,13 +48,13 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     wait_for(pid)
 }
 
-/// Whether this process is still a child of `parent`. /proc is still that of the outer namespace here.
+/// Whether this process is still a child of `parent`. At this point, /proc still shows the outer namespace.
 fn is_child_of(parent: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|pid| pid.trim() == parent.to_string()))
 }
 
-/// Waits for the command, and meanwhile for orphaned processes.
+/// Waits for the command, and for orphaned processes that end before it.
 fn wait_for(command: Pid) -> Result<u8, TestbedError> {
     loop {
         let ended = match wait(WaitOptions::empty()) {

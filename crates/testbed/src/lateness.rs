@@ -1,38 +1,38 @@
-//! How late packets leave the router: a histogram with a precision of 0.1 %.
+//! The lateness of packets that leave the router: a histogram with a precision of 0.1 %.
 
 use brimful_core::Nanos;
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
-/// Upper bound of a recorded lateness, in nanoseconds; a later packet counts as this late.
+/// Upper bound of a recorded lateness, in nanoseconds. A packet that is later is recorded with this lateness.
 const MAX_LATENESS: u64 = 60_000_000_000;
 
 /// The lateness of all packets so far.
 #[derive(Debug)]
 pub struct Lateness {
-    /// `None` only if the histogram's bounds were invalid, which they are not.
+    /// The histogram; `None` would mean that its bounds are invalid, which cannot happen.
     histogram: Option<Histogram<u64>>,
 }
 
 impl Lateness {
-    /// Without packets.
+    /// Creates an empty histogram.
     pub fn new() -> Lateness {
         Lateness { histogram: Histogram::new_with_bounds(1, MAX_LATENESS, 3).ok() }
     }
 
-    /// Adds a packet.
+    /// Records the lateness of a packet.
     pub fn record(&mut self, late: Nanos) {
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(late.0);
         }
     }
 
-    /// Number of packets.
+    /// Number of recorded packets.
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// Summary in microseconds; `None` without packets.
+    /// Summary of the lateness in microseconds; `None` if there were no packets.
     pub fn summary(&self) -> Option<Summary> {
         let histogram = self.histogram.as_ref().filter(|histogram| !histogram.is_empty())?;
         let us = |ns: f64| ns / 1e3;

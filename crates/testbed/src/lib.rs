@@ -3,13 +3,13 @@
 //!
 //! - [`Bed`]: network namespaces of a server and its clients, each with a TUN device, and the router between them.
 //! - [`Shape`]: the clients' round-trip times ([`Rtts`]), loss, rate and reordering ([`LinkShape`]).
-//! - [`run`]: runs a command within the test bed, in PID and mount namespaces of its own, in which `ip netns exec`
-//!   knows the hosts.
+//! - [`run`]: runs a command within the test bed, in PID and mount namespaces of its own. There, `ip netns exec` knows
+//!   the hosts.
 //! - [`fill_addresses`]: replaces `{server}` and `{client 1}` in a command by addresses.
 //!
-//! Invariants: the test bed leaves nothing behind, however it ends, SIGKILL included. No packet leaves the router
-//! before it is due, and its lateness is measured. Memory is bounded. The same packets with the same seed are lost,
-//! delayed and reordered in the same way.
+//! Invariants: the test bed leaves nothing behind, however it ends, even by SIGKILL. No packet leaves the router before
+//! it is due, and its lateness is measured. Memory is bounded. The same packets with the same seed are lost, delayed
+//! and reordered in the same way.
 //!
 //! Times are [`brimful_core::Nanos`], by `CLOCK_MONOTONIC`.
 #![deny(unsafe_code)]

@@ -1,7 +1,7 @@
-//! One direction of a client's link: packets are lost, queue at a limited rate, are delayed, and some are held back so
-//! that later ones overtake them.
+//! One direction of a client's link. It loses packets, queues them at a limited rate, delays them, and delays some of
+//! them longer so that later packets overtake them.
 //!
-//! Whether the n-th packet is lost or held back depends on the seed and n alone, so a run can be repeated. The link has
+//! Whether the n-th packet is lost or reordered depends only on the seed and n, so a run can be repeated. The link has
 //! no clock: its caller passes the time.
 
 use brimful_core::Nanos;
@@ -10,45 +10,45 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// A packet that is held back is late by its delay divided by this number,
+/// A reordered packet gets an additional delay of its delay divided by this number,
 const HOLD_BACK_DIVISOR: u64 = 4;
-/// but by at least this time.
+/// but at least this additional delay.
 const MIN_HOLD_BACK: Nanos = Nanos::from_millis(1);
 
 /// The properties of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkShape {
-    /// Share of the packets that is lost.
+    /// Share of the packets that are lost.
     pub loss: f64,
-    /// Share of the packets that is held back for a quarter of their delay, but for at least 1 ms.
+    /// Share of the packets that are reordered: their delay is longer by a quarter, but by at least 1 ms.
     pub reorder: f64,
-    /// Rate limit, in bytes per second. It must be at least 1000: at a lower rate the largest packets would be due
-    /// beyond the horizon of the router's timer wheel.
+    /// Rate limit, in bytes per second, at least 1000. At a lower rate, the largest packets would be due beyond the
+    /// horizon of the router's timer wheel.
     pub bytes_per_s: Option<f64>,
-    /// The longest that a packet waits in the queue of a limited rate, at most 2 s.
+    /// Longest time that a packet waits in the queue of the rate limit, at most 2 s.
     pub queue: Nanos,
 }
 
-/// A link, and the counts of its packets.
+/// A link, with the counts of its packets.
 #[derive(Debug)]
 pub struct Link {
     shape: LinkShape,
     random: Pcg64Mcg,
-    /// When the last byte in the queue will have been sent.
+    /// Time at which the last byte in the queue will have been sent.
     free_at: Nanos,
     counts: Counts,
 }
 
 impl Link {
-    /// A new link. Links with the same seed but different numbers get different random streams.
+    /// Creates a link. Links with the same seed but different numbers get different random streams.
     pub fn new(shape: LinkShape, seed: u64, number: u64) -> Link {
-        // Neighbouring seeds give unlike streams only if they differ in more than their low bits.
+        // Seeds that differ only in their low bits give similar streams, so the number is spread over all bits.
         let random = Pcg64Mcg::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Link { shape, random, free_at: Nanos::ZERO, counts: Counts::default() }
     }
 
-    /// Passes a packet of this length. Returns when it arrives at the other end, `delay` after it was sent; `None` if
-    /// it is lost or finds the queue full.
+    /// Sends a packet of this length over the link. Returns when it arrives at the other end, `delay` after it was
+    /// sent; `None` if it is lost or the queue is full.
     pub fn pass(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
         // Two numbers are drawn for every packet, so that the draws depend only on the packet's number.
         let loss_draw = self.random.random::<f64>();
@@ -70,12 +70,13 @@ impl Link {
         Some(sent + delay)
     }
 
-    /// Counts of the packets so far.
+    /// Counts of the packets sent so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Returns when the packet's last byte has been sent, after the packets before it; `None` if the queue is full.
+    /// Returns when the packet's last byte has been sent, after all packets that are ahead in the queue; `None` if the
+    /// queue is full.
     fn enqueue(&mut self, length: usize, now: Nanos) -> Option<Nanos> {
         let Some(bytes_per_s) = self.shape.bytes_per_s else { return Some(now) };
         let begins = self.free_at.max(now);
@@ -108,12 +109,12 @@ mod tests {
 
     #[test]
     fn packets_take_turns_at_the_rate_and_the_queue_is_bounded() {
-        // 1000 bytes take 1 ms.
+        // At this rate, 1000 bytes take 1 ms.
         let shape = LinkShape { bytes_per_s: Some(1e6), queue: Nanos::from_millis(3), ..LinkShape::default() };
         let mut link = link(shape);
         let sent: Vec<_> = (0..6).map(|_| link.pass(1000, DELAY, Nanos::ZERO)).collect();
         let after = |ms| Some(Nanos::from_millis(ms) + DELAY);
-        // The fourth packet waits 3 ms, which is just allowed; the fifth would wait 4 ms.
+        // The fourth packet waits 3 ms, which is the maximum; the fifth would wait 4 ms.
         assert_eq!(sent, [after(1), after(2), after(3), after(4), None, None]);
         assert_eq!(link.counts().queue_full_packets, 2);
         let later = Nanos::from_millis(10);
@@ -137,7 +138,7 @@ mod tests {
         let passed: Vec<Nanos> = (0..100_000).filter_map(|_| link.pass(100, DELAY, Nanos::ZERO)).collect();
         let counts = link.counts();
         assert_eq!(passed.len() as u64, counts.packets);
-        // Five standard deviations: 2000 ± 44 and 9800 ± 94.
+        // The tolerance is five standard deviations: the expected counts are 2000 ± 44 and 9800 ± 94.
         assert!(counts.lost_packets.abs_diff(2_000) < 220, "{counts:?}");
         assert!(counts.reordered_packets.abs_diff(9_800) < 470, "{counts:?}");
         let late = passed.iter().filter(|at| **at == DELAY + Nanos::from_millis(10)).count();

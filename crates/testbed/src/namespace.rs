@@ -1,7 +1,7 @@
 //! A host: a network namespace with a loopback device, a TUN device and addresses.
 //!
-//! A thread creates the namespace by entering it. Only a descriptor keeps the namespace alive: it has no name outside
-//! of the test bed, and ends with this process and the processes in it.
+//! A thread creates the namespace by entering it. Only a descriptor keeps the namespace alive, because it has no name
+//! outside of the test bed. It ends with this process and the processes in it.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -16,10 +16,10 @@ use std::io::{Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
-/// Name of the device that leads to the router.
+/// Name of a host's device that leads to the router.
 pub const DEVICE: &str = "wan";
-/// Length of the queue of packets that the router has not read yet. The kernel's default of 500 would hold only 10 ms
-/// at 50,000 packets per second.
+/// Length of the queue of packets that the router has not read yet. The kernel's default of 500 would suffice for only
+/// 10 ms at 50,000 packets per second.
 const QUEUE_PACKETS: usize = 10_000;
 
 /// A host's network namespace.
@@ -29,14 +29,14 @@ pub(crate) struct Namespace {
     pub file: File,
     /// Whether the host has IPv6.
     pub ipv6: bool,
-    /// Whether the host's receive work is done by the CPUs that were chosen for it.
+    /// Whether the host's receive work runs on the CPUs that were chosen for it.
     pub steered: bool,
-    /// /proc/net/dev of the namespace.
+    /// The file /proc/net/dev of the namespace.
     device_counts: File,
 }
 
 impl Namespace {
-    /// Creates a host, and its TUN device.
+    /// Creates a host with its TUN device.
     pub fn create(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), TestbedError> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(host.name());
@@ -64,7 +64,7 @@ fn enter_new(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), T
     let file = File::open("/proc/thread-self/ns/net").map_err(TestbedError::kernel("open a network namespace"))?;
     let device_counts = File::open("/proc/thread-self/net/dev").map_err(TestbedError::kernel("open /proc/net/dev"))?;
     let tun = open_tun(DEVICE).map_err(|error| TestbedError::Tun(error.into()))?;
-    // Without link-local addresses, there are no router solicitations either.
+    // Without link-local addresses, the kernel sends no router solicitations either.
     set_sysctl("net/ipv6/conf/wan/addr_gen_mode", "1").ok();
     if host != SERVER {
         set_sysctl("net/ipv4/ip_local_port_range", "1024 65535")?;
@@ -95,13 +95,13 @@ fn ipv6_commands(host: HostNumber) -> String {
     format!("address add {address}/128 dev {DEVICE} nodad\nroute add ::/0 dev {DEVICE}\n{sources}")
 }
 
-/// Runs commands of iproute2.
+/// Runs commands of iproute2 in the network namespace of this thread.
 fn run_ip(host: HostNumber, commands: &str) -> Result<(), TestbedError> {
     let mut ip = Command::new("ip");
     ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = ip.spawn().map_err(TestbedError::NoIp)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Ignore write errors: `ip` ended, and its exit status and message say why.
+        // Ignore write errors: they mean that `ip` has ended, and its exit status and message tell why.
         let _ = stdin.write_all(commands.as_bytes());
     }
     let output = child.wait_with_output().map_err(TestbedError::NoIp)?;
@@ -119,7 +119,7 @@ fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
 }
 
 /// Assigns the host's receive work to these CPUs. /sys shows the devices of the namespace in which it was mounted, so
-/// it has to be mounted again.
+/// it must be mounted again here.
 fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: rustix::io::Errno| TestbedError::Mount { what, source: source.into() };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -133,7 +133,7 @@ fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
 fn dropped_packets(text: &str) -> u64 {
     let device = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
     let fields = device.unwrap_or_default().split_ascii_whitespace();
-    // Eight columns for receiving, then bytes, packets, errors and drops for sending.
+    // A line has eight columns for receiving, then bytes, packets, errors and drops for sending.
     fields.skip(11).find_map(|field| field.parse().ok()).unwrap_or(0)
 }
 

@@ -1,4 +1,4 @@
-//! Parses the head of a packet: its hosts and its connection. The bytes are foreign, so every length is checked.
+//! Parses the head of a packet: its hosts and its connection. The bytes are not trusted, so every length is checked.
 //!
 //! Source: RFC 791, RFC 8200, RFC 9293.
 
@@ -9,7 +9,7 @@ const UDP: u8 = 17;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// A pair of communicating ends; both directions are the same flow.
+/// A pair of addresses and ports that exchange packets; both directions belong to the same flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     protocol: u8,
@@ -20,11 +20,11 @@ pub struct Flow {
 /// The head of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Sender; `None` if the address is outside of the test bed.
+    /// The sender's host; `None` if the address is outside of the test bed.
     pub from: Option<HostNumber>,
-    /// Receiver; `None` if the address is outside of the test bed.
+    /// The receiver's host; `None` if the address is outside of the test bed.
     pub to: Option<HostNumber>,
-    /// The packet's flow. The ports of a fragment are unknown, and zero here.
+    /// The packet's flow. The ports of a fragment are unknown, so they are zero here.
     pub flow: Flow,
     /// Sequence number of a packet that opens a connection: a SYN without ACK.
     pub opens: Option<u32>,
@@ -58,7 +58,8 @@ fn parse_ipv4(packet: &[u8]) -> Option<Head> {
     })
 }
 
-/// Extension headers are not parsed: the flow of a packet with one has no ports.
+/// Parses the head of an IPv6 packet. Extension headers are not parsed: the flow of a packet with such a header has no
+/// ports.
 fn parse_ipv6(packet: &[u8]) -> Option<Head> {
     let (header, payload) = packet.split_at_checked(40)?;
     let from: [u8; 16] = header[8..24].try_into().ok()?;
@@ -133,7 +134,7 @@ pub(crate) mod tests {
         assert_eq!(parse_head(&whole[..19]), None);
         assert_eq!(parse_head(&[0x60; 39]), None);
         assert_eq!((parse_head(&[]), parse_head(&[0; 60])), (None, None));
-        // A packet that is cut after the addresses has a receiver, but no ports.
+        // A packet that is truncated after the addresses has a receiver, but no ports.
         let cut = parse_head(&whole[..22]).unwrap();
         assert_eq!((cut.to, cut.opens, cut.flow.ends[0].1), (Some(HostNumber(1)), None, 0));
         let mut fragment = whole;

@@ -1,8 +1,9 @@
-//! The router between the server and its clients, without I/O: packets in, packets out when they are due.
+//! The router between the server and its clients, without I/O. It receives packets, and delivers each when it is due.
 //!
-//! Every client has a link up to the router and one down from it, which share its round-trip time; by default each has
-//! half. The server is next to the router. So a packet passes one link, or two between clients. One timer wheel holds
-//! all packets on the links. Memory is bounded: beyond `MAX_HELD` packets, further ones are dropped and counted.
+//! Every client has a link up to the router and a link down from it. They share the client's round-trip time; by
+//! default, each has half of it. The server is connected to the router without a delay. So a packet passes one link, or
+//! two if it is from client to client. A timer wheel contains all packets on the links. Memory is bounded: if there are
+//! `MAX_HELD` packets, further ones are dropped and counted.
 //!
 //! The router has no clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 
@@ -17,7 +18,7 @@ use brimful_core::testbed::Link as LinkCounts;
 
 /// The largest packet, in bytes.
 pub const MTU: usize = 1500;
-/// The most packets that the router holds: 200 MB of the largest.
+/// Highest number of packets in the router: 200 MB if all have the largest size.
 const MAX_HELD: usize = 1 << 17;
 
 /// The network between the server and its clients.
@@ -27,9 +28,9 @@ pub struct Shape {
     pub clients: usize,
     /// Round-trip times between the clients and the server.
     pub rtts: Rtts,
-    /// Share of the round-trip time on the way from the client up to the router; the rest is on the way down.
+    /// Share of the round-trip time on the way from the client to the router; the rest is on the way back.
     pub up_share: f64,
-    /// The other properties of each client's links.
+    /// Loss, reordering and rate limit of each client's links.
     pub link: LinkShape,
     /// Seed of all randomness.
     pub seed: u64,
@@ -40,7 +41,7 @@ pub struct Shape {
 pub struct Router {
     clients: Vec<Client>,
     wheel: Wheel<Packet>,
-    /// Buffers for further packets.
+    /// Unused buffers for further packets.
     pool: Vec<Vec<u8>>,
     max_held: usize,
     no_room: u64,
@@ -54,35 +55,36 @@ struct Client {
     down: Link,
     rtt: RttRange,
     up_share: f64,
-    /// Present if each connection has a round-trip time of its own.
+    /// The connections, if each has its own round-trip time; otherwise `None`.
     flows: Option<Flows>,
 }
 
 /// A packet on a link.
 #[derive(Debug)]
 struct Packet {
-    /// A buffer, of which the first `length` bytes are the packet.
+    /// The packet's buffer, of which the packet uses the first `length` bytes.
     bytes: Vec<u8>,
     length: usize,
     to: HostNumber,
     due: Nanos,
-    /// Whether the packet's next stop is its receiver, rather than the link down to it.
+    /// Whether the packet is on its last link to its receiver. Otherwise, it is on a link up to the router, and the
+    /// link down follows.
     is_last_hop: bool,
 }
 
 /// Counts of a client's packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientCounts {
-    /// Packets from the client.
+    /// Counts of the packets from the client.
     pub up: LinkCounts,
-    /// Packets to the client.
+    /// Counts of the packets to the client.
     pub down: LinkCounts,
-    /// Number of round-trip times that were drawn.
+    /// Number of round-trip times that have been drawn.
     pub drawn: u64,
 }
 
 impl Router {
-    /// A router without packets.
+    /// Creates a router without packets.
     pub fn new(shape: &Shape) -> Router {
         let client = |index: usize| {
             let link = |number: usize| Link::new(shape.link, shape.seed, number as u64);
@@ -103,12 +105,12 @@ impl Router {
         }
     }
 
-    /// A buffer for the largest packet; its contents are arbitrary.
+    /// Returns a buffer with room for the largest packet; its contents are arbitrary.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.pool.pop().unwrap_or_else(|| vec![0; MTU])
     }
 
-    /// Returns a buffer for another packet.
+    /// Takes back a buffer, for another packet.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         self.pool.push(buffer);
     }
@@ -129,13 +131,13 @@ impl Router {
         }
     }
 
-    /// When the next packet is due.
+    /// Due time of the next packet; `None` if there is no packet.
     pub fn next_due(&self) -> Option<Nanos> {
         self.wheel.next_due()
     }
 
-    /// Delivers at most `limit` packets that are due. `deliver` gets the receiver, the packet and when it was due.
-    /// Returns whether more may be due.
+    /// Delivers at most `limit` packets that are due: calls `deliver` with the receiver, the packet and its due time.
+    /// Returns whether further packets may be due.
     pub fn release(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
         for _ in 0..limit {
             let Some(packet) = self.wheel.pop(now) else { return false };
@@ -152,7 +154,7 @@ impl Router {
         true
     }
 
-    /// Number of packets that found no room in the router, and of those without a known receiver.
+    /// Number of packets for which the router had no room, and of packets without a known receiver.
     pub fn dropped(&self) -> (u64, u64) {
         (self.no_room, self.no_host)
     }
@@ -168,7 +170,7 @@ impl Router {
 
     /// Sends a packet from the router to its receiver.
     fn send_down(&mut self, packet: Packet, head: &Head, now: Nanos) {
-        // A packet from another client starts when it was due at the router, even if the router handles it later.
+        // A packet from another client starts at its due time at the router, even if the router processes it later.
         let start = packet.due;
         let length = packet.length;
         let due = match self.client(packet.to) {
@@ -181,7 +183,7 @@ impl Router {
         self.hold(packet, true, due, now);
     }
 
-    /// Holds a packet until it is due, or drops it if `due` is `None`.
+    /// Stores a packet until it is due; drops it if `due` is `None`.
     fn hold(&mut self, mut packet: Packet, is_last_hop: bool, due: Option<Nanos>, now: Nanos) {
         let Some(due) = due else { return self.pool.push(packet.bytes) };
         if self.wheel.len() >= self.max_held {
@@ -227,7 +229,7 @@ mod tests {
     use crate::packet::tests::segment;
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
-    /// Resolution of the wheel.
+    /// Length of a slot in the timer wheel.
     const SLOT: Nanos = Nanos(8192);
 
     fn shape(rtts: Rtts) -> Shape {
@@ -246,7 +248,7 @@ mod tests {
         router.receive(HostNumber(from), buffer, packet.len(), now);
     }
 
-    /// Runs the router until it holds no packet. Returns each packet's receiver and when it was due.
+    /// Runs the router until it contains no packet. Returns each packet's receiver and due time.
     fn drain(router: &mut Router) -> Vec<(usize, Nanos)> {
         let mut seen = Vec::new();
         while let Some(next) = router.next_due() {
@@ -321,7 +323,7 @@ mod tests {
         let mut buffer = router.buffer();
         buffer[..40].copy_from_slice(&answer);
         router.receive(SERVER, buffer, 40, Nanos::from_secs(1));
-        // If the round-trip time is odd, the ways differ by a nanosecond.
+        // If the round-trip time is odd, the two directions differ by a nanosecond.
         let (to, back) = drain(&mut router)[0];
         assert_eq!((to, (back - Nanos::from_secs(1)).0 - there.0 <= 1), (1, true), "{there} there, {back} back");
         assert!(there >= MS(5) && there <= MS(250), "{there}");

@@ -1,8 +1,9 @@
 //! The router's thread: reads packets from the hosts' devices, and writes them when they are due.
 //!
-//! The thread sleeps until a packet comes or until shortly before the next one is due. In that last margin it polls,
-//! because a sleep ends late. On a CPU that it shares with clients it may poll only for a small share of the time, or
-//! at high rates it would take all of the clients' CPU time. A packet's lateness is measured after it was handed over.
+//! The thread sleeps until a packet arrives, or until a margin before the next one is due. During this margin it polls,
+//! because a sleep ends late. If it shares its CPU with clients, it may poll only for a small share of the time.
+//! Otherwise, at high rates, it would use all of the clients' CPU time. A packet's lateness is measured after the
+//! packet was handed over.
 
 use crate::address::{HostNumber, MAX_CLIENTS};
 use crate::cpus::ThreadPlacement;
@@ -18,34 +19,35 @@ use rustix::io::{Errno, read, write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 
-/// The most packets that are read from one host before the next host's turn, and that are released before the next
-/// read.
+/// Highest number of packets that are read from one host before the next host's turn, and that are delivered before
+/// packets are read again.
 const BATCH: usize = 32;
-/// How long before a packet is due the thread stops sleeping: waking up takes that long in a virtual machine.
+/// The time before a packet is due at which the thread stops sleeping. In a virtual machine, waking up takes about this
+/// time.
 const MARGIN: Nanos = Nanos::from_micros(80);
 /// On a shared CPU, the thread may poll for the elapsed time divided by this number.
 const POLL_DIVISOR: u64 = 20;
-/// Upper bound of the polling time that the thread saves up.
+/// Upper bound of the unused polling time that the thread accumulates.
 const MAX_SAVED: Nanos = Nanos::from_millis(2);
-/// Identifies the event that ends the thread.
+/// Identifies the event that tells the thread to end.
 const END: u64 = u64::MAX;
 
 /// A running router. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct RouterThread {
     end: OwnedFd,
-    /// `None` once it has been joined.
+    /// Handle of the thread; `None` once it has been joined.
     thread: Option<JoinHandle<RouterResults>>,
 }
 
-/// What the thread counted.
+/// The results of a router's thread.
 #[derive(Debug)]
 pub struct RouterResults {
     /// The router with its counts.
     pub router: Router,
     /// Lateness of the packets.
     pub lateness: Lateness,
-    /// Number of packets that the kernel of the receiving host refused.
+    /// Number of packets that the kernel of the receiving host rejected.
     pub refused: u64,
     /// CPU time of the thread.
     pub cpu: Nanos,
@@ -61,14 +63,14 @@ struct Forwarder {
     refused: u64,
 }
 
-/// How long the thread may poll instead of sleeping.
+/// The time for which the thread may poll instead of sleeping.
 #[derive(Debug)]
 struct PollBudget {
-    /// Whether the thread has its CPU to itself, so that polling is free.
+    /// Whether no other part of the test bed uses the thread's CPU, so that polling costs nothing.
     is_exclusive: bool,
     /// Whether the thread has polled since the last decision.
     is_polling: bool,
-    /// Time that the thread may still poll.
+    /// Unused polling time.
     saved: Nanos,
     /// Time of the last decision.
     updated_at: Nanos,
@@ -101,7 +103,7 @@ impl RouterThread {
         Ok(RouterThread { end, thread: Some(thread) })
     }
 
-    /// Ends the thread; packets that are still in the router are lost. `None` if the thread panicked.
+    /// Ends the thread. Packets that are still in the router are lost. `None` if the thread panicked.
     pub fn stop(mut self) -> Option<RouterResults> {
         self.end()
     }
@@ -110,7 +112,7 @@ impl RouterThread {
         let thread = self.thread.take()?;
         // Writing 1 to an eventfd fails only near its maximum.
         let _ = write(&self.end, &1u64.to_ne_bytes());
-        // A panic has already printed its message.
+        // If the thread panicked, its message has already been printed.
         thread.join().ok()
     }
 }
@@ -121,17 +123,17 @@ impl Drop for RouterThread {
     }
 }
 
-/// Moves the calling thread to its CPU and raises its priority. Failures are ignored: they show in the lateness of
-/// packets.
+/// Pins the calling thread to its CPU and raises its priority. Failures are ignored, because they show in the lateness
+/// of packets.
 fn prioritize(placement: ThreadPlacement) {
     if let Some(cpu) = placement.cpu {
         let _ = brimful_os::cpus::pin_this_thread(cpu);
     }
-    // By default the kernel lets sleeps end up to 50 µs late; 1 ns is the smallest slack.
+    // By default, the kernel may end sleeps up to 50 µs late. The smallest possible slack is 1 ns.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     // On a shared CPU, packets would wait for the end of another program's time slice, whatever that program's priority
-    // is, so the thread needs real-time scheduling. On an exclusive CPU the thread may poll all the time, and real-time
-    // scheduling would then block the kernel's own threads. Both settings need root.
+    // is. So the thread needs real-time scheduling there. On an exclusive CPU, the thread may poll all the time, and
+    // real-time scheduling would block the kernel's own threads. Both settings need root.
     if !placement.is_exclusive && sys::set_realtime_scheduling().is_ok() {
         return;
     }
@@ -152,7 +154,7 @@ impl Forwarder {
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // No other error is documented for a valid epoll descriptor.
+                // For a valid epoll descriptor, no other error is documented.
                 Err(_) => return,
             }
             for event in &events {
@@ -164,7 +166,7 @@ impl Forwarder {
         }
     }
 
-    /// How long to sleep; `None` sleeps until a packet comes.
+    /// How long to sleep; `None` if no packet is due, so that only an arrival ends the sleep.
     fn sleep_time(&mut self) -> Option<Nanos> {
         let due = self.router.next_due()?;
         let now = now();
@@ -184,7 +186,7 @@ impl Forwarder {
         }
     }
 
-    /// Delivers packets that are due; returns whether more may be due.
+    /// Delivers packets that are due. Returns whether further packets may be due.
     fn release(&mut self) -> bool {
         let Forwarder { router, devices, lateness, refused, .. } = self;
         router.release(now(), BATCH, |to, packet, due| {
@@ -202,14 +204,14 @@ impl PollBudget {
         PollBudget { is_exclusive, is_polling: false, saved: Nanos::ZERO, updated_at: now }
     }
 
-    /// How long to sleep while a packet is due in `remaining`; zero to poll. The caller asks again after that time.
+    /// How long to sleep if the next packet is due in `remaining`; zero to poll. The caller asks again after that time.
     fn sleep_time(&mut self, remaining: Nanos, now: Nanos) -> Nanos {
         let elapsed = now - std::mem::replace(&mut self.updated_at, now);
         if std::mem::take(&mut self.is_polling) {
             self.saved = self.saved - elapsed;
         }
         self.saved = (self.saved + Nanos(elapsed.0 / POLL_DIVISOR)).min(MAX_SAVED);
-        // Time that does not suffice for a whole margin is saved for a later packet.
+        // Polling time that does not suffice for a whole margin is saved for a later packet.
         if !self.is_exclusive && self.saved < remaining.min(MARGIN) {
             return remaining;
         }

@@ -6,8 +6,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::str::FromStr;
 
-/// The longest round-trip time. Half of it, a quarter of that for a packet that is held back, and 4 s for a queue are
-/// within the horizon of the router's timer wheel.
+/// The longest round-trip time. The horizon of the router's timer wheel must cover half of it, another quarter of that
+/// for a reordered packet, and 4 s for a queue.
 pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
 const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < HORIZON.0);
@@ -15,19 +15,19 @@ const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < HORIZON.0);
 /// A range of round-trip times, like `20ms..200ms`, or a single one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttRange {
-    /// The least.
+    /// The shortest time.
     pub least: Nanos,
-    /// The greatest.
+    /// The longest time.
     pub most: Nanos,
 }
 
 /// The round-trip times of a test bed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rtts {
-    /// The first client has the least, the last the greatest, the others lie evenly between. A single client has the
-    /// mean.
+    /// The first client has the shortest time, the last client the longest, and the times of the clients between are
+    /// evenly spaced. A single client has the mean.
     Spread(RttRange),
-    /// Every connection draws a round-trip time of its own.
+    /// Each connection draws its own round-trip time.
     Drawn(RttHistogram),
 }
 
@@ -40,14 +40,14 @@ pub struct RttHistogram {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bin {
     range: RttRange,
-    /// Share of the connections in this bin and in those before it.
+    /// Share of the connections in this bin and in all earlier bins.
     cumulative_share: f64,
 }
 
-/// Why a file is not a histogram of round-trip times.
+/// The error of parsing a histogram of round-trip times.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RttHistogramError {
-    /// A line is not a round-trip time and a share.
+    /// A line does not contain a round-trip time and a share.
     #[error("line {line}: `{text}` is no round-trip time and its share: write lines like `20ms..40ms, 0.25`")]
     Line {
         /// Number of the line, from 1.
@@ -78,7 +78,7 @@ impl FromStr for RttRange {
 }
 
 impl Rtts {
-    /// The range of one of `clients` clients; it is a single round-trip time unless they are drawn.
+    /// The round-trip times of one of `clients` clients. It is a single time unless times are drawn.
     pub fn of_client(&self, client: usize, clients: usize) -> RttRange {
         match self {
             Rtts::Spread(RttRange { least, most }) => {
@@ -94,7 +94,7 @@ impl Rtts {
 impl FromStr for RttHistogram {
     type Err = RttHistogramError;
 
-    /// Parses lines of a round-trip time, or a range of them, and its weight. Within a range all round-trip times are
+    /// Parses lines that contain a round-trip time, or a range of times, and its weight. Within a range, all times are
     /// equally likely. Comments begin with `#`.
     fn from_str(text: &str) -> Result<RttHistogram, RttHistogramError> {
         let mut bins = Vec::new();
@@ -180,7 +180,7 @@ mod tests {
         let short = drawn.iter().filter(|rtt| **rtt == Nanos::from_millis(10)).count();
         let long: Vec<f64> =
             drawn.iter().filter(|rtt| **rtt >= Nanos::from_millis(100)).map(|rtt| rtt.as_secs_f64()).collect();
-        // Five standard deviations.
+        // The tolerance is five standard deviations.
         assert!(short.abs_diff(30_000) < 434 && short + long.len() == 40_000, "{short}");
         let mean = long.iter().sum::<f64>() / long.len() as f64;
         assert!((mean - 0.150).abs() < 0.002, "{mean}");

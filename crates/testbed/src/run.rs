@@ -2,9 +2,9 @@
 //!
 //! The command has mount and PID namespaces of its own, but stays in brimful's network namespace. In its mount
 //! namespace, /run/netns lists the hosts by name, so that `ip netns exec server …` works there and nowhere else. The
-//! PID namespace ends with its first process ([`crate::run_init`]), and that process ends with the thread that started
-//! it. So whatever ends brimful also ends all processes of the command, and then no process keeps the network
-//! namespaces alive.
+//! PID namespace ends with its first process ([`crate::run_init`]), which ends with the thread that started it. So all
+//! processes of the command end when brimful ends, for whatever reason. Then no process keeps the network namespaces
+//! alive.
 
 use crate::TestbedError;
 use crate::address::HostNumber;
@@ -28,33 +28,33 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The hidden command that runs the first process of the PID namespace; it calls [`crate::run_init`]. Its arguments are
-/// the id of this process and the user's command.
+/// The hidden command that runs the first process of the PID namespace by calling [`crate::run_init`]. Its arguments
+/// are the ID of this process and the user's command.
 pub const INIT_COMMAND: &str = "testbed-inside";
 /// The signal that tells [`crate::run_init`] to interrupt its command. It is not SIGINT, because Ctrl-C at a terminal
 /// sends SIGINT to both at once.
 pub(crate) const INTERRUPT: Signal = Signal::USR1;
 /// The directory in which iproute2 looks for network namespaces by name.
 const NAMES: &str = "/run/netns";
-/// Attempts to lock the directory of names, which any user can keep locked.
+/// Number of attempts to lock the directory of names. Any user can keep it locked.
 const LOCK_ATTEMPTS: usize = 20;
 /// Pause between two attempts. A test bed that removes the directory locks it for less than this time.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// A further signal within this time does not count as a second request.
+/// A signal within this time after the first one counts as the same request.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Runs a command to its end; returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM,
-/// SIGHUP and SIGINT are forwarded to the command; another one more than a second later kills it.
+/// SIGHUP and SIGINT are forwarded to the command. A second signal, more than a second later, kills it.
 ///
 /// # Errors
-/// If the namespaces cannot be set up or the command cannot be started.
+/// [`TestbedError`] if the namespaces cannot be set up or the command cannot be started.
 pub fn run(bed: &Bed, command: &[String]) -> Result<u8, TestbedError> {
     let _names = NamesDirectory::hold();
     let mut signals = Signals::new(forwarded_signals()).map_err(TestbedError::kernel("listen for signals"))?;
     let handle = signals.handle();
     let (pid_sender, pid) = channel();
     std::thread::scope(|scope| {
-        // The kernel ends the command when the thread that started it ends, so that thread waits for the command.
+        // The kernel ends the command when the thread that started it ends. So the same thread waits for the command.
         let start_and_wait = || {
             let result = start_and_wait(bed, command, &pid_sender);
             drop(pid_sender);
@@ -92,7 +92,7 @@ fn forward_signals(signals: &mut Signals, pid: &Receiver<Pid>) {
             _ => Signal::TERM,
         };
         first.get_or_insert_with(Instant::now);
-        // Fails only if the process has ended.
+        // This fails only if the process has already ended.
         let _ = kill_process(init, to_send);
     }
 }
@@ -108,11 +108,11 @@ fn start_and_wait(bed: &Bed, command: &[String], pid_sender: &Sender<Pid>) -> Re
     unshare(UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     mount_names(bed)?;
     unshare(UnshareFlags::NEWPID).map_err(|error| TestbedError::Namespace(error.into()))?;
-    // The path of the program may name another version by now.
+    // The program's path may refer to another version by now.
     let mut init = Command::new("/proc/self/exe");
     init.arg(INIT_COMMAND).arg(std::process::id().to_string()).args(command).envs(environment(bed));
     let mut child = init.spawn().map_err(TestbedError::kernel("start a process in a PID namespace"))?;
-    // Fails only if signals are no longer forwarded.
+    // This fails only if signals are no longer forwarded.
     let _ = pid_sender.send(Pid::from_child(&child));
     child.wait().map_err(TestbedError::kernel("wait for the command"))
 }
@@ -129,26 +129,26 @@ fn environment(bed: &Bed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Keeps the directory of names while this test bed uses it. The last test bed removes a directory that a test bed
-/// made; to remove it sooner would also remove what other test beds have mounted on it.
+/// Keeps the directory of names while this test bed uses it. If a test bed created the directory, the last test bed
+/// removes it. Removing it earlier would also remove what other test beds have mounted there.
 struct NamesDirectory(Option<File>);
 
 impl NamesDirectory {
-    /// The sticky bit marks a directory that a test bed made; iproute2 does not set it.
+    /// The sticky bit marks a directory that a test bed created. iproute2 does not set this bit.
     const MADE_BY_TESTBED: u32 = 0o1000;
 
     fn hold() -> NamesDirectory {
         for _ in 0..LOCK_ATTEMPTS {
             let _ = DirBuilder::new().mode(0o755 | NamesDirectory::MADE_BY_TESTBED).create(NAMES);
             let Ok(names) = File::open(NAMES) else { break };
-            // Another test bed may be removing it at this moment.
+            // Another test bed may be removing the directory at this moment.
             if flock(&names, FlockOperation::NonBlockingLockShared).is_err() {
                 std::thread::sleep(LOCK_PAUSE);
             } else if Path::new(NAMES).exists() {
                 return NamesDirectory(Some(names));
             }
         }
-        // Another user keeps the directory locked, so no test bed can remove it either.
+        // If another user keeps the directory locked, no test bed can remove it either.
         NamesDirectory(None)
     }
 }
@@ -159,13 +159,14 @@ impl Drop for NamesDirectory {
         let mode = names.metadata().map_or(0, |metadata| metadata.mode());
         if mode & NamesDirectory::MADE_BY_TESTBED != 0 && flock(names, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // Fails if another program has put a file there.
+            // This fails if another program has put a file there.
             let _ = fs::remove_dir(NAMES);
         }
     }
 }
 
-/// Mounts the hosts' network namespaces under their names for iproute2, in the mount namespace of this thread alone.
+/// Mounts the hosts' network namespaces under their names, for iproute2. Only the mount namespace of this thread
+/// changes.
 fn mount_names(bed: &Bed) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: Errno| TestbedError::Mount { what, source: source.into() };
     let mount_tmpfs =

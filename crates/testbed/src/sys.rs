@@ -9,11 +9,11 @@ use std::os::fd::OwnedFd;
 
 /// `TUNSETIFF` of linux/if_tun.h: `_IOW('T', 202, int)`, though its argument is a `struct ifreq`.
 const TUNSETIFF: Opcode = ioctl::opcode::write::<i32>(b'T', 202);
-/// The device carries IP packets, not Ethernet frames.
+/// A flag for a device that carries IP packets instead of Ethernet frames.
 const IFF_TUN: u16 = 0x0001;
-/// The driver puts no header before a packet.
+/// A flag for packets without a header from the driver.
 const IFF_NO_PI: u16 = 0x1000;
-/// Size of a device's name with its terminating zero.
+/// Size of a device's name in bytes, including its terminating zero.
 const NAME_LENGTH: usize = 16;
 
 /// The part of `struct ifreq` of net/if.h that `TUNSETIFF` uses. The struct has 40 bytes on 64-bit machines, 32 on
@@ -33,8 +33,8 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
 }
 
-/// Gives the calling thread real-time scheduling: it runs as soon as it is ready, before all ordinary threads on its
-/// CPU (`SCHED_FIFO`, sched(7)).
+/// Sets real-time scheduling for the calling thread. It then runs as soon as it is ready, before all ordinary threads
+/// on its CPU (`SCHED_FIFO`, sched(7)).
 pub fn set_realtime_scheduling() -> io::Result<()> {
     let lowest_priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the pointer is valid for the call.
@@ -47,8 +47,8 @@ pub fn set_realtime_scheduling() -> io::Result<()> {
 }
 
 /// Opens a new TUN device in the network namespace of the calling thread. Each read yields one packet that the
-/// namespace sent, each write delivers one packet to it. Reads do not block. The device disappears when it is closed.
-/// No offloads are requested, so packets are no longer than the MTU and their checksums are correct.
+/// namespace sent, each write delivers one packet to it. Reads do not block. The device disappears when its descriptor
+/// is closed. No offloads are requested, so packets are no longer than the MTU, and their checksums are correct.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let tun = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
     let mut request = InterfaceRequest { name: [0; NAME_LENGTH], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };

@@ -1,24 +1,25 @@
 //! A timer wheel: returns items in the order of their due times.
 //!
 //! One turn of the wheel has 2²⁰ slots of 8.192 µs, which is 8.6 s. A due time is rounded up to the next slot, so no
-//! item is early. Items of one slot keep the order in which they were inserted, so items of one flow, whose due times
-//! never decrease, keep their order. Insertion and removal take constant time. A bitmap marks the occupied slots, and a
-//! summary marks every 64 slots that have any. Source: Varghese & Lauck 1987, scheme 4.
+//! item is early. Items in one slot keep the order in which they were inserted. So the items of a flow keep their
+//! order, because their due times never decrease. Insertion and removal take constant time. A bitmap marks the occupied
+//! slots, and a summary marks the words of the bitmap that are not zero. Source: Varghese & Lauck 1987, scheme 4.
 //!
 //! The wheel has no clock: its caller passes the time.
 
 use brimful_core::Nanos;
 
-/// The length of a slot is 2 to this power, in nanoseconds.
+/// Log₂ of the length of a slot in nanoseconds.
 const SLOT_BITS: u32 = 13;
-/// Number of slots in a turn.
+/// Number of slots in a turn of the wheel.
 const SLOTS: u64 = 1 << 20;
-/// Bits in a word.
+/// Number of bits in a word of the bitmaps.
 const WORD: usize = 64;
-/// No entry. Entries are numbered from one, so that zeroed memory, which the kernel allocates lazily, is an empty slot.
+/// Stands for no entry. Entries are numbered from one, so an empty slot is zeroed memory, which the kernel allocates
+/// lazily.
 const NONE: u32 = 0;
 
-/// How far ahead an item may be due.
+/// Longest time between the present and the due time of an item.
 pub const HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
 /// Items, ordered by their due times.
@@ -26,12 +27,12 @@ pub const HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 pub struct Wheel<T> {
     slots: Vec<Slot>,
     occupied: Vec<u64>,
-    /// One bit for each word of `occupied` that is not zero.
+    /// A bitmap with one bit for each word of `occupied`, which is set if the word is not zero.
     summary: Vec<u64>,
     entries: Vec<Entry<T>>,
     /// The first entry of the list of free entries.
     free: u32,
-    /// The first occupied slot, counted from time zero rather than within a turn.
+    /// The first occupied slot, numbered from time zero instead of within a turn.
     first: Option<u64>,
     length: usize,
 }
@@ -68,7 +69,7 @@ impl<T> Wheel<T> {
         self.length
     }
 
-    /// Inserts an item. An item that is due beyond the horizon is returned at the horizon; one that is due before `now`
+    /// Inserts an item. If it is due beyond the horizon, it is returned at the horizon. If it is due before `now`, it
     /// is returned at once.
     pub fn insert(&mut self, now: Nanos, due: Nanos, item: T) {
         let present = now.0 >> SLOT_BITS;
@@ -89,7 +90,7 @@ impl<T> Wheel<T> {
         self.length += 1;
     }
 
-    /// When the next item is due, rounded up to its slot.
+    /// Time at which the next item is due, rounded up to the next slot.
     pub fn next_due(&self) -> Option<Nanos> {
         self.first.map(|slot| Nanos(slot << SLOT_BITS))
     }
@@ -113,7 +114,7 @@ impl<T> Wheel<T> {
         item
     }
 
-    /// Marks the first occupied slot as empty, and finds the next one.
+    /// Marks the first occupied slot as empty, and finds the next occupied slot.
     fn clear_first_slot(&mut self, slot: u64, index: usize) {
         let word = &mut self.occupied[index / WORD];
         *word &= !(1 << (index % WORD));
@@ -124,7 +125,7 @@ impl<T> Wheel<T> {
         self.first = self.next_occupied(index).map(|found| slot + slots_ahead(found));
     }
 
-    /// The index of the first occupied slot at or after `index`, around the wheel.
+    /// The index of the first occupied slot at or after `index`. The search continues at the start of the wheel.
     fn next_occupied(&self, index: usize) -> Option<usize> {
         if self.length == 0 {
             return None;
@@ -205,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the wheel with a sorted list, over several turns.
+        /// Compares the wheel with a sorted list over several turns of the wheel.
         #[test]
         fn the_wheel_returns_items_like_a_sorted_list(
             steps in prop::collection::vec((0u64..2_000_000_000, 0u64..8_000_000_000), 1..200),

@@ -11,23 +11,23 @@ const PROGRAM: Program = Program {
 /// Apache's multi-processing module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mpm {
-    /// A process per connection.
+    /// One process per connection.
     Prefork,
-    /// A thread per request; a listener thread keeps the idle connections.
+    /// One thread per request, and a listener thread for the idle connections.
     Event,
 }
 
-/// Configuration of an Apache. The default is the event module with 16 workers, serving `hello\n` at `/`.
+/// Configuration of an Apache server. By default, it uses the event module with 16 workers and serves `hello\n` at `/`.
 pub struct ApacheOptions {
     /// The multi-processing module.
     pub mpm: Mpm,
-    /// Number of workers: processes under prefork, threads of one process under event. Their number is constant,
-    /// because a pool that grows during a measurement is a different server at its end.
+    /// Number of workers: processes with prefork, threads of one process with event. The number is constant, because a
+    /// pool that grows would change the server during a measurement.
     pub max_workers: usize,
-    /// Served files: path below the document root, content.
+    /// Served files: pairs of path below the document root and content.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Directives added at the end, such as `IncludeOptional conf.d/*.conf`. Paths are relative to the private
-    /// directory.
+    /// Directives at the end of the configuration, such as `IncludeOptional conf.d/*.conf`. Paths are relative to the
+    /// private directory.
     pub extra: String,
 }
 
@@ -37,12 +37,12 @@ impl Default for ApacheOptions {
     }
 }
 
-/// A running Apache; stops when dropped. Connections stay open after an answer, for 75 s.
+/// A running Apache; it stops when dropped. Connections stay open after an answer, for up to 75 s.
 pub struct Apache(Daemon);
 
 impl Apache {
-    /// Starts Apache and returns when it accepts connections and has all its workers. Panics with Apache's error
-    /// message if that fails.
+    /// Starts Apache. Returns when it accepts connections and has all its workers. Panics with Apache's error message
+    /// if that fails.
     pub fn start(options: ApacheOptions) -> Apache {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         let processes = if options.mpm == Mpm::Prefork { options.max_workers } else { 1 };

@@ -4,7 +4,8 @@ use rustix::net::listen;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A listening socket at which every further connection attempt hangs: Linux drops the SYN, and the client repeats it.
+/// A listening socket with a full queue. Further connection attempts hang: Linux drops the SYN, and the client repeats
+/// it.
 pub struct FullBacklog {
     listener: TcpListener,
     _queued: Vec<TcpStream>,
@@ -16,7 +17,7 @@ impl FullBacklog {
         self.listener.local_addr().expect("read the address of a bound listener")
     }
 
-    /// `http://ADDRESS/`.
+    /// The URL of the listener: `http://ADDRESS/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.addr())
     }

@@ -11,11 +11,12 @@ const PROGRAM: Program = Program {
     },
 };
 
-/// A running Caddy; stops when dropped. It serves `hello\n` at `/` and writes `access.log`, one JSON object per line.
+/// A running Caddy; it stops when dropped. It serves `hello\n` at `/` and writes `access.log`, with one JSON object per
+/// line.
 pub struct Caddy(Daemon);
 
 impl Caddy {
-    /// Starts Caddy and returns when it accepts connections. Panics with Caddy's error message if that fails.
+    /// Starts Caddy. Returns when it accepts connections. Panics with Caddy's error message if that fails.
     pub fn start() -> Caddy {
         Caddy(Daemon::start(&PROGRAM, 0, &default_files(), configuration))
     }

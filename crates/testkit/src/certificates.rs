@@ -1,40 +1,40 @@
-//! Valid and flawed certificates for tests, made by `openssl` in a directory of their own.
+//! Valid and flawed certificates for tests. `openssl` creates them in a private directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A certificate authority and the certificates that it issued. Dropping it removes all files.
+/// A certificate authority with the certificates that it issued. Dropping it removes all files.
 pub struct Certificates {
     dir: TempDir,
 }
 
-/// A certificate chain and its private key; PEM files.
+/// A certificate chain with its private key, as paths of PEM files.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The certificate, and those that lead from it to the authority.
+    /// Path of the certificate and the intermediate certificates up to the authority.
     pub certificate: PathBuf,
-    /// The private key.
+    /// Path of the private key.
     pub key: PathBuf,
 }
 
 /// A flaw of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// None: the certificate is valid.
+    /// No flaw: the certificate is valid.
     None,
     /// The certificate has expired.
     Expired,
-    /// The certificate's validity has not begun.
+    /// The certificate is not valid yet.
     NotYetValid,
-    /// None, but an intermediate authority issued the certificate. The server sends the intermediate certificate.
+    /// No flaw, but an intermediate authority issued the certificate. The server sends the intermediate certificate.
     Intermediate,
     /// An intermediate authority issued the certificate, and the server does not send the intermediate certificate.
     MissingIntermediate,
     /// The certificate is self-signed.
     SelfSigned,
-    /// The certificate is self-signed and one of an authority, as `openssl req -x509` makes them by default.
+    /// The certificate is self-signed and that of an authority, as `openssl req -x509` creates by default.
     SelfSignedAuthority,
 }
 
@@ -46,7 +46,7 @@ impl Certificates {
         certificates
     }
 
-    /// The authority's own certificate.
+    /// Path of the authority's own certificate.
     pub fn authority(&self) -> PathBuf {
         self.file("root.pem")
     }
@@ -107,7 +107,7 @@ impl Certificates {
         let mut command = signing_request(subject, &identity.key);
         command.arg("-out").arg(&csr);
         run(command);
-        // In OpenSSL 3.0, only the command `ca` has an option for the start of a certificate's validity.
+        // In OpenSSL 3.0, only the command `ca` has an option for the time from which a certificate is valid.
         let settings = format!(
             "[ca]\ndefault_ca = later\n[later]\ndatabase = {}\nnew_certs_dir = {}\nrand_serial = yes\n\
              default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n",
@@ -150,7 +150,7 @@ impl Default for Certificates {
 }
 
 impl Identity {
-    /// Directives that make nginx use this identity.
+    /// nginx directives that use this identity.
     pub fn for_nginx(&self) -> String {
         let Identity { certificate, key } = self;
         format!("ssl_certificate \"{}\"; ssl_certificate_key \"{}\";", certificate.display(), key.display())

@@ -1,13 +1,13 @@
-//! A foreign server as a child process, with a private directory and a free port. Starting waits until the server is
-//! ready, stopping until it has ended.
+//! A real server as a child process, with a private directory and a free port. Starting waits until the server is
+//! ready; stopping waits until it has ended.
 //!
 //! The server counts as started when the pid file in its private directory names our child. nginx and Apache write that
 //! file after they have bound their sockets, so no other server can be answering on the port. If another process binds
 //! the chosen port first, the server exits, and the next attempt chooses another port.
 //!
-//! The server has a process group of its own, because Apache ends by signalling its whole group. An interrupt at the
-//! terminal therefore does not reach it. Instead the kernel sends it SIGTERM when the thread that started it ends
-//! (`setpriv --pdeathsig`), so even a killed test leaves no server behind.
+//! The server has a process group of its own, because Apache ends by signalling its whole group. So an interrupt at the
+//! terminal does not reach the server. Instead, the kernel sends it SIGTERM when the thread that started it ends
+//! (`setpriv --pdeathsig`). So even a killed test leaves no server behind.
 use crate::free_port;
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{self, File, Permissions};
@@ -26,28 +26,28 @@ const START_LIMIT: Duration = Duration::from_secs(15);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 
-/// A server's program and its command line.
+/// A server's program, with its command line.
 pub(crate) struct Program {
     pub(crate) path: &'static str,
     pub(crate) package: &'static str,
-    /// Arguments, as a function of the private directory.
+    /// Arguments of the program, as a function of the private directory.
     pub(crate) args: fn(&str) -> Vec<String>,
 }
 
-/// A running foreign server; stops when dropped. Its directory holds `server.conf`, `server.pid`, `error.log` and the
+/// A running server; it stops when dropped. Its directory contains `server.conf`, `server.pid`, `error.log` and the
 /// document root `www`.
 pub struct Daemon {
-    /// The master, and the number of its process group.
+    /// The master process, whose ID is also that of its process group.
     pid: Pid,
-    /// The thread that started the server and waits for its end.
+    /// The thread that started the server and waits until it ends.
     keeper: JoinHandle<()>,
     addr: SocketAddr,
     dir: TempDir,
 }
 
 impl Daemon {
-    /// Starts `program` with `files` below its document root and the configuration that `configure` returns for a
-    /// directory and a port; waits until it accepts and has this many `workers`.
+    /// Starts `program` with `files` below its document root. `configure` returns the configuration for a directory and
+    /// a port. Waits until the server accepts connections and has this many `workers`.
     pub(crate) fn start(
         program: &Program,
         workers: usize,
@@ -121,24 +121,24 @@ impl Daemon {
         self.addr
     }
 
-    /// `http://ADDRESS/`.
+    /// The URL of the server: `http://ADDRESS/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.addr)
     }
 
-    /// The master process.
+    /// Process ID of the master.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// The current child processes of the master, according to `/proc/*/stat`.
+    /// IDs of the master's current child processes, from `/proc/*/stat`.
     pub fn workers(&self) -> Vec<u32> {
         let processes = fs::read_dir("/proc").expect("read /proc");
         let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         numbers.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
-    /// What the server has written so far to its own log and to its standard output and error.
+    /// Everything that the server has written so far to its log, its standard output and its standard error.
     pub fn log(&self) -> String {
         let read = |name| {
             let bytes = fs::read(self.dir.path().join(name)).unwrap_or_default();
@@ -151,14 +151,14 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if !self.keeper.is_finished() {
-            // Fails only if the master has just ended.
+            // This fails only if the master has just ended.
             let _ = kill_process(self.pid, Signal::TERM);
         }
         let deadline = Instant::now() + STOP_LIMIT;
         while !self.keeper.is_finished() && Instant::now() < deadline {
             sleep(POLL);
         }
-        // Fails if the process group is empty, because the master has ended its workers.
+        // This fails if the process group is empty, because the master has already ended its workers.
         let _ = kill_process_group(self.pid, Signal::KILL);
         while !self.keeper.is_finished() {
             sleep(POLL);
@@ -166,7 +166,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Starts a command on a thread that ends when the command has ended; returns its process and that thread.
+/// Starts a command on a thread that ends when the command has ended. Returns the process and the thread.
 fn spawn_with_keeper(mut command: Command) -> (Pid, JoinHandle<()>) {
     let (started, pid) = mpsc::channel();
     let keeper = thread::spawn(move || {
@@ -177,7 +177,7 @@ fn spawn_with_keeper(mut command: Command) -> (Pid, JoinHandle<()>) {
     (pid.recv().expect("the server's process was started"), keeper)
 }
 
-/// Whether servers are started as root, so that their configuration must name a user for the workers.
+/// Whether tests run as root. Then the configuration must name a user for the server's workers.
 pub(crate) fn is_root() -> bool {
     geteuid().is_root()
 }
@@ -187,8 +187,8 @@ pub(crate) fn default_files() -> Vec<(String, Vec<u8>)> {
     vec![("index.html".to_owned(), b"hello\n".to_vec())]
 }
 
-/// Creates a directory with `files` below `www` that www-data can read whatever the umask is. By default only the owner
-/// can read a temporary directory.
+/// Creates a directory with `files` below `www`. User www-data can read it, whatever the umask is. By default, only the
+/// owner can read a temporary directory.
 fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     let dir = tempfile::Builder::new().prefix("brimful-").tempdir().expect("create a temporary directory");
     let set_mode = |path: &Path, mode| {
@@ -214,8 +214,8 @@ fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     dir
 }
 
-/// The fourth field of `/proc/PID/stat`. The second field is the program's name in parentheses. It may contain
-/// parentheses itself, hence the search from the right.
+/// The parent process, from the fourth field of `/proc/PID/stat`. The second field is the program's name in
+/// parentheses. The name may itself contain parentheses, so the search starts from the right.
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,9 +1,9 @@
-//! Processes that have only the three standard descriptors, however many the test itself inherited from a job server, a
-//! lock or a terminal multiplexer.
+//! Starts processes that have only the three standard descriptors. The test itself may have inherited others from a job
+//! server, a lock or a terminal multiplexer.
 
 use std::process::Command;
 
-/// A line of bash that closes what the shell inherited beyond stdin, stdout and stderr.
+/// A line of bash that closes all inherited descriptors except stdin, stdout and stderr.
 pub const CLOSE_INHERITED: &str = r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done"#;
 
 /// Returns a command that runs `command` under `ulimit -n LIMIT`, with only the three standard descriptors. Only the

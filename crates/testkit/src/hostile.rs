@@ -1,7 +1,7 @@
-//! A table of hostile servers: what they send, when, in which pieces, and how they end a connection.
+//! A table of hostile servers. They differ in what they send, when, in which pieces, and how they end a connection.
 //!
-//! The table is for laws that hold whatever a server does, such as that every call is accounted for exactly once. The
-//! outcome of a call may depend on which side is faster; only [`Hostile::may_complete`] does not.
+//! The table is for testing laws that hold whatever a server does: for example, every call is counted exactly once. The
+//! outcome of a call may depend on which side is faster, but [`Hostile::may_complete`] does not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
@@ -9,21 +9,21 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// One way to misbehave.
+/// One kind of hostile behaviour.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// Description, for messages.
+    /// Description of the behaviour, for messages.
     pub name: String,
-    /// Whether any call can end with a whole response.
+    /// Whether a call can end with a complete response.
     pub may_complete: bool,
     behaviour: Behaviour,
 }
 
 #[derive(Clone, Debug)]
 enum Behaviour {
-    /// The server takes these steps on every connection.
+    /// The server performs these steps on every connection.
     Script(Vec<Step>),
-    /// The server never accepts a connection, and its queue is full.
+    /// The server never accepts a connection, and its accept queue is full.
     NeverAccepts,
     /// The port refuses connections.
     Refuses,
@@ -78,7 +78,7 @@ impl HostileServer {
     }
 }
 
-/// All behaviours; there are more than a hundred.
+/// All hostile behaviours: more than a hundred.
 pub fn hostile_behaviours() -> Vec<Hostile> {
     let mut all = answers_and_ends();
     all.extend(before_the_request());
@@ -94,7 +94,7 @@ fn scripted(name: impl Into<String>, may_complete: bool, steps: impl IntoIterato
     Hostile { name: name.into(), may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
-/// The ways to end a connection. `Drain` leaves it open.
+/// The ways in which a connection ends. With `Drain`, it stays open.
 fn ends() -> [(&'static str, Step); 3] {
     [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
 }
@@ -103,12 +103,12 @@ fn ends() -> [(&'static str, Step); 3] {
 #[derive(Clone, Copy, PartialEq)]
 enum Complete {
     Never,
-    /// Only with FIN, because nothing else ends the body.
+    /// Only if FIN follows, because the end of the connection is the end of the body.
     ByClose,
     Always,
 }
 
-/// Reads one request, sends one answer and ends the connection: all combinations of answers and ends.
+/// Servers that read one request, send one answer and end the connection: all combinations of answers and ends.
 fn answers_and_ends() -> Vec<Hostile> {
     let mut all = Vec::new();
     for (what, answer, complete) in answers() {
@@ -124,7 +124,7 @@ fn answers_and_ends() -> Vec<Hostile> {
     all
 }
 
-/// The answers to one request: description, bytes, and when the answer is complete.
+/// The answers to one request: description, bytes, and when the answer is a complete response.
 fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
     use Complete::{Always, ByClose, Never};
     let text = |text: &str| text.as_bytes().to_vec();
@@ -194,7 +194,7 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
     ]
 }
 
-/// Bytes that are sent before the request was read, so perhaps before the client has sent it.
+/// Servers that send bytes before they have read the request. The client may not have sent it yet.
 fn before_the_request() -> Vec<Hostile> {
     let hello = with_length(b"hello");
     let early = [
@@ -221,7 +221,7 @@ fn before_the_request() -> Vec<Hostile> {
     all
 }
 
-/// What the server does on a connection after an answer.
+/// Servers that misbehave on a connection after an answer.
 fn between_answers() -> Vec<Hostile> {
     let hello = with_length(b"hello");
     let pause = Step::Pause(Duration::from_micros(500));
@@ -256,7 +256,7 @@ fn between_answers() -> Vec<Hostile> {
     all
 }
 
-/// Answers that never end.
+/// Servers whose answers never end.
 fn without_end() -> Vec<Hostile> {
     let text = |text: &str| Step::Send(text.as_bytes().to_vec());
     let repeat = |text: &str| Step::Repeat(text.as_bytes().to_vec());
@@ -297,7 +297,7 @@ fn without_end() -> Vec<Hostile> {
     ]
 }
 
-/// Complete answers that are split or interleaved with urgent data.
+/// Servers that send complete answers in pieces, or with urgent data in between.
 fn in_pieces() -> Vec<Hostile> {
     let hello = with_length(b"hello");
     let first = Step::Send(hello[..20].to_vec());

@@ -1,4 +1,4 @@
-//! HTTP/2 for tests: frames, and a server whose behaviour a test writes.
+//! HTTP/2 for tests: frames, and a server whose behaviour the test specifies.
 
 use crate::RawServer;
 use std::io::{BufReader, Read, Write};
@@ -25,24 +25,24 @@ pub const WHOLE: u8 = 0x04;
 
 const PREFACE: usize = 24;
 
-/// The bytes of a frame.
+/// Encodes a frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a payload fits a frame").to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A SETTINGS frame with these identifiers and values.
+/// Encodes a SETTINGS frame with these identifiers and values.
 pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     let entry = |(name, value): &(u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
     frame(kind::SETTINGS, 0, 0, &entries.iter().flat_map(entry).collect::<Vec<u8>>())
 }
 
-/// A response with status 200 and this body.
+/// Encodes a response with status 200 and this body.
 pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
     [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, END, stream, body)].concat()
 }
 
-/// A GOAWAY frame whose last processed stream is `last`.
+/// Encodes a GOAWAY frame whose last processed stream is `last`.
 pub fn goaway(last: u32) -> Vec<u8> {
     frame(kind::GOAWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
@@ -53,8 +53,8 @@ pub struct Http2Peer<'c> {
     reader: BufReader<&'c TcpStream>,
 }
 
-/// A server that sends `settings` on each connection and then runs `behaviour`, whose second argument counts
-/// connections from 0.
+/// Starts a server that sends `settings` on each connection and then runs `behaviour`. The second argument of
+/// `behaviour` counts connections from 0.
 pub fn http2_server(
     settings: Vec<u8>,
     behaviour: impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static,
@@ -75,12 +75,12 @@ pub fn http2_server(
 }
 
 impl Http2Peer<'_> {
-    /// Sends bytes; returns whether the connection still accepts them.
+    /// Sends bytes. Returns whether the connection still accepts them.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         (&mut self.conn).write_all(bytes).is_ok()
     }
 
-    /// Reads the next frame: type, flags, stream and payload. `None` at the end of the connection.
+    /// Reads the next frame and returns its type, flags, stream and payload. `None` at the end of the connection.
     pub fn frame(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
         let mut header = [0; 9];
         self.reader.read_exact(&mut header).ok()?;
@@ -104,7 +104,7 @@ impl Http2Peer<'_> {
         (0..count).map_while(|_| self.request()).collect()
     }
 
-    /// Reads until the client closes.
+    /// Reads until the client closes the connection.
     pub fn drain(&mut self) {
         while self.frame().is_some() {}
     }

@@ -4,16 +4,16 @@
 //!   directory.
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
-//! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall, which a generator with coordinated
-//!   omission would hide.
+//! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall. A generator with coordinated
+//!   omission would hide this stall.
 //! - [`WorkerServer`]: serves HTTP with a few workers, each of which keeps its connection.
 //! - [`Certificates`]: valid and flawed certificates; [`TlsBehaviour`] is how a server with one of them behaves.
 //! - [`http2`]: frames of HTTP/2, and a server that sends the frames that a test writes.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
 //! - [`logs`]: access logs of known traffic.
-//! - [`with_descriptor_limit`]: runs a command with few descriptors, none of them inherited.
+//! - [`with_descriptor_limit`]: runs a command with a limit of descriptors and without inherited ones.
 //!
-//! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener. A start function returns when
+//! Invariants: every server listens only on 127.0.0.1, unless the test passes a listener. A start function returns when
 //! the server accepts connections. Dropping the handle leaves no process, no thread and no file behind. If the machine
 //! lacks a program, the test panics and says what to install: a test never passes because it could not run.
 //!
@@ -65,8 +65,8 @@ pub use tls::{Ending, TlsBehaviour, server_config};
 pub use words::words;
 pub use workers::WorkerServer;
 
-/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0. Another
-/// process may bind it first, and then the caller has to try again. For a port that must refuse connections, see
+/// Returns a TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0.
+/// Another process may bind it first; then the caller must try again. For a port that must refuse connections, see
 /// [`SilentPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()

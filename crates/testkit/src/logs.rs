@@ -1,4 +1,4 @@
-//! Access logs of known traffic, written as fast as a disk allows. The same shape yields the same bytes on every
+//! Access logs of known traffic, written as fast as a disk allows. The same [`LogShape`] yields the same bytes on every
 //! machine.
 //!
 //! - Requests arrive as a Poisson process, or as one whose rate alternates between high and low. The durations of these
@@ -8,7 +8,8 @@
 //! - Every URL has one size. Sizes are log-normal, but 7 % are Pareto-distributed with α = 1.1 (Barford & Crovella
 //!   1998).
 //! - 15 % of requests are answered by 304, 3 % by 404, 1 % by 301, 0.5 % by 500; 2 % are POST, 1 % HEAD.
-//! - A session is a geometric number of pages, 3 on average, each a burst of geometrically many requests, 4 on average.
+//! - A session is a random number of pages, 3 on average. A page is a burst of requests, 4 on average. Both numbers
+//!   have geometric distributions.
 //!
 //! Time stamps never decrease. Units: seconds since 1970 (UTC), requests per second, bytes.
 
@@ -44,7 +45,7 @@ pub struct LogShape {
     pub burstiness: Burstiness,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Whether time stamps have milliseconds; see [`LogShape::log_format`].
+    /// Whether time stamps have milliseconds; [`LogShape::log_format`] shows their format.
     pub fine: bool,
     /// The fields of a line.
     pub format: LogFormat,
@@ -53,16 +54,16 @@ pub struct LogShape {
 /// Variability of the rate at which requests or sessions begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burstiness {
-    /// None: the rate is constant.
+    /// The rate is constant.
     None,
-    /// On average a quarter of the time at 3.25 times the mean rate, and otherwise at a quarter of the mean rate.
+    /// The rate is 3.25 times the mean for a quarter of the time on average, and a quarter of the mean otherwise.
     OnOff,
 }
 
 /// The fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Apache's common format, up to the number of bytes.
+    /// Apache's common format, whose last field is the number of bytes.
     Common,
     /// The common format with referer and user agent.
     Combined,
@@ -78,7 +79,7 @@ impl Default for LogShape {
             zipf: 0.9,
             clients: 5000,
             sessions: false,
-            // Thursday, 1 January 2026.
+            // The log starts on Thursday, 1 January 2026.
             start: 1_767_225_600,
             rate: 50.0,
             burstiness: Burstiness::None,
@@ -110,7 +111,7 @@ impl LogShape {
         to.write_all(&buffer)
     }
 
-    /// Apache's `LogFormat` for these lines.
+    /// Apache's `LogFormat` directive for these lines.
     pub fn log_format(&self) -> &'static str {
         match (self.format, self.fine) {
             (LogFormat::Common, false) => r#"%h %l %u %t \"%r\" %>s %b"#,
@@ -158,13 +159,13 @@ mod tests {
         {
             let shape = LogShape { lines: 100_000, sessions, burstiness, fine: true, ..LogShape::default() };
             let log = written(&shape);
-            // Within a month, as text, these sort like numbers.
+            // Time stamps of one month sort as text in order of time.
             assert!(log.lines().map(|line| field(line, 3)).is_sorted());
             assert_eq!(log.lines().count(), 100_000);
             let mut requests = Requests::new(&shape);
             let last = (0..100_000).map(|_| requests.next().0).last().unwrap();
             let rate = 100_000.0 / last;
-            // With a heavy tail, the mean rate over 2,000 s varies a lot.
+            // With a heavy tail, the mean rate over 2,000 s varies considerably.
             let tolerance = if burstiness == Burstiness::None { 1.05 } else { 2.0 };
             assert!((shape.rate / tolerance..shape.rate * tolerance).contains(&rate), "{rate}");
         }
@@ -197,7 +198,7 @@ mod tests {
         for (status, share) in [("304", 0.15), ("404", 0.03), ("301", 0.01), ("200", 0.805)] {
             assert!((statuses[status] / share - 1.0_f64).abs() < 0.1, "{status}");
         }
-        // 7.485 is the 1,000th harmonic number; 3 % of the requests are for missing URLs.
+        // The 1,000th harmonic number is 7.485. Of the requests, 3 % are for URLs that do not exist.
         let share = |rank: f64| 0.97 / rank / 7.485;
         assert!((urls["/news/page-0.html"] / share(1.0) - 1.0_f64).abs() < 0.03);
         assert!((urls["/download/report-7.pdf"] / share(8.0) - 1.0_f64).abs() < 0.05);

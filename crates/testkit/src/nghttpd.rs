@@ -4,16 +4,16 @@ use std::ops::Deref;
 use std::path::Path;
 
 const PATH: &str = "/usr/sbin/nghttpd";
-/// nghttpd writes no pid file, so a shell writes one and then replaces itself by nghttpd.
+/// nghttpd writes no pid file. So a shell writes one, and then replaces itself by nghttpd.
 const PROGRAM: Program =
     Program { path: "/bin/sh", package: "nghttp2-server", args: |dir| vec![format!("{dir}/server.conf")] };
 
-/// A running nghttpd; stops when dropped. It serves `hello\n` at `/`.
+/// A running nghttpd; it stops when dropped. It serves `hello\n` at `/`.
 pub struct Nghttpd(Daemon);
 
 impl Nghttpd {
-    /// Starts nghttpd with these additional options and returns when it accepts connections. Panics with nghttpd's
-    /// error message if that fails.
+    /// Starts nghttpd with these additional options. Returns when it accepts connections. Panics with nghttpd's error
+    /// message if that fails.
     pub fn start(options: &str) -> Nghttpd {
         assert!(Path::new(PATH).exists(), "{PATH} is missing and this test needs it: apt-get install nghttp2-server");
         let configure = |dir: &str, port| {

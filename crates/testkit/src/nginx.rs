@@ -5,25 +5,25 @@ use std::ops::Deref;
 const PROGRAM: Program = Program {
     path: "/usr/sbin/nginx",
     package: "nginx",
-    // Without -e, nginx opens its compiled-in log before it reads the configuration.
+    // Without -e, nginx would open its compiled-in log file before it reads the configuration.
     args: |dir| ["-p", dir, "-e", "error.log", "-c", "server.conf"].map(str::to_owned).to_vec(),
 };
 
-/// Configuration of an nginx. The default has one worker, keeps connections open and serves `hello\n` at `/`.
+/// Configuration of an nginx server. By default, it has one worker, keeps connections open and serves `hello\n` at `/`.
 pub struct NginxOptions {
-    /// Worker processes.
+    /// Number of worker processes.
     pub workers: usize,
-    /// Whether connections stay open after an answer, without a limit to the answers on one connection.
+    /// Whether connections stay open after an answer, for any number of requests.
     pub keepalive: bool,
-    /// Served files: path below the document root, content.
+    /// Served files: pairs of path below the document root and content.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Text added to the `listen` directive, such as `ssl`.
+    /// Parameters of the `listen` directive, such as `ssl`.
     pub listen: String,
-    /// Directives added to the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
+    /// Directives in the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
     pub extra: String,
-    /// Directives added at the top, such as `include modules.d/*.conf;`. Paths are relative to the private directory.
+    /// Directives at the top level, such as `include modules.d/*.conf;`. Paths are relative to the private directory.
     pub main: String,
-    /// Directives added to the `http` block.
+    /// Directives in the `http` block.
     pub http: String,
 }
 
@@ -41,12 +41,12 @@ impl Default for NginxOptions {
     }
 }
 
-/// A running nginx; stops when dropped.
+/// A running nginx; it stops when dropped.
 pub struct Nginx(Daemon);
 
 impl Nginx {
-    /// Starts nginx and returns when it accepts connections and has all its workers. Panics with nginx's error message
-    /// if that fails.
+    /// Starts nginx. Returns when it accepts connections and has all its workers. Panics with nginx's error message if
+    /// that fails.
     pub fn start(options: NginxOptions) -> Nginx {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         Nginx(Daemon::start(&PROGRAM, options.workers, &options.files, configure))

@@ -12,7 +12,7 @@ pub struct SilentPort {
 }
 
 impl SilentPort {
-    /// Reserves a free port.
+    /// Binds a free port without listening on it.
     pub fn reserve() -> SilentPort {
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let socket = socket.expect("create a socket");
@@ -21,17 +21,17 @@ impl SilentPort {
         SilentPort { socket, addr: addr.try_into().expect("an address of the family that was bound") }
     }
 
-    /// The address.
+    /// The bound address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The port's number.
+    /// The bound port.
     pub fn port(&self) -> u16 {
         self.addr.port()
     }
 
-    /// Starts to listen.
+    /// Starts to listen on the port.
     pub fn listen(self) -> TcpListener {
         listen(&self.socket, 128).expect("listen at a bound port");
         TcpListener::from(self.socket)

@@ -1,7 +1,8 @@
 //! A TCP server that runs a test's closure on every connection, one thread per connection.
 //!
-//! A connection closes when its closure has returned, not before. The server keeps a duplicate of the socket, so that
-//! stopping can wake a closure that is blocked in a read or a write. If a closure panics, dropping the server panics.
+//! A connection stays open until its closure has returned. The server keeps a duplicate of the socket: when the server
+//! stops, it uses this to wake a closure that is blocked in a read or a write. If a closure panics, dropping the server
+//! panics.
 use crate::{Request, Step, free_listener, script};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A running server; stops when dropped.
+/// A running server; it stops when dropped.
 pub struct RawServer {
     addr: SocketAddr,
     shared: Arc<Shared>,
@@ -24,12 +25,12 @@ impl RawServer {
         Self::start_on(free_listener(), behaviour)
     }
 
-    /// The same on the test's own listener, for a certain address or port.
+    /// Like [`RawServer::start`], but on the test's own listener, for a certain address or port.
     pub fn start_on(listener: TcpListener, behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         Self::run(listener, move |_, conn, index| behaviour(conn, index))
     }
 
-    /// Sends what `answer` returns for each request, in order, and keeps the connection open.
+    /// Starts a server that sends what `answer` returns for each request, in order, and keeps the connection open.
     pub fn answering(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
         Self::start(move |conn, _| {
             let mut reader = BufReader::new(&conn);
@@ -44,7 +45,7 @@ impl RawServer {
         self.addr
     }
 
-    /// `http://ADDRESS/`.
+    /// The URL of the server: `http://ADDRESS/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.addr)
     }
@@ -69,20 +70,21 @@ impl RawServer {
     }
 }
 
-/// Predefined behaviours. Unless documented otherwise, they read a whole request before they do anything, so that the
-/// connection ends with a clean FIN.
+/// Predefined behaviours. Unless documented otherwise, they read a whole request first, so that the connection ends
+/// with a clean FIN.
 impl RawServer {
-    /// Closes without having read or written anything. The client sees FIN, or RST if its request came first.
+    /// Closes the connection without reading or writing anything. The client receives FIN, or RST if its request
+    /// arrived before.
     pub fn closes_on_accept() -> RawServer {
         Self::start(script([Step::Close]))
     }
 
-    /// Reads and never answers.
+    /// Reads all requests and never answers.
     pub fn never_answers() -> RawServer {
         Self::start(script([Step::Drain]))
     }
 
-    /// Answers with bytes that are not HTTP, then closes.
+    /// Answers with bytes that are not HTTP, then closes the connection.
     pub fn garbage() -> RawServer {
         let garbage = b"\x00\x01\xfe\xff this is not HTTP \r\n\r\n\r\n".to_vec();
         Self::start(script([Step::Request, Step::Send(garbage), Step::Finish]))
@@ -109,21 +111,22 @@ impl RawServer {
         Self::answering(move |request| head_and_body(request, &head, &body))
     }
 
-    /// Answers with a body without a length, which ends with the connection.
+    /// Answers with a body of unspecified length, which ends with the connection.
     pub fn close_delimited(body: impl Into<Vec<u8>>) -> RawServer {
         let mut answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
         answer.extend(body.into());
         Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
-    /// Keeps connections open and answers with this status and no body; 204 and 304 have no `Content-Length` either.
+    /// Keeps connections open and answers with this status, without a body. If the status is 204 or 304, there is no
+    /// `Content-Length`.
     pub fn status(code: u16) -> RawServer {
         let length = if matches!(code, 204 | 304) { "" } else { "Content-Length: 0\r\n" };
         let answer = format!("HTTP/1.1 {code} Status\r\n{length}\r\n").into_bytes();
         Self::answering(move |_| answer.clone())
     }
 
-    /// Announces `missing` bytes more than it sends, then closes.
+    /// Announces `missing` bytes more than it sends, then closes the connection.
     pub fn truncated(body: impl Into<Vec<u8>>, missing: usize) -> RawServer {
         let body = body.into();
         let mut answer = head_with_length(body.len() + missing).into_bytes();
@@ -131,7 +134,7 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
-    /// Keeps connections open and sends head and body `hello\n` in single bytes, with a pause after each.
+    /// Keeps connections open and sends head and body (`hello\n`) byte by byte, with a pause after each byte.
     pub fn one_byte_at_a_time(pause: Duration) -> RawServer {
         Self::start(script([Step::Request, Step::Trickle(with_length(b"hello\n"), pause)]))
     }
@@ -143,14 +146,14 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Reset]))
     }
 
-    /// Answers `requests` requests per connection, then closes it without `Connection: close`. With 0, closes as soon
-    /// as a request has arrived.
+    /// Answers `requests` requests per connection, then closes it without sending `Connection: close`. If `requests` is
+    /// 0, closes it as soon as a request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
         let answering = [Step::Request, Step::Send(with_length(b"hello\n"))];
         Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))
     }
 
-    /// Answers `requests` requests in all, then stops: every connection is closed, further ones are refused.
+    /// Answers `requests` requests in total, then stops: all connections are closed, and new ones are refused.
     pub fn dies_after(requests: usize) -> RawServer {
         let seen = AtomicUsize::new(0);
         Self::run(free_listener(), move |shared, conn, _| {
@@ -184,13 +187,13 @@ impl Drop for RawServer {
 /// State shared by the acceptor, the connections and the handle.
 struct Shared {
     listener: TcpListener,
-    /// Duplicates of the open connections by index; `None` once the server has stopped.
+    /// Duplicates of the open connections, by index; `None` once the server has stopped.
     open: Mutex<Option<HashMap<usize, TcpStream>>>,
     connections: AtomicUsize,
 }
 
 impl Shared {
-    /// Accepts until halted. The scope joins every connection's thread and propagates its panic.
+    /// Accepts connections until the server stops. The scope joins every connection's thread and propagates its panic.
     fn accept(&self, behaviour: &(impl Fn(&Shared, TcpStream, usize) + Sync)) {
         thread::scope(|scope| {
             for index in 0.. {
@@ -213,14 +216,14 @@ impl Shared {
         });
     }
 
-    /// Stops listening and wakes every blocked closure. Further calls have no effect.
+    /// Stops listening and wakes every blocked closure. Calling it again has no effect.
     fn halt(&self) {
         let open = self.open().take().unwrap_or_default();
-        // On Linux this ends a blocked accept(), and connection attempts are refused from now on. It fails if the
-        // listener was shut down before.
+        // On Linux, this ends a blocked accept(), and further connection attempts are refused. It fails if the listener
+        // was shut down before.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         for conn in open.values() {
-            // Fails if the peer has closed the connection.
+            // This fails if the peer has already closed the connection.
             let _ = conn.shutdown(Shutdown::Both);
         }
     }
@@ -230,7 +233,7 @@ impl Shared {
     }
 }
 
-/// Drops the duplicate of a connection when its closure has returned or panicked, which closes the connection.
+/// When a closure has returned or panicked, this drops the duplicate of its connection, which closes the connection.
 struct Closer<'a> {
     shared: &'a Shared,
     index: usize,
@@ -244,7 +247,7 @@ impl Drop for Closer<'_> {
     }
 }
 
-/// A response with this body and its `Content-Length`.
+/// A response with status 200, this body and its `Content-Length`.
 pub fn with_length(body: &[u8]) -> Vec<u8> {
     [head_with_length(body.len()).as_bytes(), body].concat()
 }

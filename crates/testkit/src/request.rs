@@ -1,22 +1,23 @@
-//! Just enough HTTP/1 to script a server: reads one request at a time. It is independent of the codec under test, so
-//! that the two cannot share a mistake.
+//! A minimal HTTP/1 parser for scripted servers, which reads one request at a time. It is independent of the codec
+//! under test, so that the two do not share a mistake.
 use std::io::BufRead;
 
-/// A request as it arrived.
+/// A request, as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The method, such as `GET`.
     pub method: String,
     /// The target, such as `/index.html?q=1`.
     pub target: String,
-    /// Header lines in order; names have the case in which they were sent.
+    /// Header lines in order; the case of names is preserved.
     pub headers: Vec<(String, String)>,
-    /// The body, as long as `Content-Length` says.
+    /// The body, whose length is `Content-Length`.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// Reads the next request; `None` if the peer has closed, or if the bytes are not a complete request.
+    /// Reads the next request; `None` if the peer has closed the connection, or if the bytes are not a complete
+    /// request.
     pub fn read(reader: &mut impl BufRead) -> Option<Request> {
         let first = read_line(reader)?;
         let mut parts = first.split(' ');

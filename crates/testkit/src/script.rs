@@ -1,4 +1,4 @@
-//! What a misbehaving server does with one connection, step by step.
+//! Scripts the behaviour of a server on one connection, step by step.
 use crate::Request;
 use rustix::net::SendFlags;
 use rustix::net::sockopt::set_socket_linger;
@@ -7,40 +7,40 @@ use std::net::{Shutdown, TcpStream};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// One step. A script ends early if a step fails because the client has closed or reset the connection.
+/// One step of a script. A script ends early if a step fails because the client has closed or reset the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Reads one whole request.
     Request,
     /// Reads this many bytes.
     Read(usize),
-    /// Reads and never answers, until the client closes.
+    /// Reads until the client closes the connection, and never answers.
     Drain,
-    /// Sends these bytes at once, so that no later bytes share a segment with them.
+    /// Sends these bytes at once, in segments of their own.
     Send(Vec<u8>),
-    /// Sends these bytes singly, with a pause after each.
+    /// Sends these bytes one by one, with a pause after each.
     Trickle(Vec<u8>, Duration),
     /// Sends these bytes repeatedly until the client closes.
     Repeat(Vec<u8>),
-    /// Sends these bytes as urgent data: the last of them is out of band.
+    /// Sends these bytes as urgent data: the last byte is out of band.
     Urgent(Vec<u8>),
-    /// Sends FIN but keeps reading: the client may still send.
+    /// Sends FIN but keeps reading, because the client may still send.
     HalfClose,
-    /// Waits.
+    /// Waits for this time.
     Pause(Duration),
-    /// Closes with RST.
+    /// Closes the connection with RST.
     Reset,
-    /// Closes the socket: the kernel sends FIN, or RST if bytes of the client are unread.
+    /// Closes the socket. The kernel sends FIN, or RST if there are unread bytes from the client.
     Close,
-    /// Closes with FIN: everything that the client sends is read first.
+    /// Closes the connection with FIN, after reading everything that the client sends.
     Finish,
 }
 
-/// A behaviour for [`RawServer`](crate::RawServer) that repeats these steps until one ends the connection.
+/// A behaviour for [`RawServer`](crate::RawServer) that repeats these steps until one of them ends the connection.
 pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize) + Send + Sync + 'static {
     let steps: Vec<Step> = steps.into_iter().collect();
     move |conn, _| {
-        // Without this, the kernel delays small segments until all earlier ones are acknowledged.
+        // Without this option, the kernel delays small segments until all earlier ones are acknowledged.
         conn.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
         let mut reader = BufReader::new(&conn);
         let mut steps = steps.iter().cycle();
@@ -51,7 +51,7 @@ pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize
 }
 
 impl Step {
-    /// Performs the step; returns whether the connection continues.
+    /// Performs the step. Returns whether the connection continues.
     fn run(&self, mut conn: &TcpStream, reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
         match self {
             Step::Request => return Ok(Request::read(reader).is_some()),
@@ -68,7 +68,7 @@ impl Step {
                 }
             }
             Step::Repeat(bytes) => {
-                // Large pieces, so that the client and not the server limits the rate.
+                // The pieces are large, so that the client limits the rate, not the server.
                 let piece = bytes.repeat((64 * 1024 / bytes.len().max(1)).max(1));
                 loop {
                     conn.write_all(&piece)?;
@@ -94,7 +94,7 @@ impl Step {
     }
 }
 
-/// Reads until the client closes or the server stops.
+/// Reads until the client closes the connection or the server stops.
 fn drain(reader: &mut impl Read) {
     let mut scratch = [0; 16 * 1024];
     while matches!(reader.read(&mut scratch), Ok(1..)) {}

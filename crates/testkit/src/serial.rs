@@ -1,12 +1,12 @@
 //! An HTTP server with one worker that serves all connections strictly one request at a time, in order of arrival.
 //!
-//! The test of coordinated omission uses it. With requests due every 10 ms, a service time of 1 ms and one stall of 100
-//! ms, the response times from when each request was due are known in advance. A generator that waits for answers
-//! before it sends cannot report them.
+//! The test of coordinated omission uses this server. Requests are due every 10 ms, the service time is 1 ms, and there
+//! is one stall of 100 ms. So the response time of each request, from when it was due, is known in advance. A generator
+//! that waits for an answer before it sends the next request cannot measure these times.
 //!
 //! The body of an answer is its request's index in order of service, from 0. The order of arrival is that of epoll's
-//! ready list, which is read after every request. Connections are accepted in the order in which they were established,
-//! and a request counts as arrived no sooner than its connection is accepted.
+//! ready list, which is read after every request. Connections are accepted in the order in which they were established.
+//! A request counts as arrived only after its connection was accepted.
 use crate::{Request, free_listener};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::listen;
@@ -19,16 +19,15 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The last part of a service time is a busy wait, because a sleep ends late by the timer slack (50 µs) and by the
+/// The last part of a service time is a busy wait. A sleep would end late, because of the timer slack (50 µs) and the
 /// scheduler.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// Starts a server whose every request takes `service`, and the one with the index given in `stall` (from 0, in order
-/// of arrival over all connections) that much longer.
+/// Starts a server whose requests take `service` each. The request with the index in `stall` takes longer by the time
+/// in `stall`. Indices count requests from 0 in order of arrival, over all connections.
 pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
-    // During the stall the server accepts nothing, so the kernel must queue the connections that a test opens
-    // meanwhile.
+    // During the stall, the server accepts no connections, so the kernel must queue those that a test opens meanwhile.
     listen(&listener, 4096).expect("lengthen the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));
@@ -37,7 +36,7 @@ pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> Ser
     SerialServer { addr, stop, worker: Some(worker) }
 }
 
-/// A running serial server; dropping it waits for the request in service, then stops.
+/// A running serial server. Dropping it waits for the request in service, then stops the server.
 pub struct SerialServer {
     addr: SocketAddr,
     stop: Arc<OwnedFd>,
@@ -50,7 +49,7 @@ impl SerialServer {
         self.addr
     }
 
-    /// `http://ADDRESS/`.
+    /// The URL of the server: `http://ADDRESS/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.addr)
     }
@@ -80,13 +79,13 @@ struct Worker {
     epoll: OwnedFd,
     connections: HashMap<u64, Connection>,
     next_id: u64,
-    /// The connections whose requests wait, in order of arrival; a connection may occur more than once.
+    /// The connections with waiting requests, in order of arrival. A connection occurs once for each waiting request.
     waiting: VecDeque<u64>,
 }
 
 struct Connection {
     stream: TcpStream,
-    /// Bytes of a request that is not complete yet.
+    /// The received bytes of a request that is not complete yet.
     received: Vec<u8>,
 }
 
@@ -120,7 +119,7 @@ impl Worker {
             let body = index.to_string();
             let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             index += 1;
-            // Close the connection of a client that has gone or does not read.
+            // The client has gone, or does not read: close its connection.
             if let Some(connection) = self.connections.get_mut(&id)
                 && connection.stream.write_all(answer.as_bytes()).is_err()
             {
@@ -129,7 +128,7 @@ impl Worker {
         }
     }
 
-    /// Receives everything that has arrived, and waits for it if no request is queued. Returns false to stop.
+    /// Receives everything that has arrived. Blocks if no request is queued. Returns false when the server must stop.
     fn receive_arrivals(&mut self) -> bool {
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         let timeout = if self.waiting.is_empty() { None } else { Some(&now) };
@@ -187,7 +186,7 @@ impl Worker {
     }
 }
 
-/// Waits for `length`, to within a few microseconds if the CPU is free.
+/// Waits for `length`. The error is a few microseconds if the CPU is free.
 fn wait_exactly(length: Duration) {
     let end = Instant::now() + length;
     thread::sleep(length.saturating_sub(SPIN));

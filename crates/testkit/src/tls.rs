@@ -1,4 +1,4 @@
-//! A TLS server whose behaviour after the handshake a test chooses.
+//! A TLS server. The test specifies its behaviour after the handshake.
 
 use crate::{Identity, RawServer, Request};
 use rustls::crypto::ring;
@@ -17,13 +17,13 @@ pub struct TlsBehaviour {
     pub response: Vec<u8>,
     /// What the server does after a response.
     pub ending: Ending,
-    /// The most bytes of a write.
+    /// Highest number of bytes in a write.
     pub piece: usize,
-    /// The number of bytes after which the server stops writing but keeps the connection open.
+    /// Number of bytes after which the server stops writing but keeps the connection open; `None` for no limit.
     pub stops_after: Option<usize>,
-    /// Protocols that the server offers (ALPN).
+    /// Application protocols that the server offers (ALPN).
     pub protocols: Vec<Vec<u8>>,
-    /// Number of clients that have answered the server's close_notify; counted for [`Ending::AwaitNotify`].
+    /// Number of clients that have answered the server's close_notify. Only [`Ending::AwaitNotify`] counts them.
     pub answered: Arc<AtomicUsize>,
 }
 
@@ -36,8 +36,8 @@ pub enum Ending {
     InOrder,
     /// Sends close_notify and keeps the connection open.
     NotifyOnly,
-    /// Sends close_notify and closes the connection once the client has answered it or has closed, like Python's
-    /// asyncio.
+    /// Sends close_notify, and closes the connection once the client has answered it or has closed the connection, like
+    /// Python's asyncio.
     AwaitNotify,
     /// Sends close_notify, then another record.
     NotifyAndMore,
@@ -61,7 +61,7 @@ impl TlsBehaviour {
     }
 }
 
-/// The configuration of a server with this identity.
+/// The TLS configuration of a server with this identity.
 pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     let chain = CertificateDer::pem_file_iter(&identity.certificate).expect("open the certificates of a test");
     let chain = chain.collect::<Result<_, _>>().expect("read the certificates of a test");
@@ -80,7 +80,7 @@ impl RawServer {
         let config = server_config(identity, behaviour.protocols.clone());
         RawServer::start(move |connection, _| {
             let tls = ServerConnection::new(Arc::clone(&config)).expect("a configuration that was valid before");
-            // Ignore errors of clients that close early.
+            // Ignore the errors of clients that close the connection early.
             let _ = serve(connection, tls, &behaviour);
         })
     }
@@ -93,7 +93,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
         {
             let mut reader = BufReader::new(Stream::new(&mut tls, &mut wire));
             if Request::read(&mut reader).is_none() {
-                // Send the pending alert, and keep the connection until the client has read it.
+                // Send the pending alert. Keep the connection open until the client has read it.
                 while tls.wants_write() && tls.write_tls(&mut wire).is_ok() {}
                 wire.connection.shutdown(Shutdown::Write)?;
                 return wire.drain();
@@ -104,7 +104,8 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             return wire.drain();
         }
         if behaviour.ending == Ending::AwaitNotify {
-            // Response and close_notify leave in one write, so that the client gets both at once on a busy host, too.
+            // Response and close_notify are sent in one write, so that the client receives both together even on a busy
+            // host.
             tls.writer().write_all(&behaviour.response)?;
         } else {
             Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
@@ -122,7 +123,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             Ending::Cut | Ending::Raw(_) => {}
         }
         if behaviour.ending == Ending::AwaitNotify {
-            // Reading yields 0 only after a close_notify; a connection that ends without one is an error.
+            // A read returns 0 only after a close_notify. A connection that ends without one is an error.
             let end = Stream::new(&mut tls, &mut wire).read(&mut [0; 64]);
             behaviour.answered.fetch_add(usize::from(matches!(end, Ok(0))), Ordering::SeqCst);
             return Ok(());
@@ -144,7 +145,7 @@ struct Wire {
 }
 
 impl Wire {
-    /// Waits for the client to close.
+    /// Waits until the client closes the connection.
     fn drain(&mut self) -> io::Result<()> {
         io::copy(&mut self.connection, &mut io::sink()).map(drop)
     }

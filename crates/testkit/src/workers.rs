@@ -1,5 +1,5 @@
-//! An HTTP server that gives each connection a worker for as long as the connection is open, like prefork and threaded
-//! servers. Connections beyond the number of workers wait in the kernel's accept queue until a worker is free.
+//! An HTTP server that assigns a worker to each connection for as long as the connection is open, like prefork and
+//! threaded servers. If all workers are busy, connections wait in the kernel's accept queue.
 use crate::{Request, free_listener};
 use std::collections::HashMap;
 use std::io::{BufReader, Write};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A running server; stops when dropped.
+/// A running server; it stops when dropped.
 pub struct WorkerServer {
     addr: SocketAddr,
     shared: Arc<Shared>,
@@ -27,8 +27,8 @@ struct Shared {
 }
 
 impl WorkerServer {
-    /// Starts a server that keeps each connection until the client closes it. Each worker serves one connection at a
-    /// time; each answer takes `service` of CPU time.
+    /// Starts a server that keeps each connection open until the client closes it. Each worker serves one connection at
+    /// a time. Each answer takes `service` of CPU time.
     pub fn keeping(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }
@@ -51,7 +51,7 @@ impl WorkerServer {
         WorkerServer { addr, shared, workers }
     }
 
-    /// `http://ADDRESS/`.
+    /// The URL of the server: `http://ADDRESS/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.addr)
     }
@@ -65,10 +65,10 @@ impl WorkerServer {
 impl Drop for WorkerServer {
     fn drop(&mut self) {
         let open = self.shared.open().take().unwrap_or_default();
-        // Ends a blocked accept(). Fails if the listener was shut down before.
+        // This ends a blocked accept(). It fails if the listener was shut down before.
         let _ = rustix::net::shutdown(&self.shared.listener, rustix::net::Shutdown::Both);
         for connection in open.values() {
-            // Fails if the client has closed the connection.
+            // This fails if the client has already closed the connection.
             let _ = connection.shutdown(Shutdown::Both);
         }
         for worker in self.workers.drain(..) {

@@ -10,33 +10,35 @@ use std::collections::BTreeMap;
 pub struct Connections {
     /// The listening sockets of all watched ports together.
     pub listener: Option<Listener>,
-    /// Connections of all watched ports together, by TCP state.
+    /// Number of connections of all watched ports together, by TCP state.
     pub connections: Option<BTreeMap<State, u64>>,
-    /// Each watched port.
+    /// Figures of each watched port.
     pub ports: Vec<Port>,
 }
 
-/// One port of the server.
+/// Figures of one port of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
     /// The port number.
     pub port: u16,
-    /// Its listening sockets together, at the end of the interval; `null` if no socket listened.
+    /// The port's listening sockets together, at the end of the interval; `null` if no socket listened.
     pub listener: Option<Listener>,
-    /// Its connections by TCP state. States that the source does not report are left out; others are present even if 0.
+    /// Number of the port's connections by TCP state. States that the source does not report are left out; others are
+    /// present even if 0.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// Listening sockets.
+/// Figures of listening sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Listener {
-    /// SYNs received, both accepted and dropped.
+    /// SYNs received per second, both accepted and dropped.
     pub syn_per_s: Option<f64>,
-    /// Connections established; `sources` says whether they include those of other ports.
+    /// Connections established per second; `sources` says whether this includes connections of other ports.
     pub accepted_per_s: Option<f64>,
-    /// SYNs and connections that these sockets dropped because the accept queue was full or memory was short.
+    /// SYNs and connections per second that these sockets dropped because the accept queue was full or memory was
+    /// short.
     pub dropped_per_s: f64,
     /// Length of the accept queue at the end of the interval.
     pub accept_queue: u64,
@@ -44,9 +46,10 @@ pub struct Listener {
     pub accept_queue_max: u64,
     /// Limit of the accept queue, summed over all sockets.
     pub backlog: u64,
-    /// Number of sockets: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
+    /// Number of sockets: one each for IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
     pub sockets: u64,
-    /// The socket that was nearest to its limit. A full socket drops connections even if others have room.
+    /// The socket whose accept queue was closest to its limit. A full socket drops connections even if other sockets
+    /// have room.
     pub fullest: AcceptQueue,
 }
 
@@ -56,7 +59,7 @@ pub struct Listener {
 pub struct AcceptQueue {
     /// Highest number of connections that waited to be accepted, over all samples.
     pub length: u64,
-    /// Number of connections that may wait; Linux admits one more.
+    /// Number of connections that may wait to be accepted; Linux admits one more.
     pub limit: u64,
 }
 
@@ -66,7 +69,7 @@ impl AcceptQueue {
         (self.length as f64 / self.limit.max(1) as f64).min(1.0)
     }
 
-    /// The fuller of two queues.
+    /// Returns the fuller of two queues.
     pub fn fuller(self, other: AcceptQueue) -> AcceptQueue {
         if self.fullness().total_cmp(&other.fullness()).is_lt() { other } else { self }
     }
@@ -82,22 +85,22 @@ pub enum State {
     SynSent,
     /// The peer has sent a SYN and has not acknowledged this side's SYN yet.
     SynReceived,
-    /// This side has closed, and the peer has not acknowledged that yet.
+    /// This side has closed, and the peer has not acknowledged the FIN yet.
     FinWait1,
-    /// This side has closed, and the peer has not.
+    /// This side has closed, and the peer has not closed yet.
     FinWait2,
-    /// Waiting until no stray segments can arrive any more.
+    /// Both sides have closed, and this side waits until no stray segments can arrive any more.
     TimeWait,
-    /// The peer has closed, and this side has not.
+    /// The peer has closed, and this side has not closed yet.
     CloseWait,
-    /// The peer closed first, then this side; the peer has not acknowledged that yet.
+    /// The peer closed first, then this side; the peer has not acknowledged the FIN yet.
     LastAck,
     /// Both sides have closed at the same time.
     Closing,
 }
 
 impl State {
-    /// All states.
+    /// All states, in the order of their declaration.
     pub const ALL: [State; 9] = [
         State::Established,
         State::SynSent,

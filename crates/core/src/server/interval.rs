@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 pub struct ServerInterval {
     /// Start of the interval, in seconds after the start of the load.
     pub t_s: f64,
-    /// Length of the interval.
+    /// Length of the interval, in seconds.
     pub length_s: f64,
-    /// The CPUs that were watched.
+    /// Shares of the time of the watched CPUs.
     pub cpu: Option<CpuShares>,
     /// CPU time of all watched processes, in cores: 0.5 is half of one core.
     pub process_cores: Option<f64>,
     /// CPU time of all watched processes in user mode, in cores.
     pub process_cores_user: Option<f64>,
-    /// Time that the threads of watched processes waited for a CPU, per second.
+    /// Time per second that threads of watched processes waited for a CPU, summed over threads.
     pub run_queue_wait: Option<f64>,
-    /// Context switches per second, whole machine.
+    /// Context switches per second of the whole machine.
     pub context_switches_per_s: Option<f64>,
-    /// Bytes received and sent per second, all interfaces.
+    /// Bytes received and sent per second over all interfaces.
     pub network_bytes_per_s: Option<f64>,
     /// TCP segments retransmitted per second.
     pub retransmitted_per_s: Option<f64>,
@@ -32,14 +32,14 @@ pub struct ServerInterval {
     pub established: Option<u64>,
     /// Length of the accept queue at the end of the interval.
     pub accept_queue: Option<u64>,
-    /// SYNs dropped by the listener, per second.
+    /// SYNs dropped per second by the listening sockets.
     pub dropped_per_s: Option<f64>,
     /// Connections established, per second.
     pub accepted_per_s: Option<f64>,
-    /// Requests per second, as the Server Module counts them.
+    /// Requests per second, as counted by the Server Module.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_s: Option<f64>,
-    /// Mean number of busy workers, as the Server Module reports it.
+    /// Mean number of busy workers, as reported by the Server Module.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers_busy: Option<f64>,
 }
@@ -50,12 +50,12 @@ pub struct LogLine<T> {
     /// End of the interval by the wall clock, RFC 3339 in UTC with milliseconds. The wall clock may step, so lengths
     /// and rates use `CLOCK_MONOTONIC`.
     pub at: String,
-    /// The same instant by `CLOCK_MONOTONIC`, in seconds since boot, without the time for which the machine was
+    /// End of the interval by `CLOCK_MONOTONIC`: seconds since boot, excluding time for which the machine was
     /// suspended.
     pub t_s: f64,
-    /// Length of the interval by `CLOCK_MONOTONIC`.
+    /// Length of the interval in seconds, by `CLOCK_MONOTONIC`.
     pub length_s: f64,
-    /// Time for which the machine was suspended during the interval; not part of the length.
+    /// Time for which the machine was suspended during the interval, in seconds. The length does not include it.
     pub suspended_s: f64,
     /// The group's figures.
     #[serde(flatten)]

@@ -1,36 +1,36 @@
-//! Kernel group: the machine.
+//! Kernel group: figures of the machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Kernel group: the machine.
+/// Kernel group: figures of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Kernel {
-    /// The CPUs that were watched (all, or those named), together.
+    /// Shares of the time of all watched CPUs together. All CPUs are watched unless the user names some.
     pub cpu: Option<CpuShares>,
     /// Numbers of the watched CPUs.
     pub cpus: Vec<usize>,
-    /// Each watched CPU that was online for the whole interval.
+    /// Figures of each watched CPU that was online for the whole interval.
     pub cores: Vec<Core>,
-    /// Threads that ran or waited for a CPU, whole machine, without the monitor's own.
+    /// Number of threads in the whole machine that ran or waited for a CPU, excluding the monitor's own.
     pub runnable: Option<u64>,
-    /// Threads that waited for a disk, whole machine.
+    /// Number of threads in the whole machine that waited for a disk.
     pub blocked: Option<u64>,
-    /// Context switches, whole machine.
+    /// Context switches per second of the whole machine.
     pub context_switches_per_s: Option<f64>,
-    /// Processes and threads started, whole machine.
+    /// Processes and threads started per second in the whole machine.
     pub forks_per_s: Option<f64>,
-    /// Interrupts, whole machine.
+    /// Interrupts of the whole machine.
     pub interrupts: Option<Interrupts>,
     /// Traffic between memory and disks.
     pub paging: Option<Paging>,
-    /// Memory.
+    /// Memory of the whole machine.
     pub memory: Option<Memory>,
-    /// All disks together; partitions are not counted separately.
+    /// Traffic of all disks together; partitions are not counted separately.
     pub disk: Option<Disk>,
-    /// Each disk by name, if it was present for the whole interval.
+    /// Traffic of each disk, by name, if the disk was present for the whole interval.
     pub disks: BTreeMap<String, Disk>,
     /// Pressure stall information: the share of time for which work waited for a resource.
     pub pressure: Option<Pressure>,
@@ -40,37 +40,37 @@ pub struct Kernel {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuShares {
-    /// User mode, including niced threads and guests.
+    /// Time in user mode, including niced threads and guests.
     pub user: f64,
-    /// Kernel, including interrupts.
+    /// Time in the kernel, including interrupts.
     pub system: f64,
-    /// Idle, including waiting for disks.
+    /// Idle time, including waiting for disks.
     pub idle: f64,
     /// Time that the hypervisor gave to other guests.
     pub steal: f64,
-    /// Part of `system`: interrupts and softirqs, which do most of TCP's receive work.
+    /// Part of `system`: time in interrupts and softirqs, which do most of TCP's receive work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<f64>,
-    /// Part of `idle` in which a thread waited for a disk.
+    /// Part of `idle`: time in which a thread waited for a disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_wait: Option<f64>,
 }
 
-/// One CPU.
+/// Figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Core {
     /// Number of the CPU.
     pub cpu: usize,
-    /// How its time was used.
+    /// Shares of the CPU's time.
     #[serde(flatten)]
     pub shares: CpuShares,
 }
 
-/// Above this share of the watched CPUs, work outside the server is attributed to other programs, and measurements of
-/// the server are doubtful. Interrupts and kernel threads alone can take a tenth of a loaded CPU.
+/// If work outside the server uses more than this share of the watched CPUs, it is attributed to other programs, and
+/// measurements of the server are doubtful. Interrupts and kernel threads alone can use a tenth of a loaded CPU.
 pub const OTHER_WORK: f64 = 0.15;
 
-/// Interrupts per second, whole machine.
+/// Interrupts per second of the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Interrupts {
@@ -78,32 +78,32 @@ pub struct Interrupts {
     pub all_per_s: Option<f64>,
     /// Softirqs of the network (NET_RX and NET_TX), each caused by a device interrupt or a poll.
     pub network_per_s: Option<f64>,
-    /// Softirqs of disks (BLOCK).
+    /// Softirqs of block devices (BLOCK).
     pub disk_per_s: Option<f64>,
 }
 
-/// Paging per second, whole machine. A page is the machine's (4 KiB on most).
+/// Paging per second of the whole machine. Pages have the machine's size (usually 4 KiB).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Paging {
-    /// Pages read from disks, both file contents and swap.
+    /// Pages read from disks per second, both file contents and swap.
     pub page_ins_per_s: Option<f64>,
-    /// Pages written to disks, both file contents and swap.
+    /// Pages written to disks per second, both file contents and swap.
     pub page_outs_per_s: Option<f64>,
-    /// Pages read from swap.
+    /// Pages read from swap per second.
     pub swap_ins_per_s: Option<f64>,
-    /// Pages written to swap.
+    /// Pages written to swap per second.
     pub swap_outs_per_s: Option<f64>,
-    /// Page faults that had to wait for a disk.
+    /// Page faults per second that had to wait for a disk.
     pub major_faults_per_s: Option<f64>,
 }
 
-/// Memory, whole machine.
+/// Memory of the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// Size of the memory.
+    /// Size of the memory, in bytes.
     pub total_bytes: u64,
-    /// Memory that programs could still allocate without swapping.
+    /// Memory that programs could still allocate without swapping, in bytes.
     pub available_bytes: Option<u64>,
 }
 
@@ -111,15 +111,15 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Disk {
-    /// Read operations completed.
+    /// Read operations completed per second.
     pub reads_per_s: f64,
-    /// Blocks read.
+    /// Blocks read per second.
     pub blocks_read_per_s: f64,
-    /// Write operations completed.
+    /// Write operations completed per second.
     pub writes_per_s: f64,
-    /// Blocks written.
+    /// Blocks written per second.
     pub blocks_written_per_s: f64,
-    /// Share of time in which an operation was in progress; for several disks, that of the busiest.
+    /// Share of time in which an operation was in progress; for several disks, the share of the busiest one.
     pub utilization: f64,
     /// Mean number of operations in progress.
     pub queue_length: f64,
@@ -128,23 +128,24 @@ pub struct Disk {
 /// Size of a block in Linux's statistics, whatever the disk's own block size.
 pub const BLOCK_BYTES: u64 = 512;
 
-/// Pressure on each resource.
+/// Pressure stall information of each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pressure {
-    /// Waiting for CPUs.
+    /// Shares of time spent waiting for CPUs.
     pub cpu: Option<Stall>,
-    /// Waiting for memory.
+    /// Shares of time spent waiting for memory.
     pub memory: Option<Stall>,
-    /// Waiting for disks.
+    /// Shares of time spent waiting for disks.
     pub io: Option<Stall>,
 }
 
 /// Shares of time in which threads waited for a resource (Linux's PSI, from its totals in microseconds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
-    /// At least one thread waited.
+    /// Share of time in which at least one thread waited.
     pub some: f64,
-    /// All threads that were not idle waited. Absent for CPUs, because one of the threads is always running.
+    /// Share of time in which all non-idle threads waited. Absent for CPUs, because one of the threads is always
+    /// running.
     pub full: Option<f64>,
 }

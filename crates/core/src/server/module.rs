@@ -1,6 +1,6 @@
 //! Server Module group: requests as measured inside the servers (WebMonitor, Almeida, Almeida & Yates 1997, §3.2).
 //!
-//! Times are microseconds, of requests that ended in the interval.
+//! Times are in microseconds and describe the requests that ended in the interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct Module {
     /// The servers, one for each file that a module writes. A server that replaced its file during the interval appears
-    /// twice, each time with its part of the interval.
+    /// twice, once for each part of the interval.
     pub servers: Vec<ModuleServer>,
-    /// Each class of request of each server.
+    /// Figures of each class of request of each server.
     pub classes: Vec<ModuleClass>,
 }
 
@@ -22,103 +22,102 @@ pub struct Module {
 pub struct ModuleServer {
     /// Name and version of the server's software, like `nginx/1.22.1`.
     pub name: String,
-    /// The file that its module writes.
+    /// The file that the server's module writes.
     pub file: String,
-    /// Whether the module records new requests; recording can be turned off.
+    /// Whether the module records new requests. Recording can be turned off.
     pub recording: bool,
-    /// Requests of all classes.
+    /// Requests of all classes per second.
     pub requests_per_s: f64,
-    /// Connections accepted.
+    /// Connections accepted per second.
     pub connections_per_s: Option<f64>,
-    /// Requests in progress at the end of the interval.
+    /// Number of requests in progress at the end of the interval.
     pub requests_in_progress: u64,
-    /// Workers at the end of the interval: processes, or threads if threads serve requests.
+    /// Number of workers at the end of the interval: processes, or threads if threads serve requests.
     pub workers: u64,
     /// Mean number of busy workers.
     pub workers_busy: Option<f64>,
     /// Highest number of requests or connections that the server handles at a time, if it has such a limit.
     pub workers_most: Option<u64>,
-    /// Workers for which the file had no room. The figures do not include their requests.
+    /// Number of workers for which the file had no room. The figures do not include their requests.
     pub workers_lost: u64,
-    /// CPU time of its workers per second: 1.5 is one and a half CPUs.
+    /// CPU time of the server's workers per second: 1.5 is one and a half CPUs.
     pub cores: Option<f64>,
-    /// One in this many requests has its CPU time measured, or fewer at high request rates; 0 if none has.
+    /// One request in this many has its CPU time measured; at high request rates, fewer. 0 if CPU time is not measured.
     pub cpu_one_in: u64,
-    /// CPU time of its processes in user mode, per request. Linux splits CPU time by sampling at clock ticks, every few
-    /// milliseconds, so this is known only for many requests together, not by class.
+    /// CPU time of the server's processes in user mode, per request. Linux samples user and system time at clock ticks,
+    /// every few milliseconds. So this is known only for many requests together, not by class.
     pub cpu_user_us: Option<f64>,
-    /// CPU time of its processes in the kernel, per request.
+    /// CPU time of the server's processes in the kernel, per request.
     pub cpu_system_us: Option<f64>,
-    /// CPU time of its workers per request beyond that measured in the phases of requests: accepting and closing
-    /// connections, waiting for events. Negative if that is less than the overhead of measuring a request.
+    /// CPU time of the server's workers per request that is not part of the measured phases: accepting and closing
+    /// connections, waiting for events. It is negative if it is smaller than the overhead of measuring a request.
     pub unexplained_cpu_us: Option<f64>,
-    /// Read calls of its processes per request, as the kernel counts them (`syscr` of proc(5)): those on files, and on
-    /// sockets if the server reads them by `read`.
+    /// Read calls of the server's processes per request, as counted by the kernel (`syscr` of proc(5)). Reads of files
+    /// always count; reads of sockets count if the server uses `read`.
     pub reads_per_request: Option<f64>,
-    /// Blocks of 512 bytes that its processes read from disks, per request.
+    /// Blocks of 512 bytes that the server's processes read from disks, per request.
     pub blocks_read_per_request: Option<f64>,
 }
 
-/// One class of request, from inside the server.
+/// One class of request, as measured inside the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModuleClass {
     /// Name of the class. A class of the Record with the same name has the same requests.
     pub name: String,
-    /// Index of its server in `servers`, from 0.
+    /// Index of the class's server in `servers`, from 0.
     pub server: u64,
-    /// Requests served: all that have a line in the access log.
+    /// Number of requests served, which are all requests with a line in the access log.
     pub requests: u64,
     /// Requests served per second.
     pub requests_per_s: f64,
-    /// Bytes of bodies sent.
+    /// Bytes of response bodies sent per second.
     pub bytes_per_s: f64,
-    /// Requests of `requests` that were answered with 5xx.
+    /// Part of `requests`: requests that were answered with 5xx.
     pub failed: u64,
-    /// Requests of `requests` whose client disconnected before it had the answer.
+    /// Part of `requests`: requests whose client disconnected before it had received the whole answer.
     pub aborted: u64,
-    /// How often a worker resumed each request on average: once, and again each time that it had set it aside to wait
-    /// for the client or for an upstream server. A worker that blocks while it waits, as most of Apache's do, counts
-    /// once.
+    /// Mean number of times that a worker started or resumed a request: one, plus one each time that it had set the
+    /// request aside to wait for the client or for an upstream server. It is one for workers that block while they
+    /// wait, like most of Apache's.
     pub turns: Option<f64>,
     /// Elapsed time by phase.
     pub phases_us: Phases,
-    /// CPU time of one request, user and system, on the thread that served it. Reading that clock is expensive, so only
+    /// CPU time of one request, user and system, on the thread that served it. Reading this clock is expensive, so only
     /// few requests are sampled.
     pub cpu_us: Option<Sampled>,
     /// Half width of the 95 % confidence interval of the mean of `cpu_us`.
     pub cpu_ci95_half_width_us: Option<f64>,
-    /// The mean of `cpu_us` by phase.
+    /// Mean CPU time of the sampled requests, by phase.
     pub cpu_parts_us: Option<CpuParts>,
-    /// Share of the sampled requests whose thread served other requests in between, so that their CPU time is not
-    /// known.
+    /// Share of the sampled requests whose thread served other requests meanwhile. Their CPU time is unknown.
     pub cpu_mixed: Option<f64>,
-    /// CPU demand of a request, including its part of the unexplained CPU time.
+    /// CPU demand of a request, including its share of the unexplained CPU time.
     pub demand_us: Option<CpuDemand>,
 }
 
-/// Elapsed time of a request by phase: WebMonitor's three phases (parse, process, log), separate from the time that the
-/// client took (head, send) and that other servers took (upstream). Their sum is the time from the first byte of the
-/// request to its log line.
+/// Elapsed time of a request by phase. WebMonitor's three phases (parse, process, log) are separate from the time spent
+/// waiting for the client (head, send) and for other servers (upstream). The sum of all phases is the time from the
+/// first byte of the request to its log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Phases {
-    /// Time from the first byte of the request to the last of its head, which depends on the client.
+    /// Time from the first to the last byte of the request's head, which depends on the client.
     pub head: Option<Elapsed>,
-    /// Reading and parsing the head.
+    /// Time to read and parse the head.
     pub parse: Option<Elapsed>,
-    /// Generating the answer and handing it to the kernel, without `upstream` and `send`.
+    /// Time to generate the answer and to hand it to the kernel, excluding `upstream` and `send`.
     pub process: Option<Elapsed>,
-    /// Waiting for an upstream server.
+    /// Time spent waiting for an upstream server.
     pub upstream: Option<Elapsed>,
-    /// Waiting until the client has read enough for the rest of the answer to be sent, which depends on the client.
+    /// Time spent waiting for the client to read, so that the rest of the answer could be sent.
     pub send: Option<Elapsed>,
-    /// Writing the log.
+    /// Time to write the log line.
     pub log: Option<Elapsed>,
 }
 
 impl Phases {
-    /// Names of the phases, in the order of a request's life.
+    /// Names of the phases, in the order in which a request passes through them.
     pub const NAMES: [&str; 6] = ["head", "parse", "process", "upstream", "send", "log"];
 
     /// All phases, in the order of [`Phases::NAMES`].
@@ -127,21 +126,21 @@ impl Phases {
     }
 }
 
-/// Elapsed times, in microseconds. Percentiles are interpolated in buckets, four to an octave: their error is at most
-/// 25 %, and a few percent if many times are spread over several buckets.
+/// Elapsed times, in microseconds. Percentiles are interpolated in buckets, four to an octave. Their error is at most
+/// 25 %, and a few percent if there are many times in several buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elapsed {
     /// Number of requests that had this phase.
     pub count: u64,
-    /// Mean.
+    /// Mean time.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation of the times.
     pub stddev: f64,
-    /// Median.
+    /// Median time.
     pub p50: f64,
-    /// 90th percentile.
+    /// 90th percentile of the times.
     pub p90: f64,
-    /// 99th percentile.
+    /// 99th percentile of the times.
     pub p99: f64,
 }
 
@@ -149,16 +148,16 @@ pub struct Elapsed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuParts {
-    /// Reading and parsing the head.
+    /// CPU time to read and parse the head.
     pub parse: f64,
-    /// Generating the answer and handing it to the kernel.
+    /// CPU time to generate the answer and to hand it to the kernel.
     pub process: f64,
-    /// Writing the log line.
+    /// CPU time to write the log line.
     pub log: f64,
 }
 
-/// CPU demand of one request of a class, in microseconds: the mean m of its sampled CPU time plus its part of the
-/// unexplained CPU time,
+/// CPU demand of one request of a class, in microseconds: the mean m of its sampled CPU time plus its share of the
+/// unexplained CPU time:
 ///
 /// ```text
 /// D = m + (C − Σ mⱼ nⱼ) / N
@@ -171,20 +170,20 @@ pub struct CpuParts {
 pub struct CpuDemand {
     /// The mean demand D.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval of D. It covers the sampling error and the error of C at the ends of
-    /// the interval, as C is known only in clock ticks or at sampled requests.
+    /// Half width of the 95 % confidence interval of D. It covers the sampling error, and the error of C at the ends of
+    /// the interval: C is known only at clock ticks or at sampled requests.
     pub ci95_half_width: f64,
     /// Standard deviation of the sampled CPU time.
     pub stddev: f64,
 }
 
-/// Times of a sample of the requests, in microseconds.
+/// Times of sampled requests, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampled {
     /// Number of sampled requests.
     pub count: u64,
-    /// Mean.
+    /// Mean of the sampled times.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation of the sampled times.
     pub stddev: f64,
 }

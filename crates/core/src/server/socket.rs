@@ -1,28 +1,28 @@
-//! Requests of any server, as observed on its sockets.
+//! Requests to any server, as observed on the server's sockets.
 
 use super::module::Elapsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Requests observed on the sockets of the watched ports, by tracepoints that are attached for slices of time.
+/// Requests observed on the sockets of the watched ports, by tracepoints that are attached during short slices of time.
 ///
 /// A request is counted if its first bytes arrive in the first part of a slice, and is followed until the slice ends.
-/// Rates are those of the first part, however long requests take. Times are those of requests answered before the slice
-/// ended; the share of the others is reported beside them.
+/// Rates are those of the first part, however long requests take. Times describe requests that were answered before the
+/// slice ended; the share of requests that were not is reported as well.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketRequests {
     /// The share of time in which the tracepoints were attached.
     pub duty: f64,
-    /// Length of a slice at the end of the interval; `null` if the tracepoints are attached all the time.
+    /// Length of a slice in seconds, at the end of the interval; `null` if the tracepoints are attached all the time.
     pub slice_s: Option<f64>,
-    /// Slices that ended in the interval.
+    /// Number of slices that ended in the interval.
     pub slices: u64,
-    /// Each port.
+    /// Figures of each port.
     pub ports: Vec<SocketPort>,
     /// Requests of each port by the size of their answers.
     pub classes: Vec<SocketClass>,
-    /// Limitations of these figures, in words.
+    /// Limitations of these figures, as text for people.
     pub limits: Vec<String>,
 }
 
@@ -32,21 +32,23 @@ pub struct SocketRequests {
 pub struct SocketPort {
     /// The port number.
     pub port: u16,
-    /// Requests that were counted.
+    /// Number of requests that were counted.
     pub requests: u64,
-    /// Requests per second; `null` if nothing was attached.
+    /// Requests per second; `null` if no tracepoint was attached.
     pub requests_per_s: Option<f64>,
     /// Bytes of requests per second, including heads and TLS.
     pub received_bytes_per_s: Option<f64>,
     /// Bytes of answers per second, including heads and TLS.
     pub sent_bytes_per_s: Option<f64>,
-    /// Mean number of requests that waited or were being served, without those still unanswered when their slice ended.
+    /// Mean number of requests that waited or were being served. Excludes requests that were unanswered when their
+    /// slice ended.
     pub under_way: Option<f64>,
     /// Share of the requests that had no complete answer when their slice ended.
     pub open_share: Option<f64>,
     /// Share of the requests whose connection the server closed or lost without sending a byte of an answer.
     pub unanswered_share: Option<f64>,
-    /// Time from when the first bytes of a request were readable until the server read them: queueing in the server.
+    /// Time from when the first bytes of a request were readable until the server read them: the queueing time in the
+    /// server.
     pub wait_us: Option<Elapsed>,
     /// Time from when the server read the request until the last bytes of the answer were handed to the kernel.
     pub service_us: Option<Elapsed>,
@@ -56,18 +58,19 @@ pub struct SocketPort {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketClass {
-    /// Name of the class, like those of the Server Module's classes.
+    /// Name of the class, in the notation of the Server Module's classes.
     pub name: String,
     /// The port number.
     pub port: u16,
-    /// Requests that were answered before their slice ended.
+    /// Number of requests that were answered before their slice ended.
     pub requests: u64,
     /// Requests that were answered before their slice ended, per second.
     pub requests_per_s: Option<f64>,
     /// Bytes of answers per second.
     pub sent_bytes_per_s: Option<f64>,
-    /// As in [`SocketPort::wait_us`].
+    /// Time from when the first bytes of a request were readable until the server read them, as in
+    /// [`SocketPort::wait_us`].
     pub wait_us: Option<Elapsed>,
-    /// As in [`SocketPort::service_us`].
+    /// Time from when the server read the request until its answer was sent, as in [`SocketPort::service_us`].
     pub service_us: Option<Elapsed>,
 }

@@ -3,7 +3,7 @@
 //!
 //! A class has [`RequestClass::len`] *targets*, numbered from 0. If its order is random, the chooser draws a target for
 //! each call. If the class is *numbered*, because it goes through its targets in order or contains placeholders, a call
-//! is identified by its number within the class, which determines everything else.
+//! is identified by its number within the class. This number determines its target and its values.
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
 use super::{Contents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
@@ -23,9 +23,9 @@ pub enum Order {
     /// Each call requests a random entry, by weight or popularity.
     #[default]
     Random,
-    /// In the order of the list, starting over after the last entry.
+    /// The calls request the entries in the order of the list, starting over after the last entry.
     Listed,
-    /// In the order of the list; the load ends after the last entry.
+    /// The calls request the entries in the order of the list; the load ends after the last entry.
     Once,
 }
 
@@ -35,16 +35,16 @@ impl Order {
     }
 }
 
-/// One target of a class: a request without its placeholders filled in.
+/// One target of a class: a request whose placeholders are not filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target<'c> {
-    /// Method.
+    /// HTTP method.
     pub method: &'c str,
     /// Path and query.
     pub path: Cow<'c, str>,
     /// Header fields.
     pub headers: Vec<(&'c str, &'c str)>,
-    /// Body.
+    /// Request body.
     pub body: &'c str,
 }
 
@@ -72,12 +72,12 @@ impl Workload {
         Ok(())
     }
 
-    /// A file that must be read before the load can begin, and has not been, if there is one.
+    /// A file that must be read before the load can begin, if one has not been read yet.
     pub fn unread_file(&self) -> Option<&str> {
         self.classes.iter().find_map(RequestClass::unread_file)
     }
 
-    /// The number of calls after which the load ends because a list is exhausted.
+    /// The number of calls after which the load ends, if it requests a list once.
     pub fn calls_listed_once(&self) -> Option<u64> {
         let once = self.classes.iter().find(|class| class.order == Order::Once)?;
         Some(once.len() as u64)
@@ -85,7 +85,7 @@ impl Workload {
 }
 
 impl RequestClass {
-    /// Number of targets; zero if the file of the list has not been read.
+    /// Number of targets of the class; zero if the file of the list has not been read.
     pub fn len(&self) -> usize {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.files as usize,
@@ -97,7 +97,7 @@ impl RequestClass {
         }
     }
 
-    /// Whether it has no targets.
+    /// Whether the class has no targets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -130,12 +130,12 @@ impl RequestClass {
         }
     }
 
-    /// Whether its targets differ only in their paths.
+    /// Whether the class's targets differ only in their paths.
     pub fn differs_by_path_alone(&self) -> bool {
         !matches!(self.contents.list.as_deref(), Some(List::Requests(_)))
     }
 
-    /// The weight of a target, relative to the class's others.
+    /// The weight of a target, relative to those of the class's other targets.
     pub fn weight(&self, place: usize) -> f64 {
         match (self.popularity, self.contents.list.as_deref()) {
             (Some(popularity), _) => popularity.weight(place),
@@ -146,7 +146,7 @@ impl RequestClass {
         }
     }
 
-    /// Bytes of the body of the answer to a target, if known.
+    /// Size of the body of the answer to a target in bytes, if known.
     pub fn bytes(&self, place: usize) -> Option<u64> {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.bytes_of(place as u32),
@@ -156,7 +156,7 @@ impl RequestClass {
         }
     }
 
-    /// Whether it has a list of targets or a file set.
+    /// Whether the class has a list of targets or a file set.
     pub fn has_list(&self) -> bool {
         self.file_set.is_some() || self.urls_file.is_some() || self.requests_file.is_some() || !self.urls.is_empty()
     }
@@ -172,7 +172,7 @@ impl RequestClass {
         self.headers.values().any(|value| is_template(value)) || is_template(&self.body) || self.has_template_paths()
     }
 
-    /// Whether a path, or any other text of a single target, contains placeholders.
+    /// Whether a path, or any other text that differs between targets, contains placeholders.
     pub fn has_template_paths(&self) -> bool {
         let listed = match self.contents.list.as_deref() {
             Some(List::Urls(list)) => list.is_template,
@@ -182,12 +182,12 @@ impl RequestClass {
         listed || is_template(&self.path) || self.urls.iter().any(|url| is_template(&url.path))
     }
 
-    /// The rows of its CSV file, if it names one that has been read.
+    /// The rows of the class's CSV file, if it names one that has been read.
     pub fn rows(&self) -> Option<&Arc<Rows>> {
         self.contents.rows.as_ref()
     }
 
-    /// Replaces all targets by this path.
+    /// Replaces all targets of the class by this path.
     pub fn set_path(&mut self, path: &str) {
         path.clone_into(&mut self.path);
         self.urls.clear();
@@ -246,7 +246,8 @@ impl RequestClass {
         }
     }
 
-    /// Checks that the placeholders of all texts are known, and that no value can end a line early.
+    /// Checks that the placeholders of all texts are known, and that no value contains a character that would end a
+    /// line early.
     fn check_values(&self) -> Result<(), WorkloadError> {
         for text in self.own_paths() {
             self.check_placeholders(text, "paths", is_forbidden_in_path)?;
@@ -273,7 +274,7 @@ impl RequestClass {
         self.check_placeholders(&self.body, "bodies", |_| false)
     }
 
-    /// Checks the placeholders of one text, against the rows if they have been read.
+    /// Checks the placeholders of one text. Column names are checked if the rows have been read.
     fn check_placeholders(
         &self,
         text: &str,
@@ -309,7 +310,7 @@ impl RequestClass {
         Ok(())
     }
 
-    /// Path and `urls`.
+    /// The paths in the document itself: `path` and those in `urls`.
     fn own_paths(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.path.as_str()).chain(self.urls.iter().map(|url| url.path.as_str()))
     }

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The expectations of all answers to a class.
+/// Expectations that every answer to a class must match.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The status: 200, "2xx", or several of these; any status if absent.
+    /// Expected status: 200, "2xx", or several of these; any status if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Statuses>,
-    /// Bytes of content as sent; for a compressed answer, the compressed size.
+    /// Expected size of the content as sent, in bytes; for a compressed answer, the compressed size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// SHA-256 of the content as sent, in 64 hexadecimal digits.
+    /// Expected SHA-256 of the content as sent, in 64 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
 }
@@ -26,11 +26,11 @@ pub struct Expect {
 #[schemars(with = "Written")]
 pub struct Statuses(Vec<Status>);
 
-/// One status code, or the hundred codes of a class.
+/// One status code, or all codes of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Code(u16),
-    /// All codes with this first digit.
+    /// All codes of the class with this first digit.
     Class(u16),
 }
 
@@ -44,26 +44,26 @@ pub struct Sha256(pub [u8; 32]);
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Statuses")]
 enum Written {
-    /// A code, like 200.
+    /// A status code, like 200.
     Code(u16),
-    /// A class, like "2xx".
+    /// A class of status codes, like "2xx".
     Text(String),
-    /// Several of these, like [200, "3xx"].
+    /// A list of codes and classes, like [200, "3xx"].
     Several(Vec<WrittenOne>),
 }
 
-/// One of several statuses.
+/// The serialised form of one [`Status`].
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Status")]
 enum WrittenOne {
-    /// A code, like 200.
+    /// A status code, like 200.
     Code(u16),
-    /// A class, like "2xx".
+    /// A class of status codes, like "2xx".
     Text(String),
 }
 
 impl Expect {
-    /// Whether an answer with this status and these bytes of content is expected.
+    /// Whether an answer with this status and this number of content bytes is expected.
     pub fn admits(&self, status: u16, length: u64) -> bool {
         self.status.as_ref().is_none_or(|statuses| statuses.contains(status))
             && self.length.is_none_or(|is| is == length)
@@ -76,7 +76,7 @@ impl Expect {
 }
 
 impl fmt::Display for Expect {
-    /// `status 200, 1,234 bytes, SHA-256 0a1b…`.
+    /// Writes `status 200, 1,234 bytes, SHA-256 0a1b…`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.status.as_ref().map(|status| format!("status {status}"));
         let length = self.length.map(|length| format!("{length} bytes"));

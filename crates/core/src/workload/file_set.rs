@@ -1,6 +1,6 @@
-//! A set of files in a tree with ten branches per directory, like httperf's `--wset`: file number 103 of 1,024 is
-//! `PREFIX/0/1/0/3.html`, which are the digits of its number, padded with zeros to the digits of the last. A set of one
-//! file is `PREFIX.html`.
+//! A set of files in a tree with ten branches per directory, like httperf's `--wset`. File number 103 of 1,024 is
+//! `PREFIX/0/1/0/3.html`: the path contains the digits of the file's number, padded with zeros to the number of digits
+//! of the last file. A set of one file is `PREFIX.html`.
 
 use super::Spread;
 use crate::number::is_default;
@@ -16,16 +16,16 @@ pub const MAX_FILES: u32 = 100_000_000;
 pub struct FileSet {
     /// Number of files.
     pub files: u32,
-    /// If set, calls request the files in order, and this share of calls advances to the next file: every fourth call
-    /// with 0.25, every call including the first with 1. The first file follows the last. If absent, each call requests
-    /// a random file.
+    /// Share of the calls that advance to the next file; calls then request the files in order. With 0.25, every fourth
+    /// call advances; with 1, every call advances, including the first. The first file follows the last. If absent,
+    /// each call requests a random file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Number of the first file of such a walk.
+    /// Number of the first file that is requested if the files are requested in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub first: u32,
-    /// Number of files that such a walk advances by, for clients that share a set: each begins at its own file and
-    /// advances by the number of clients.
+    /// Number of files by which a call advances, for clients that share a set: each begins at its own file and advances
+    /// by the number of clients.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub stride: u32,
     /// Size of a file in bytes, or the distribution of sizes, for `brimful fileset`.
@@ -49,12 +49,12 @@ impl FileSet {
 
     /// The path of a file, numbered from 0, below this prefix.
     pub fn path(&self, prefix: &str, file: u32) -> String {
-        /// Digits of the largest `u32`.
+        /// Number of digits of the largest `u32`.
         const MAX_DIGITS: usize = 10;
         let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
         let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
         path.push_str(prefix.trim_end_matches('/'));
-        // A single file has no number.
+        // The path of a set's only file contains no number.
         if self.files == 1 && !path.is_empty() {
             return path + ".html";
         }
@@ -69,9 +69,9 @@ impl FileSet {
         path
     }
 
-    /// The number of the file that call number `call` requests, if a share `ratio` of calls advances.
+    /// The number of the file that call number `call` requests, if the share `ratio` of the calls advances.
     pub fn walk(&self, ratio: f64, call: u64) -> u32 {
-        // 100 calls at 0.57 advance 57 times: rounding errors must not matter.
+        // 100 calls with the ratio 0.57 advance 57 times, despite rounding errors.
         const ROUNDING: f64 = 1e-9;
         let files = u64::from(self.files.max(1));
         let steps = ((call + 1) as f64 * ratio + ROUNDING).floor() as u64 % files;
@@ -79,15 +79,15 @@ impl FileSet {
     }
 
     /// The size of a file: a quantile of the distribution at the fractional part of a multiple of the golden ratio.
-    /// These fractions fill the unit interval evenly and are unrelated to the file's number, so file set and workload
-    /// agree on the size, and popular files are neither small nor large.
+    /// These fractions fill the unit interval evenly. They depend only on the file's number, so file set and workload
+    /// agree on the size; and they are not correlated with popularity.
     pub fn bytes_of(&self, file: u32) -> Option<u64> {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let share = ((f64::from(file) + 0.5) * GOLDEN_RATIO).fract();
         Some(self.bytes.as_ref()?.quantile(share).round() as u64)
     }
 
-    /// What is wrong with the set, if anything.
+    /// Describes what is wrong with the set; `None` if nothing is.
     pub(super) fn problem(&self) -> Option<&'static str> {
         let ratio = |ratio: &f64| ratio.is_finite() && (0.0..=1.0).contains(ratio);
         if self.files == 0 || self.files > MAX_FILES {
@@ -110,7 +110,7 @@ mod tests {
         FileSet::random(files)
     }
 
-    /// The manual's own example.
+    /// This is the example of httperf's manual.
     #[test]
     fn the_103rd_of_1024_files_is_where_httperf_has_it() {
         assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");

@@ -22,12 +22,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The contents of a class's files, as far as they have been read.
+/// The contents of a class's files that have been read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// The URLs or requests of its calls.
+    /// The URLs or requests of the class's calls.
     pub(super) list: Option<Arc<List>>,
-    /// The values for its templates.
+    /// The values for the class's templates.
     pub(super) rows: Option<Arc<Rows>>,
 }
 
@@ -77,16 +77,15 @@ impl LineError {
     }
 }
 
-/// Paths, stored in one text: 100,000 paths of 30 bytes take 3.4 MB, and half as much again if they have weights and
-/// sizes.
+/// Paths, stored in one text. 100,000 paths of 30 bytes take 3.4 MB, and 50 % more if they have weights and sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct UrlList {
     text: String,
-    /// End of each path in the text.
+    /// End position of each path in the text.
     ends: Vec<u32>,
-    /// Empty if all weights are 1.
+    /// Weight of each path; empty if all weights are 1.
     weights: Vec<f64>,
-    /// Empty if no size is known; otherwise [`UNKNOWN_SIZE`] stands for a missing size.
+    /// Size of each path's answer in bytes, or [`UNKNOWN_SIZE`]; empty if no size is known.
     bytes: Vec<u64>,
     /// Whether one of the paths contains a placeholder.
     pub is_template: bool,
@@ -141,7 +140,7 @@ impl UrlList {
         self.add(line, column, path, weight, bytes)
     }
 
-    /// Adds a path, which must have been checked.
+    /// Adds a path that has already been checked.
     fn add(
         &mut self,
         line: usize,
@@ -199,22 +198,22 @@ impl UrlList {
 pub struct ListedRequest {
     /// Path and query.
     pub path: String,
-    /// Method; the class's if absent.
+    /// HTTP method; the class's if absent.
     #[serde(default)]
     pub method: Option<String>,
     /// Header fields, in addition to the class's.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Body; the class's if absent.
+    /// Request body; the class's if absent.
     #[serde(default)]
     pub body: Option<String>,
     /// Share of the class's calls, relative to the weights of the other requests.
     #[serde(default = "one")]
     pub weight: f64,
-    /// Bytes of the answer's body.
+    /// Size of the answer's body, in bytes.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// Name of the class that it is reported under.
+    /// Name of the class that the request is reported under.
     #[serde(default)]
     pub class: Option<String>,
 }
@@ -229,7 +228,7 @@ impl ListedRequest {
                 continue;
             }
             let mut request: ListedRequest = serde_json::from_str(line).map_err(|error| {
-                // The position in serde's error counts bytes of this line, which is a text of its own.
+                // serde's position counts bytes of this line, because each line is parsed separately.
                 let before = line.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
                 let text = error.to_string();
                 let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
@@ -283,7 +282,7 @@ impl ListedRequest {
     }
 }
 
-/// The class of requests without one, if other requests of the list name a class.
+/// The class of requests that name none, if other requests of the list name one.
 const DEFAULT_CLASS: &str = "all";
 
 /// Rows of values, stored in one text.
@@ -291,9 +290,9 @@ const DEFAULT_CLASS: &str = "all";
 pub struct Rows {
     columns: Vec<String>,
     text: String,
-    /// End of each cell in the text, row by row.
+    /// End position of each cell in the text, row by row.
     ends: Vec<u32>,
-    /// Line number of each row.
+    /// Line number of each row in the file.
     lines: Vec<u32>,
 }
 
@@ -325,7 +324,7 @@ impl Rows {
         self.lines.len()
     }
 
-    /// Always false: a table has at least one row.
+    /// Always false, because a table has at least one row.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -364,7 +363,7 @@ impl Rows {
 
 const UNENCODED: &str = "no space, line break or other control character: percent-encode it (%20)";
 
-/// Checks a path. The error is the number of characters before the problem, and what was expected there.
+/// Checks a path. The error contains the number of characters before the problem, and what was expected there.
 pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     if !path.starts_with('/') {
         return Err((0, "a path, which begins with /"));
@@ -375,7 +374,7 @@ pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// Checks a path, or a whole URL, which is the form of requests to a proxy (RFC 9112 §3.2.2).
+/// Checks a path or a whole URL. Requests to a proxy contain a whole URL (RFC 9112 §3.2.2).
 pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     match is_whole_url(target) {
         true => target.chars().position(is_forbidden_in_path).map_or(Ok(()), |at| Err((at, UNENCODED))),
@@ -383,17 +382,17 @@ pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// Whether a character would end a path or its line.
+/// Whether a character would end a path or its line early.
 pub(super) fn is_forbidden_in_path(c: char) -> bool {
     c <= ' ' || c == '\x7f'
 }
 
-/// Whether a character would end the line of a header, or is not permitted in it.
+/// Whether a character would end the line of a header early, or is not permitted in one.
 pub(super) fn is_forbidden_in_header(c: char) -> bool {
     (c < ' ' && c != '\t') || c == '\x7f'
 }
 
-/// The words of a line, with the columns at which they begin, in characters from 1.
+/// The words of a line, each with the column at which it begins, in characters from 1.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     // Only spaces and tabs are separators; other white space stays part of a word, so that the checks find it.
     let mut at = 0;
@@ -419,7 +418,7 @@ mod tests {
     #[test]
     fn a_list_has_paths_weights_and_sizes() {
         let list = UrlList::parse("# ours\n/a\n\n  /b.png 3 4096\n/c\t0.5\r\n".as_bytes());
-        // lines() takes the line break of DOS along with the line's end.
+        // `lines()` also removes the carriage return of a DOS line break.
         let list = list.unwrap();
         let all: Vec<_> = (0..list.len()).map(|i| (list.path(i), list.weight(i), list.bytes(i))).collect();
         assert_eq!(all, [("/a", 1.0, None), ("/b.png", 3.0, Some(4096)), ("/c", 0.5, None)]);

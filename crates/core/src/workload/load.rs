@@ -28,14 +28,14 @@ use std::str::FromStr;
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields")]
 pub enum Load {
-    /// At a rate that is independent of the server.
+    /// Calls arrive at a rate that is independent of the server.
     Open {
         /// Calls per second.
         rate: Rate,
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// At a rate that changes linearly from stage to stage and is independent of the server.
+    /// Calls arrive at a rate that changes linearly from stage to stage and is independent of the server.
     Stages {
         /// The rate before the first stage.
         start: Rate,
@@ -44,40 +44,40 @@ pub enum Load {
         /// The arrival process, `constant` or `poisson`.
         arrivals: String,
     },
-    /// At recorded instants, independent of the server.
+    /// Calls arrive at recorded instants, independent of the server.
     Trace(Trace),
-    /// The requests of access logs at their logged times, independent of the server. Only `brimful replay` makes this
-    /// load.
+    /// The requests of access logs arrive at their logged times, independent of the server. Only `brimful replay` makes
+    /// this load.
     Log(LogReplay),
-    /// By clients that wait for their answers.
+    /// Clients make calls, and wait for each answer before the next call.
     Closed {
         /// Number of clients.
         clients: u64,
         /// Time between an answer and the client's next call.
         think: Nanos,
     },
-    /// By S-Clients, which keep a constant number of connection attempts in progress (Banga & Druschel 1997).
+    /// S-Clients keep a constant number of connection attempts in progress (Banga & Druschel 1997).
     SClients {
         /// Number of attempts in progress (D).
         attempts: u64,
     },
-    /// By sessions: bursts of calls with think times in between.
+    /// Sessions make bursts of calls with think times in between.
     Sessions(Sessions),
 }
 
 /// The kind of a load, by what determines when the next call is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadKind {
-    /// A schedule that is independent of the server.
+    /// A schedule that is independent of the server determines when calls are due.
     Open,
-    /// Clients that wait for their answers.
+    /// Clients make a call after the answer to the previous one.
     Closed,
-    /// A constant number of connection attempts in progress.
+    /// S-Clients keep a constant number of connection attempts in progress.
     SClients,
 }
 
-/// A stage in which the rate changes linearly from the previous one to `rate`. With a length of zero it is a step; with
-/// the previous rate, the rate is constant.
+/// A stage in which the rate changes linearly from the previous stage's rate to `rate`. If its length is zero, the rate
+/// jumps; if both rates are equal, the rate is constant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
@@ -131,7 +131,7 @@ pub struct LogReplay {
     /// Whether the requests are made at a constant rate instead of at their logged times.
     #[serde(default)]
     pub flattened: bool,
-    /// Maximum pause between two calls; longer pauses are shortened to it.
+    /// Maximum pause between two calls, in seconds; longer pauses are shortened to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_gap_s: Option<f64>,
 }

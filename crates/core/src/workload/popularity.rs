@@ -11,12 +11,12 @@ use std::str::FromStr;
 #[schemars(with = "String")]
 pub enum Popularity {
     /// Zipf's law with this exponent s: the i-th item is requested in proportion to i^−s (Zipf 1949). Breslau et al.
-    /// (1999) measured exponents of 0.64 to 0.83 for web documents. With 0, all items are equally popular.
+    /// (1999) measured exponents of 0.64 to 0.83 for web documents. With s = 0, all items are equally popular.
     Zipf(f64),
 }
 
 impl Popularity {
-    /// The weight of the item at this place of the list, from 0.
+    /// The weight of the item at this position of the list, from 0.
     pub fn weight(self, place: usize) -> f64 {
         let Popularity::Zipf(exponent) = self;
         (place as f64 + 1.0).powf(-exponent)

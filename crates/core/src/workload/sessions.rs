@@ -4,12 +4,12 @@
 //! [load.sessions]
 //! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
 //! bursts = "geometric:4.2"        # bursts of a session, like a page and its objects; 1 if absent
-//! calls_per_burst = "3"           # the others are sent after the first is answered; 1 if absent
+//! calls_per_burst = "3"           # the first, and when it is answered, the others; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
-//! connections = 6                 # maximum of one session; 6 if absent
-//! pipelined = true                # the other calls are sent together on one connection; on several if absent
-//! between_bursts = "keep"         # keep its connections, or "close" them
-//! cookies = true                  # each session returns its cookies; not if absent
+//! connections = 6                 # maximum per session; 6 if absent
+//! pipelined = true                # after its first call, a burst uses one connection; several if absent
+//! between_bursts = "keep"         # keep the connections, or "close" them
+//! cookies = true                  # each session returns its cookies; ignores them if absent
 //! retry = true                    # repeat a call with an unexpected answer; the session ends if absent
 //! in_progress = true              # begin in the steady state; without sessions if absent
 //! sessions = 1000                 # maximum number of sessions; no bound if absent
@@ -19,17 +19,17 @@
 //!
 //! ```toml
 //! users = 50                      # each begins another session
-//! rest_s = "exponential:30"       # after its last one has ended and this time has passed; at once if absent
+//! rest_s = "exponential:30"       # this time after the end of the previous one; at once if absent
 //! ```
 //!
 //! in place of `bursts` one of
 //!
 //! ```toml
-//! stay = 0.8                      # after each burst the user stays for another one with this probability
+//! stay = 0.8                      # after each burst the user stays for another burst with this probability
 //! calls = 50                      # calls of a session, in as many bursts as necessary
 //! ```
 //!
-//! and in place of `bursts` and `calls_per_burst` scripted sessions, which are made in turn ([`Script`]).
+//! and in place of `bursts` and `calls_per_burst` scripted sessions, which are used in order ([`Script`]).
 //!
 //! Bursts and think times are those of httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
 //! sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
@@ -53,48 +53,50 @@ const BROWSER_CONNECTIONS: u32 = 6;
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields", rename = "SessionLoad")]
 pub struct Sessions {
-    /// When sessions begin.
+    /// Determines when sessions begin.
     pub comes: SessionArrivals,
     /// Total number of sessions; `None` without a bound.
     pub number: Option<u64>,
-    /// Bursts of a session, at least 1, drawn by [`Spread::count`].
+    /// Number of bursts of a session, at least 1, drawn by [`Spread::count`].
     pub bursts: Spread,
-    /// In place of `bursts`, the calls of a session, at least 1, drawn by [`Spread::count`]. The session has as many
-    /// bursts as necessary; the last one may be shorter.
+    /// Alternative to `bursts`: number of calls of a session, at least 1, drawn by [`Spread::count`]. The session has
+    /// as many bursts as necessary; the last one may be shorter.
     pub calls_in_all: Option<Spread>,
-    /// Calls of a burst, at least 1, drawn by [`Spread::count`]. The others are sent after the first is answered.
+    /// Number of calls of a burst, at least 1, drawn by [`Spread::count`]. The calls after the first are sent when the
+    /// first is answered.
     pub calls_per_burst: Spread,
-    /// Seconds from the last answer of a burst to the next burst's first call.
+    /// Seconds from the last answer of a burst to the first call of the next burst.
     pub think_s: Spread,
-    /// Highest number of connections of a session, and thus of its calls in flight.
+    /// Highest number of connections of a session, which also bounds its calls in flight.
     pub connections: u32,
-    /// Whether the other calls of a burst are sent together on one connection, as long as the server keeps it open,
-    /// instead of each on its own connection.
+    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps it
+    /// open. If not, each is sent on its own connection.
     pub pipelined: bool,
     /// What happens to a session's connections during think times.
     pub between_bursts: BetweenBursts,
     /// Whether each session stores the cookies that it receives, and sends them.
     pub cookies: bool,
-    /// Whether a call with a complete but unexpected answer is repeated at once, instead of ending its session.
+    /// Whether a call with a complete but unexpected answer is repeated at once. If not, such an answer ends the
+    /// session.
     pub retry: bool,
-    /// Whether the load begins in its steady state, instead of without sessions.
+    /// Whether the load begins in its steady state, with sessions in progress. If not, it begins without sessions.
     pub in_progress: bool,
-    /// Scripted sessions, in place of `bursts` and `calls_per_burst`; they are made in turn, starting over after the
-    /// last.
+    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use them in order, starting over
+    /// after the last.
     pub scripts: Vec<Script>,
 }
 
-/// When sessions begin.
+/// Determines when sessions begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionArrivals {
-    /// At a rate that is independent of the server.
+    /// Sessions begin at a rate that is independent of the server.
     Open {
         /// Sessions per second.
         rate: Rate,
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// By a fixed number of users, who return.
+    /// A fixed number of users begin sessions again and again.
     Closed {
         /// Number of users.
         users: u64,
@@ -107,10 +109,10 @@ pub enum SessionArrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BetweenBursts {
-    /// They stay open, unless the server closes them.
+    /// The connections stay open, unless the server closes them.
     #[default]
     Keep,
-    /// They are closed.
+    /// The client closes the connections.
     Close,
 }
 
@@ -124,34 +126,35 @@ struct Fields {
     /// Arrival process of sessions, in the notation of `--arrivals`; `poisson` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
-    /// In place of `rate`: number of users, each of whom begins another session after the last one.
+    /// Alternative to `rate`: number of users. Each begins another session after the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
     /// Seconds from the end of a user's session to the start of the next one; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rest_s: Option<Spread>,
-    /// Total number of sessions; no bound if absent.
+    /// Total number of sessions; unlimited if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sessions: Option<u64>,
-    /// Bursts of a session; 1 if absent.
+    /// Number of bursts of a session; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bursts: Option<Spread>,
-    /// In place of `bursts`: the probability that the user stays for another burst after each.
+    /// Alternative to `bursts`: the probability that the user stays for another burst, after each burst.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stay: Option<f64>,
-    /// In place of `bursts`: calls of a session, in as many bursts as necessary.
+    /// Alternative to `bursts`: number of calls of a session, in as many bursts as necessary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls: Option<Spread>,
-    /// Calls of a burst; the others are sent after the first is answered; 1 if absent.
+    /// Number of calls of a burst; 1 if absent. The calls after the first are sent when the first is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls_per_burst: Option<Spread>,
-    /// Seconds from the last answer of a burst to the next burst's first call.
+    /// Seconds from the last answer of a burst to the first call of the next burst.
     #[serde(default = "none")]
     think_s: Spread,
     /// Highest number of connections of a session.
     #[serde(default = "browser_connections")]
     connections: u32,
-    /// Whether the other calls of a burst are sent together on one connection, as long as the server keeps it open.
+    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps it
+    /// open.
     #[serde(default, skip_serializing_if = "is_default")]
     pipelined: bool,
     /// What happens to a session's connections between bursts.
@@ -160,19 +163,21 @@ struct Fields {
     /// Whether each session stores the cookies that it receives, and sends them.
     #[serde(default, skip_serializing_if = "is_default")]
     cookies: bool,
-    /// Whether a call with a complete but unexpected answer is repeated at once, instead of ending its session.
+    /// Whether a call with a complete but unexpected answer is repeated at once. If not, such an answer ends the
+    /// session.
     #[serde(default, skip_serializing_if = "is_default")]
     retry: bool,
-    /// Whether the load begins in its steady state.
+    /// Whether the load begins in its steady state, with sessions in progress.
     #[serde(default)]
     in_progress: bool,
-    /// In place of `bursts` and `calls_per_burst`: scripted sessions, which are made in turn.
+    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use them in order, starting over
+    /// after the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     script: Vec<Script>,
 }
 
 impl Sessions {
-    /// Sessions of one call with these arrivals and default values.
+    /// Sessions of one call with these arrivals, and default values for all other fields.
     pub fn with_arrivals(comes: SessionArrivals) -> Sessions {
         Sessions {
             comes,

@@ -25,39 +25,39 @@ const MAX_VALUE: f64 = 1e15;
 #[serde(try_from = "Written", into = "Written")]
 #[schemars(with = "Written")]
 pub enum Spread {
-    /// A constant.
+    /// Constant: the number is always this value.
     Constant(f64),
-    /// Exponential.
+    /// Exponential distribution.
     Exponential {
-        /// Its mean.
+        /// The mean.
         mean: f64,
     },
-    /// Geometric, on the whole numbers from 1.
+    /// Geometric distribution on the whole numbers from 1.
     Geometric {
-        /// Its mean, at least 1.
+        /// The mean, at least 1.
         mean: f64,
     },
-    /// Log-normal.
+    /// Log-normal distribution.
     Lognormal {
-        /// Its mean, above zero.
+        /// The mean, above zero.
         mean: f64,
-        /// Its coefficient of variation, standard deviation over mean.
+        /// The coefficient of variation: the standard deviation divided by the mean.
         cv: f64,
     },
-    /// Pareto: never below `mean · (tail − 1) / tail`.
+    /// Pareto distribution; all values are at least `mean · (tail − 1) / tail`.
     Pareto {
-        /// Its mean, above zero.
+        /// The mean, above zero.
         mean: f64,
-        /// The exponent by which its tail falls, above 1.
+        /// The exponent of the tail's power law, above 1.
         tail: f64,
     },
-    /// A quantile function: at least two pairs of probability and value, from probability 0 to 1, with linear
-    /// interpolation. Two pairs of the same probability make a jump; two pairs of the same value give that value the
-    /// probability between them.
+    /// Quantile function: at least two pairs of probability and value, from probability 0 to 1, with linear
+    /// interpolation. The function jumps between two pairs with the same probability. If two pairs have the same value,
+    /// the probability between them is that of this value.
     Quantiles(Vec<[f64; 2]>),
 }
 
-/// A text is not a [`Spread`], or a [`Spread`] is not a distribution.
+/// An error in a distribution or its notation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SpreadError {
     /// The text cannot be parsed.
@@ -69,15 +69,15 @@ pub enum SpreadError {
     /// No distribution has these parameters.
     #[error("`{spread}` is not a distribution: {why}")]
     Impossible {
-        /// The spread in its notation.
+        /// The distribution in its notation.
         spread: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and how to correct it.
         why: &'static str,
     },
 }
 
 impl Spread {
-    /// The mean.
+    /// The mean of the distribution.
     pub fn mean(&self) -> f64 {
         match self {
             Spread::Constant(value) => *value,
@@ -93,8 +93,8 @@ impl Spread {
         }
     }
 
-    /// The inverse of the distribution function at `p`. `p` is clamped to 0…1, and NaN counts as 0; at 1, an unbounded
-    /// distribution has an infinite quantile.
+    /// The inverse of the distribution function at `p`. `p` is clamped to 0…1, and NaN counts as 0. At 1, the quantile
+    /// of an unbounded distribution is infinite.
     pub fn quantile(&self, p: f64) -> f64 {
         let p = if p > 0.0 { p.min(1.0) } else { 0.0 };
         match self {
@@ -113,9 +113,9 @@ impl Spread {
         }
     }
 
-    /// A whole number of at least 1: the quantile at `p`, rounded up with the probability of its fractional part, or
-    /// else down. This preserves the mean if no value is below 1. The binary digits of `p` after the 26th decide the
-    /// rounding, so this also takes one uniform number.
+    /// A whole number of at least 1: the quantile at `p`, randomly rounded up or down. It is rounded up with the
+    /// probability of its fractional part, which preserves the mean if no value is below 1. The binary digits of `p`
+    /// after the 26th decide the rounding, so a count also uses only one uniform number.
     pub fn count(&self, p: f64) -> u64 {
         const SHIFT: f64 = (1_u64 << 26) as f64;
         // The cast saturates, and converts NaN to zero.
@@ -154,7 +154,7 @@ impl Spread {
             [[first, _], .., [last, _]] => (*first, *last) == (0.0, 1.0),
             _ => false,
         };
-        // Comparisons with NaN are false.
+        // Comparisons with NaN are false, so NaN is rejected.
         let rise = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a[0] <= b[0] && a[1] <= b[1]);
         let bounded = points.iter().all(|[_, value]| (0.0..=MAX_VALUE).contains(value));
         match (ends, rise && bounded) {
@@ -179,7 +179,7 @@ fn between(points: &[[f64; 2]], p: f64) -> f64 {
     }
 }
 
-/// The standard normal distribution's quantile, to seven digits (Wichura 1988, AS 241, PPND7).
+/// Quantile of the standard normal distribution, to seven digits (Wichura 1988, AS 241, PPND7).
 fn normal_quantile(p: f64) -> f64 {
     let polynomial = |coefficients: &[f64], x: f64| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
     if p <= 0.0 || p >= 1.0 {
@@ -240,10 +240,11 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} and not {b}");
         near(of("exponential:2").quantile(0.5), 2.0 * 2f64.ln());
         near(of("pareto:3,1.5").quantile(0.75), 0.25f64.powf(-1.0 / 1.5));
-        // ln X has variance ln 2 where the coefficient of variation is 1; the 97.5 % point is 1.959964 deviations up.
+        // If the coefficient of variation is 1, ln X has variance ln 2. The 97.5 % point is 1.959964 standard
+        // deviations above the mean.
         near(of("lognormal:1,1").quantile(0.975), (2f64.ln().sqrt() * 1.959_963_985 - 2f64.ln() / 2.0).exp());
         near(of("quantiles:0=1,0.5=3,0.9=12,1=80").quantile(0.7), 7.5);
-        // 1 − (3/4)² is 0.4375.
+        // The distribution function at 2 is 1 − (3/4)² = 0.4375.
         assert_eq!([0.0, 0.24, 0.26, 0.43, 0.44].map(|p| of("geometric:4").quantile(p)), [1.0, 1.0, 2.0, 2.0, 3.0]);
         assert_eq!([0.39, 0.41].map(|p| of("quantiles:0=1,0.4=1,0.4=2,1=2").quantile(p)), [1.0, 2.0]);
         for p in [1e-12, 1e-6, 0.05, 0.3] {
@@ -258,7 +259,7 @@ mod tests {
         let n = 1 << 20;
         for (text, mean) in [("3", 3.0), ("2.25", 2.25), ("geometric:4.2", 4.2), ("lognormal:9,0.3", 9.0), ("0.2", 1.0)]
         {
-            // Steps of an irrational number fill the unit interval evenly, its last digits too.
+            // Multiples of an irrational number fill the unit interval evenly, in their last digits as well.
             let uniform = (0..n).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract());
             let sum: u64 = uniform.map(|p| of(text).count(p)).sum();
             assert!((sum as f64 / f64::from(n) / mean - 1.0).abs() < 5e-3, "{text}: {}", sum as f64 / f64::from(n));

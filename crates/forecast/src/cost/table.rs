@@ -8,8 +8,8 @@ use brimful_core::number::non_negative;
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// Parses configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or CSV
-/// with the header `name,price_per_month,set`, whose changes are separated by white space. Both accept `price` for
+/// Parses configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or
+/// CSV with the header `name,price_per_month,set`, whose changes are separated by white space. Both accept `price` for
 /// `price_per_month`.
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastError> {
     let text = brimful_core::text::without_mark(text);
@@ -80,7 +80,7 @@ fn read_csv(text: &str) -> Result<Vec<Configuration>, ForecastError> {
 }
 
 impl CostTable {
-    /// The table as CSV; absent values are empty fields.
+    /// Writes the table as CSV; absent values are empty fields.
     pub fn to_csv(&self) -> String {
         let header = [
             "name",

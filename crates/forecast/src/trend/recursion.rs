@@ -1,10 +1,10 @@
 //! The recursion behind all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
 //! v ← ρ(v + e).
 //!
-//! Level l, slope b, damped deviation v, and the error e of the forecast one step ahead (Hyndman, Koehler, Ord & Snyder,
-//! *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). α = β = 0 gives a regression line, with autoregressive
-//! errors if ρ > 0; φ = 0 removes the slope. For any α, β, φ and ρ, the errors are linear in the initial level and slope,
-//! so least squares finds these exactly.
+//! The symbols are: level l, slope b, damped deviation v, and the error e of the forecast one step ahead (Hyndman,
+//! Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). α = β = 0 gives a regression line,
+//! with autoregressive errors if ρ > 0; φ = 0 removes the slope. For any α, β, φ and ρ, the errors are linear in the
+//! initial level and slope, so least squares finds these exactly.
 
 /// Parameters of the recursion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,12 +38,12 @@ impl State {
     }
 }
 
-/// Three runs of the recursion: on the series from a state of zero, and on zeros from a level of 1 and from a slope of 1.
+/// Three runs of the recursion: on the series from a state of zero, on zeros from level 1, and on zeros from slope 1.
 /// The run from any initial level and slope is a linear combination of these.
 pub(super) struct Pass {
     /// The end states of the three runs.
     states: [State; 3],
-    /// Sums of products of their errors; the upper triangle.
+    /// Sums of the products of the three runs' errors; only the upper triangle is used.
     products: [[f64; 3]; 3],
     sloped: bool,
 }
@@ -66,7 +66,7 @@ impl Pass {
         Self { states, products, sloped: smoothing.phi > 0.0 }
     }
 
-    /// The initial level and slope with the smallest sum of squares.
+    /// The initial level and slope that give the smallest sum of squares.
     pub(super) fn first(&self) -> State {
         let [_, by_level, by_slope] = self.products[0];
         let [level, slope] = self.covariance().map(|row| -(row[0] * by_level + row[1] * by_slope));
@@ -81,8 +81,8 @@ impl Pass {
         if squares.is_finite() { squares.max(0.0) } else { f64::INFINITY }
     }
 
-    /// Covariance of the initial level and slope, over the variance of the errors. Without a slope, or if it cannot be
-    /// separated from the level, the slope's entries are 0.
+    /// Covariance of the initial level and slope, divided by the variance of the errors. If there is no slope, or if it
+    /// cannot be separated from the level, the slope's entries are 0.
     pub(super) fn covariance(&self) -> [[f64; 2]; 2] {
         let [_, [_, level, both], [_, _, slope]] = self.products;
         let determinant = level * slope - both * both;

@@ -1,4 +1,4 @@
-//! Costs of configurations under a forecast whose future is known.
+//! Tests costs of configurations under a forecast whose future is known.
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{
@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 const DAY: u32 = 86_400;
 
-/// From 100 requests per second, one more each day: 199 on the last of 100 days; peaks are twice that.
+/// A forecast of arrivals that grow by 1/s each day, from 100/s to 199/s on the last of 100 days. Peaks are twice the
+/// mean.
 fn growing() -> Forecast {
     let rates = (0..100).map(|i| 100.0 + f64::from(i)).collect();
     let series = Series::new(Timestamp::from_unix(0), DAY, rates).unwrap();
@@ -46,15 +47,15 @@ fn configurations_are_compared_by_price_and_time() {
     let table = table();
     let names: Vec<&str> = table.rows.iter().map(|r| r.configuration.name.as_str()).collect();
     assert_eq!(names, ["broken", "small", "medium", "medium, dearer", "large"]);
-    // The peak of the last week is twice 199, its mean 196.
+    // The peak of the last week is 2 · 199, its mean 196.
     assert_eq!((table.present_rate, table.present_peak_rate), (196.0, 398.0));
     let [broken, small, medium, _, large] = table.rows.as_slice() else { panic!("{table:?}") };
     assert!(!broken.lasts && broken.crossing.is_none() && broken.headroom.is_none());
     assert!(broken.cost_per_million_at_capacity.is_none());
-    // A peak of 300 was exceeded before the last week, whose first day has one of 386.
+    // A peak of 300 was exceeded before the last week: the peak of its first day is 386.
     assert!(small.crossing.unwrap().already && small.headroom.unwrap() < 0.0);
     assert_eq!((small.months_of_headroom, small.lasts), (Some(0.0), false));
-    // A peak of 799 is a mean of 399.5, 201 days after the last of the history.
+    // A peak of 799 means a mean of 399.5, which is reached 201 days after the last day of the history.
     let months = 200.0 * f64::from(DAY) / MONTH_S;
     assert!((medium.months_of_headroom.unwrap() - months).abs() < 0.1, "{medium:?}");
     assert!((medium.headroom.unwrap() - (799.0 / 398.0 - 1.0)).abs() < 1e-12);
@@ -68,7 +69,7 @@ fn a_million_requests_cost_a_month_over_the_requests_in_it() {
     let medium = &table.rows[2];
     let millions = 196.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_now.unwrap() - 200.0 / millions).abs() < 1e-12);
-    // At a peak of 799, the ratio of mean to peak is that of today.
+    // When the peak is 799, the ratio of mean to peak is assumed to be today's.
     let millions = 799.0 * 196.0 / 398.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_at_capacity.unwrap() - 200.0 / millions).abs() < 1e-12);
 }

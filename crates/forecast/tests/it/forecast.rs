@@ -34,7 +34,8 @@ pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 
-/// Coverage of the 80 and 95 % intervals over many histories: of the values that followed, and in back-tests.
+/// Share of the values inside the 80 % and 95 % intervals, over many histories: of the values that followed, and in
+/// back-tests.
 fn coverage(step_s: u32, n: usize, ahead: usize, rates: fn(&[f64]) -> Vec<f64>) -> [f64; 4] {
     let (histories, mut sums) = (30, [0.0; 4]);
     for seed in 0..histories {
@@ -107,7 +108,7 @@ fn trend_and_season_without_noise_go_on_as_they_were() {
         assert!((point.likely / truth(70 + h) - 1.0).abs() < 0.01, "{h}: {point:?}");
     }
     assert_eq!(forecast.points[0].time.to_string(), "2026-03-12T00:00:00Z");
-    // 0.5 a day of 135 and on.
+    // The trend grows by 0.5 per day from 135: about 11 % in the first month.
     assert!((0.08..0.13).contains(&forecast.growth_per_month.unwrap()), "{:?}", forecast.growth_per_month);
     assert!(
         forecast.in_sample.mase.unwrap() < 0.3 && forecast.in_sample.mape.unwrap() < 0.02,
@@ -157,7 +158,7 @@ fn a_crossing_is_dated_by_the_forecast_and_bounded_by_its_interval() {
     let forecast = daily(&rates, 120);
     let found = crossing(&forecast, 250.0).unwrap();
     let (earliest, likely, latest) = (found.earliest.unwrap(), found.likely.unwrap(), found.latest.unwrap());
-    // 100 + i = 250 on day 150 after 2026-01-01.
+    // The rate 100 + i reaches 250 on day 150 after 2026-01-01.
     let true_date: Timestamp = "2026-05-31".parse().unwrap();
     assert!((likely.unix() - true_date.unix()).abs() <= 3 * i64::from(DAY), "{likely}");
     assert!(earliest < likely && likely < latest && !found.already, "{found:?}");
@@ -187,7 +188,7 @@ fn a_peak_within_the_day_crosses_sooner() {
 
 #[test]
 fn far_ahead_hours_become_days_and_tell_their_peak() {
-    // Starts at 05:00; every day peaks at twice its mean.
+    // The history starts at 05:00, and the peak of every day is twice its mean.
     let shape = |hour: usize| if hour == 14 { 2.0 } else { 22.0 / 23.0 };
     let rates: Vec<f64> = (5..24 * 40 + 3).map(|i| (50.0 + (i / 24) as f64) * shape(i % 24)).collect();
     let start: Timestamp = "2026-01-01 05:00".parse().unwrap();
@@ -280,7 +281,7 @@ fn a_history_is_read_however_it_is_written() {
         let again = Series::parse(same, Unit::Counts, None).unwrap();
         assert_eq!((again.start.unix(), again.step_s), (read.start.unix(), read.step_s), "{same}");
         assert_eq!(again.rates, read.rates, "{same}");
-        // The third history has times with two offsets, of which the latest counts.
+        // The third history has times with two offsets; that of the latest time is used.
         assert_eq!((again.mixed_offsets, again.zone), (same.contains("+01:00"), read.zone.clone()), "{same}");
     }
     assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
@@ -343,7 +344,8 @@ fn days_are_those_of_the_clocks() {
     assert_eq!((utc.zone.to_string().as_str(), utc.start.to_string().as_str()), ("UTC", "2026-03-10T00:00:00Z"));
 }
 
-/// Hourly arrivals, written in UTC, of a shop that opens at nine on clocks that change on 2026-03-29.
+/// Hourly arrivals at a shop that opens at nine in local time. The times are in UTC, and the clocks change on
+/// 2026-03-29.
 #[test]
 fn seasons_follow_the_clocks() {
     let berlin: Zone = "Europe/Berlin".parse().unwrap();
@@ -358,7 +360,7 @@ fn seasons_follow_the_clocks() {
         assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
     }
     assert!(found.seasons.iter().all(|season| season % 24 == 0), "{:?}", found.seasons);
-    // By day, all days are alike: none includes an hour of its neighbour.
+    // In daily steps, all days are equal: no day includes an hour of the next or previous day.
     let far = forecast(&read, &options(30, DAY)).unwrap();
     assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
     assert_eq!(far.points[0].time.to_string(), "2026-04-05T00:00:00+02:00");
@@ -460,12 +462,12 @@ fn growth_in_a_month_takes_two_to_see() {
     assert_eq!(short.growth_per_month, None);
     assert!(says(&short, "No growth per month is told") && says(&short, "this one lasts 3 days"), "{:?}", short.notes);
     let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
-    // 0.2 an hour of about 390.
+    // The rate grows by 0.2 per hour from about 390, to 3.2 times that after 180 days: about 22 % per month.
     assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);
     assert!(!says(&long, "No growth per month"), "{:?}", long.notes);
 }
 
-/// Two years with or without holidays: twelve single days and one week each year.
+/// Two years of daily rates, with or without holidays: nine single days and ten days at the end of each year.
 fn with_holidays(there: bool) -> Vec<f64> {
     let holidays = [5, 108, 111, 120, 148, 159, 275, 304, 318];
     let day = |(i, e): (usize, &f64)| {
@@ -484,7 +486,7 @@ fn holidays_neither_bend_a_forecast_nor_blur_it() {
         let width = |forecast: &Forecast| forecast.points.iter().map(|p| p.upper80 - p.lower80).sum::<f64>();
         widths[0] += width(&without);
         widths[1] += width(&with);
-        // Unless one of the last days was a holiday, which may be a new level.
+        // The note is missing if one of the last days was a holiday, because it may be a new level.
         named += usize::from(says(&with, "were kept out of the trend"));
         assert!(!says(&without, "were kept out of the trend"), "{:?}", without.notes);
         for (h, point) in with.points.iter().enumerate() {
@@ -501,7 +503,7 @@ fn the_back_test_chooses_scale_and_trend() {
     let mut scales = Vec::new();
     for seed in 0..8 {
         let noise = noise(seed, 120);
-        // Independently wandering weekdays, proportional swings, constant swings.
+        // Three kinds of series: weekdays that wander independently, proportional swings, and constant swings.
         let wandering = |i: usize| 100.0 + noise[i % 7..=i].iter().step_by(7).sum::<f64>() * 3.0 + 8.0 * WEEK[i % 7];
         let in_proportion = |i: usize| (3.0 + 0.02 * i as f64 + WEEK[i % 7] / 20.0 + 0.02 * noise[i]).exp();
         let steady = |i: usize| 100.0 + i as f64 + WEEK[i % 7] + noise[i];

@@ -1,9 +1,9 @@
-//! Histories with spikes, with closed days, and without variation.
+//! Tests histories with spikes, with closed days, and without variation.
 
 use crate::forecast::{HOUR, WEEK, daily, noise, options, says, series};
 use brimful_forecast::{Forecast, ForecastPoint, forecast};
 
-/// Days of a growing site: from 1,000/s, less at weekends, with noise of this share.
+/// Daily rates of a growing site that starts at 1,000/s and has fewer requests at weekends, with noise of this share.
 fn site(n: usize, share: f64, seed: u64) -> Vec<f64> {
     let day = |(i, e): (usize, &f64)| {
         (1000.0 + 0.5 * i as f64) * [1.0, 1.05, 1.1, 1.05, 1.0, 0.8, 0.7][i % 7] * (1.0 + share * e)
@@ -11,7 +11,7 @@ fn site(n: usize, share: f64, seed: u64) -> Vec<f64> {
     noise(seed, n).iter().enumerate().map(day).collect()
 }
 
-/// The highest likely rate, and the highest upper end of a 95 % interval.
+/// The highest likely rate of the forecast, and the highest upper end of its 95 % intervals.
 fn peaks(forecast: &Forecast) -> [f64; 2] {
     let highest = |of: fn(&ForecastPoint) -> f64| forecast.points.iter().map(of).fold(0.0, f64::max);
     [highest(|point| point.likely), highest(|point| point.upper95)]

@@ -1,4 +1,5 @@
-//! The addresses of a server that has several: each one's share of the calls, and in a full report its results.
+//! The addresses of a server with several addresses: the share of the calls that each received and, in a full report,
+//! its results.
 
 use super::Detail;
 use super::layout::{fact, row, table, time_or_dash};

@@ -11,7 +11,7 @@ use brimful_core::tls::TlsSpoken;
 /// Connection attempts, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
-    // The usual version is not mentioned.
+    // The usual version of HTTP is not mentioned.
     let other = record.http.as_deref().filter(|http| *http != "1.1");
     let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
     let rate = format!(
@@ -58,7 +58,7 @@ fn secured_by(spoken: &TlsSpoken) -> String {
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Sessions by outcome and their sizes; in a full report with distributions.
+/// Sessions by outcome, with their sizes; in a full report, also the distributions of the sizes.
 pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
     let outcomes = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",
@@ -102,7 +102,7 @@ pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String>
     lines
 }
 
-/// Distributions of session sizes by outcome, because failed sessions are mostly shorter.
+/// Distributions of session sizes, separately by outcome, because failed sessions are usually shorter.
 fn distributions(sessions: &SessionFigures) -> Option<String> {
     let by_outcome = [
         ("completed", sessions.completed, [sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections]),

@@ -1,4 +1,4 @@
-//! For tests: the run of the paper's Figure 1, as far as it has the same figures.
+//! For tests: a Record with the figures of the run in the paper's Figure 1, as far as a Record contains them.
 
 use brimful_core::counts::{Counts, StatusCounts, WireBytes};
 use brimful_core::record::{

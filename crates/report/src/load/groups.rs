@@ -1,5 +1,5 @@
 //! httperf's groups of figures (Mosberger & Jin 1998, Figure 1): totals, connections, requests, replies, resources and
-//! errors; then the monitor's figures of the server, and a table of all times.
+//! errors. They are followed by the monitor's figures of the server and a table of all times.
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -12,7 +12,7 @@ use brimful_core::quantity::{bytes, count, counted, number, percent, rate, secon
 use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
 
-/// A figure of a distribution of times.
+/// Extracts a figure from the summary of a distribution of times.
 type Figure = fn(&Summary) -> f64;
 
 pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
@@ -43,7 +43,8 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// If the last byte of answers comes within this time after the first, in microseconds, they were read in one piece.
+/// If the last byte of an answer is received within this time after the first, in microseconds, both were read
+/// together.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {
@@ -107,14 +108,14 @@ fn resources(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The highest rate that the generator can offer, if that was measured.
+/// The highest rate that the generator can offer, if it was measured.
 pub(super) fn client_maximum(record: &Record) -> Option<String> {
     let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
     let at_least = if lower_bound { "at least " } else { "" };
     record.generator.max_rate.map(|max| format!("{at_least}{}", rate(max)))
 }
 
-/// Errors: httperf's kinds, and the other kinds that occurred.
+/// Number of errors by kind: the kinds of httperf, and any other kinds that occurred.
 fn errors(counts: &Counts) -> Vec<String> {
     let server = format!(
         "{} of {}: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",
@@ -169,7 +170,7 @@ fn times(record: &Record) -> Vec<String> {
     lines
 }
 
-/// Definitions of the columns of times.
+/// The line that defines the columns of times.
 const MEANINGS: &str = "Response: from when a call was due to its last byte; service: from its first byte sent to its \
                         last byte; first byte: from its first byte sent to the first of the answer; lateness: from \
                         when it was due until it began.";

@@ -6,7 +6,7 @@ use brimful_core::quantity::seconds;
 /// Width of the column with the names of httperf's figures.
 const NAMES: usize = 17;
 
-/// A labelled figure of httperf's groups; an empty label continues the line above.
+/// A labelled figure in httperf's groups; an empty label continues the line above.
 pub fn labelled(label: &str, what: &str) -> String {
     format::labelled(label, what, NAMES).trim_end().to_owned()
 }
@@ -16,12 +16,12 @@ pub fn fact(label: &str, what: &str) -> String {
     format::fact(label, what).trim_end().to_owned()
 }
 
-/// A row of a table: its name and its cells.
+/// A row of a table: first its name, then its other cells.
 pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
 
-/// A table with its first column aligned left, the others right.
+/// A table whose first column is aligned left and whose other columns are aligned right.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let column = |(i, head)| if i == 0 { format::words(head, 0) } else { format::figure(head, 2, None) };
     let columns: Vec<_> = heads.iter().copied().enumerate().map(column).collect();

@@ -12,7 +12,7 @@ use brimful_core::server::{Core, Server};
 use brimful_core::text::one_line;
 use brimful_core::workload::LoadKind;
 
-/// Highest number of programs that are named.
+/// Highest number of programs that the report names.
 const MAX_NAMED: usize = 3;
 
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
@@ -34,12 +34,12 @@ fn throughput(record: &Record) -> String {
     let kind = record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map(|load| load.kind());
     let offered = match kind {
         None | Some(LoadKind::Open) => format!(" of {} offered", rate(record.rates.offered)),
-        // The rate of a closed load is the rate at which it is served.
+        // In a closed load, the offered rate is the rate of service, so it is not mentioned.
         Some(LoadKind::Closed) => String::new(),
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
     let (calls, lasted) = (counted(record.counts.scheduled, "call"), seconds(record.duration_s));
-    // Rates are over the window, and calls that began in it may end long afterwards.
+    // Rates are means over the window, but calls that began in the window may end long after it.
     let lasted = match record.duration_s > LONG_DRAIN * record.window_s && record.window_s > 0.0 {
         true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
         false => format!("in {lasted}"),
@@ -64,7 +64,7 @@ fn errors(counts: &Counts) -> String {
     if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
 }
 
-/// Redirects that were followed, and those that were not.
+/// Redirects: how many were followed, and how many were not.
 fn redirects(redirects: &Redirects) -> String {
     let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
     let calls = counted(followed.counts.scheduled, "call");
@@ -90,7 +90,7 @@ fn redirects(redirects: &Redirects) -> String {
     format!("{calls} followed one{}{}{left}", times.unwrap_or_default(), failed.unwrap_or_default())
 }
 
-/// Share of the CPU time of the watched CPUs that the watched programs used.
+/// Share of the watched CPUs' time that the watched programs used.
 pub(super) fn server_share(server: &Server) -> Option<f64> {
     let cores: f64 = server.process.iter().map(|program| program.cores).sum();
     let share = ratio(cores, server.kernel.cpus.len() as f64);
@@ -116,7 +116,7 @@ fn busy(server: &Server) -> String {
 }
 
 /// Whether the run measured the server, and whether the server worked. The first sentence of a reason says what
-/// happened, the rest what to do.
+/// happened, the others what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

@@ -66,12 +66,12 @@ fn after_invalid(record: &Record, url: &str) -> String {
     }
 }
 
-/// Whether the server listens at a Unix socket. Surveys and calibrations need TCP.
+/// Whether the server listens on a Unix socket. Surveys and calibrations need TCP.
 fn at_unix_socket(record: &Record) -> bool {
     record.target.starts_with("http+unix://") || record.target.starts_with("https+unix://")
 }
 
-/// Whether the server was at its limit, as far as the Record shows.
+/// Whether the Record shows that the server was at its limit.
 fn is_full(record: &Record) -> bool {
     let is_open =
         matches!(load(record), None | Some(Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_)));
@@ -80,12 +80,12 @@ fn is_full(record: &Record) -> bool {
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
 
-/// The flag that doubles the load, if there is one.
+/// The flag with a doubled load, if the load has a flag.
 fn more(record: &Record) -> Option<String> {
     scaled_load(record, 2.0)
 }
 
-/// The flag that halves the load, if there is one.
+/// The flag with a halved load, if the load has a flag.
 fn less(record: &Record) -> Option<String> {
     scaled_load(record, 0.5)
 }
@@ -133,7 +133,7 @@ mod tests {
     use brimful_core::workload::{Trace, Workload};
     use brimful_core::{Nanos, Rate};
 
-    /// A run in which all went well.
+    /// A successful run.
     fn run(load: Load) -> Record {
         let record = record();
         let mut workload = Workload::single("GET", "/");

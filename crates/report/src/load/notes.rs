@@ -1,5 +1,5 @@
-//! Warnings and notes for the reader of the figures: that calls failed, or that the figures describe fewer or other
-//! calls than intended.
+//! Warnings and notes about the figures of a run: that calls failed, or that the figures describe fewer or other calls
+//! than intended.
 
 use crate::format::wrap;
 use crate::thresholds::NOTABLE_ERRORS;
@@ -27,7 +27,7 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    // If no answer was a page, a note already says so.
+    // If no answer was a successful page, another note already says so.
     let error_answers = error_answers(record).filter(|_| answers(record).is_none());
     let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
@@ -109,7 +109,7 @@ fn ticks(record: &Record) -> Option<String> {
     Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
 }
 
-/// A note on the parts of the load that the figures include.
+/// A note about the parts of the load whose results the figures include.
 fn shards(record: &Record) -> Option<String> {
     let of = record.shards.first()?.of;
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
@@ -129,7 +129,7 @@ fn shards(record: &Record) -> Option<String> {
     })
 }
 
-/// The number of hosts of the shards, and the bound of the time between their starts.
+/// The number of hosts that generated the shards, and the bound of the time between their starts.
 fn together(record: &Record) -> String {
     match ShardOrigin::start_skew(&record.shards) {
         Some((1, skew)) => format!(", on one host, and they began within {}", seconds(skew)),
@@ -150,7 +150,7 @@ fn lost(shard: &ShardOrigin) -> Option<String> {
     Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
 }
 
-/// A note on the classes with unexpected answers, and on their expectations.
+/// A note on the classes with unexpected answers, with what they expected.
 fn unexpected(record: &Record) -> Option<String> {
     let expected = |name: &str| {
         let class = record.workload.as_ref()?.classes.iter().find(|class| class.name == name)?;
@@ -177,7 +177,7 @@ fn failures(record: &Record) -> Option<String> {
     Some(format!("WARNING: {errors} of {scheduled} calls failed ({}): {how}. {times}", percent(share)))
 }
 
-/// The kinds of failures that occurred, with their numbers.
+/// The kinds of failures that occurred, each with its number.
 pub(super) fn failed_how(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
@@ -190,12 +190,12 @@ pub(super) fn failed_how(counts: &Counts) -> String {
     kinds.map(|(kind, n)| format!("{kind} {}", count(n))).collect::<Vec<_>>().join(", ")
 }
 
-/// Resets that are not `closed on reuse`.
+/// Number of resets, excluding those that count as `closed on reuse`.
 pub(super) fn other_resets(counts: &Counts) -> u64 {
     counts.reset.saturating_sub(counts.closed_on_reuse)
 }
 
-/// The kinds of failures that occurred besides those of every report.
+/// The kinds of failures that occurred, excluding the kinds that every report contains.
 pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     let kinds = [
         ("closed on reuse", counts.closed_on_reuse),
@@ -300,10 +300,10 @@ fn answers(record: &Record) -> Option<String> {
     }
 }
 
-/// A note that most responses are not pages, although some are.
+/// A note that most responses are not pages, if some are.
 fn mostly_no_pages(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
-    // 304 is no redirect: the page has not changed.
+    // A 304 response is not a redirect: it says that the page has not changed.
     let redirects = status.s3xx - record.status_codes.get("304").copied().unwrap_or(0).min(status.s3xx);
     let most = |n: u64| 2 * n > completed;
     let of_all = |n: u64| format!("{} of {} responses were", count(n), count(completed));
@@ -328,21 +328,21 @@ fn rejected(record: &Record) -> String {
     format!("the server rejects the request, and that is what was measured. {advice}")
 }
 
-/// The status code of all responses of a class, if they have a single one; 429 belongs to 4xx.
+/// The status code of all responses of a class; `None` if they have several. Here, 429 belongs to 4xx.
 fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
     let digit = class.name().get(..1)?;
     let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
     codes.next().filter(|_| codes.next().is_none())
 }
 
-/// The status class, with the code if all its responses have the same: `4xx`, or `4xx (404)`.
+/// Name of the status class, with the code if all its responses have the same one: `4xx`, or `4xx (404)`.
 fn class_and_code(record: &Record, class: StatusClass) -> String {
     let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
     class.name().to_owned() + &code.unwrap_or_default()
 }
 
-/// A warning about calls that were answered 5xx or 429 although no particular status is expected, and whose times are
-/// included.
+/// A warning about calls that were answered 5xx or 429 although no particular status is expected. The times of the run
+/// include these calls.
 fn error_answers(record: &Record) -> Option<String> {
     let refused = record.verdict.error_answers;
     let share = record.counts.share_of_calls(refused).filter(|share| *share >= NOTABLE_ERRORS)?;
@@ -359,7 +359,7 @@ fn error_answers(record: &Record) -> Option<String> {
     ))
 }
 
-/// The warnings for users who see neither text nor Record: that calls failed, or were answered with errors.
+/// The warnings for users who see neither the text report nor the Record: calls failed, or were answered with errors.
 pub fn warning(record: &Record) -> Option<String> {
     let warnings: Vec<String> = failures(record).into_iter().chain(error_answers(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))
@@ -373,7 +373,7 @@ mod tests {
     use brimful_core::record::{ClassRecord, NotFollowed, Redirects};
     use brimful_core::workload::{Expect, Workload};
 
-    /// Wherever lines are broken.
+    /// The notes with single spaces, so that they do not depend on where lines are broken.
     fn words(notes: &[String]) -> String {
         notes.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
     }

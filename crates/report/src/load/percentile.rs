@@ -1,23 +1,23 @@
-//! Percentiles, and the number of calls from which they are meaningful.
+//! Percentiles, and the number of calls that they need to be meaningful.
 //!
 //! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe &
 //! Craig, *Introduction to the Practice of Statistics*): the number of slower calls then varies by about a third
-//! (1/√10). With fewer, single calls determine the percentile. Documents contain all percentiles, with the number of
-//! calls.
+//! (1/√10). With fewer calls, single ones determine the percentile. Documents contain all percentiles, with the number
+//! of calls.
 
 use super::layout::{time, time_or_dash};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
 
-/// Number of calls that have to be slower than a percentile.
+/// Minimum number of calls that are slower than a meaningful percentile.
 const MIN_SLOWER: u64 = 10;
 
 /// A percentile of the report.
 #[derive(Clone, Copy)]
 pub struct Percentile {
-    /// Its name, like `p95`.
+    /// Name of the percentile, like `p95`.
     pub name: &'static str,
-    /// Number of slower calls in a thousand.
+    /// Share of the calls that are slower, per thousand.
     slower_per_mille: u64,
     figure: fn(&Summary) -> f64,
 }
@@ -34,7 +34,7 @@ impl Percentile {
         (summary.count >= self.calls()).then(|| (self.figure)(summary))
     }
 
-    /// Number of calls, or of other values, from which the percentile is meaningful.
+    /// Minimum number of calls, or of other values, for the percentile to be meaningful.
     pub fn calls(self) -> u64 {
         MIN_SLOWER * 1_000 / self.slower_per_mille
     }
@@ -45,7 +45,8 @@ impl Percentile {
     }
 }
 
-/// Median, 95th and 99th percentile in words; of few calls the meaningful ones, and mean or maximum.
+/// Describes median, 95th and 99th percentile. If there are few calls, it contains only the meaningful ones, and mean
+/// or maximum.
 pub fn in_words(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =
@@ -66,7 +67,7 @@ pub fn in_words(summary: &Summary) -> String {
     format!("{}; {}", known.join(", "), unknown.join(", "))
 }
 
-/// A note on the meaning of a dash in place of a percentile.
+/// A note that explains the dash in place of a percentile.
 pub fn note(summary: &Summary) -> Option<String> {
     P999.value(summary)
         .is_none()

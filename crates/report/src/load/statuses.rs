@@ -6,7 +6,8 @@ use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::quantity::count;
 use brimful_core::record::{Record, StatusTimes};
 
-/// The times of each status class in words, if enough answers are errors (4xx, 5xx) but not all.
+/// Describes the times of each status class. `None` if all answers are errors (4xx, 5xx), or fewer than
+/// [`NOTABLE_ERRORS`] of them.
 pub(super) fn in_words(record: &Record) -> Option<String> {
     let status = &record.counts.status;
     let all = status.s1xx + status.s2xx + status.s3xx + status.s4xx + status.s5xx;

@@ -13,17 +13,17 @@ use brimful_model::StationLimit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The value of [`Calibration::schema`].
+/// Identifier of the document's schema, and the value of [`Calibration::schema`].
 pub const SCHEMA: &str = "brimful.calibration/1";
 
 /// A model calibrated from Records.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibration {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// One sentence with the bottleneck and its rate.
+    /// A sentence that names the bottleneck and its rate.
     pub headline: String,
-    /// The stations in the order in which they saturate.
+    /// The highest rate of each station, in the order in which the stations saturate.
     pub limits: Vec<StationLimit>,
     /// Names of the Records, in the order of their indices in other fields.
     pub records: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// The document; `limits` are those of the calibrated model. Notes about a run name its Record.
+    /// Creates the document; `limits` are those of the calibrated model. A note about one run names the run's Record.
     pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
         calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
@@ -41,7 +41,7 @@ impl Calibration {
     }
 }
 
-/// The document as text that ends in a newline.
+/// Formats the document as text that ends in a newline.
 pub fn text(calibration: &Calibration) -> String {
     let found = &calibration.calibrated;
     let parts = [
@@ -79,7 +79,7 @@ fn demands(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The demands measured inside the server, beside those estimated without it, and which of them the model uses.
+/// The demands measured inside the server, next to those estimated without them, and which ones the model uses.
 fn inside(found: &InsideDemands) -> String {
     let columns = [
         words("class", 0),
@@ -114,7 +114,7 @@ fn inside(found: &InsideDemands) -> String {
     table(&columns, &rows) + &wrap(&format!("{said}{without}"), 0)
 }
 
-/// The source of a demand.
+/// Describes the source of a demand.
 fn source(source: Source) -> &'static str {
     match source {
         Source::Direct => "inside the server",
@@ -154,7 +154,7 @@ fn stations(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The model's saturation, beside estimates that are independent of the model.
+/// The saturation rate of the model, next to estimates that do not depend on the model.
 fn knees(found: &Calibrated) -> String {
     let checks = &found.knee;
     let usl = match (&checks.usl, &checks.usl_absent) {
@@ -193,7 +193,7 @@ fn records(calibration: &Calibration) -> String {
     text
 }
 
-/// Why the model does not use the measured variability.
+/// The reason why the model does not use the measured variability.
 fn turns(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
     let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
     Some(format!(

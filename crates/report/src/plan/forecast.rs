@@ -1,4 +1,5 @@
-//! The result of `brimful plan forecast`: predicted arrivals, when they exceed a limit, and the cost of configurations.
+//! The result of `brimful plan forecast`: predicted arrivals, the date when they exceed a limit, and the cost of
+//! configurations.
 
 use super::requests;
 use crate::format::{fact, figure, harmless, number, percent, rate, table, words, wrap};
@@ -7,22 +8,23 @@ use brimful_forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, S
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The value of [`Forecasted::schema`].
+/// Identifier of the document's schema, and the value of [`Forecasted::schema`].
 pub const SCHEMA: &str = "brimful.forecast/1";
 
-/// Rows of the forecast in the text.
+/// Maximum number of rows of the forecast in the text.
 const ROWS: usize = 12;
 
 /// A forecast of arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Forecasted {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// The recommended configuration, if some were compared, and when arrivals exceed the limit.
+    /// A sentence with the date when arrivals exceed the limit and, if configurations were compared, the recommended
+    /// one.
     pub headline: String,
     /// The rate that arrivals must not reach, if one was given.
     pub limit: Option<Limit>,
-    /// When arrivals reach the limit.
+    /// The date when arrivals reach the limit.
     pub crossing: Option<Crossing>,
     /// The predicted arrivals.
     #[serde(flatten)]
@@ -36,12 +38,12 @@ pub struct Forecasted {
 pub struct Limit {
     /// Arrivals per second.
     pub rate: f64,
-    /// What happens at this rate.
+    /// Explanation of what happens at this rate, for people.
     pub reason: String,
 }
 
 impl Forecasted {
-    /// The document of a forecast.
+    /// Creates the document of a forecast.
     pub fn new(forecast: Forecast, limit: Option<(Limit, Crossing)>, cost: Option<CostTable>) -> Forecasted {
         let arrivals = headline(&forecast, limit.as_ref());
         let headline = cost.as_ref().map_or(String::new(), |cost| answer(cost) + " ") + &arrivals;
@@ -50,7 +52,7 @@ impl Forecasted {
     }
 }
 
-/// The cheapest configuration with enough capacity, and whether a cheaper one is worth the risk.
+/// A sentence about the cheapest configuration with enough capacity, and whether a cheaper one is worth the risk.
 fn answer(cost: &CostTable) -> String {
     let months = format!("{} months", (cost.months * 10.0).round() / 10.0);
     let priced = |name: &String| {
@@ -97,7 +99,7 @@ fn headline(forecast: &Forecast, limit: Option<&(Limit, Crossing)>) -> String {
     }
 }
 
-/// The document as text that ends in a newline.
+/// Formats the document as text that ends in a newline.
 pub fn text(forecasted: &Forecasted) -> String {
     let parts = [
         wrap(&forecasted.headline, 0),
@@ -108,7 +110,7 @@ pub fn text(forecasted: &Forecasted) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// The peaks of periods of equal length: a table of single steps would show the season, not the trend.
+/// A table of the peaks of periods of equal length. A table of single steps would show the season, not the trend.
 fn points(forecast: &Forecast) -> String {
     let columns = [
         words("peak from", 0),
@@ -225,7 +227,7 @@ fn notes(forecast: &Forecast) -> String {
     text
 }
 
-/// The forecast's error compared with that of repeating the last season, unless it is that method.
+/// Compares the forecast's error with that of the seasonal naive method, unless this method made the forecast.
 fn skill(forecast: &Forecast, backtest: &Backtest) -> String {
     match (forecast.trend, backtest.mase, backtest.naive_mase) {
         (TrendKind::SeasonalNaive, ..) | (_, None, _) | (_, _, None) => String::new(),
@@ -265,7 +267,7 @@ fn trend(forecast: &Forecast) -> String {
     format!("{growth}{kind}{scale}; {seasons}")
 }
 
-/// The length of a step.
+/// Formats the length of a step.
 fn step(seconds: u32) -> String {
     match seconds {
         86_400 => "a day".to_owned(),
@@ -279,7 +281,7 @@ fn day(time: Timestamp) -> String {
     time.date()
 }
 
-/// The day, with the time of day if steps are shorter than a day.
+/// Formats a time as its day, with the time of day if steps are shorter than a day.
 fn moment(time: Timestamp, step_s: u32) -> String {
     let text = time.to_string();
     match text.split_once('T') {

@@ -1,4 +1,4 @@
-//! Parts of the text that solved and changed models share: the bottleneck, and the uncertainty of the figures.
+//! Parts of the text that solved models and changed models share: the bottleneck, and the uncertainty of the figures.
 
 use super::requests;
 use crate::format::{number, percent, seconds};
@@ -12,7 +12,7 @@ pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> 
     headline(limits, intervals.map(|Intervals { saturation_rate: i, .. }| [i.lower, i.upper]))
 }
 
-/// The bottleneck and the next one, with an interval of the first one's rate.
+/// Describes the bottleneck and the next one, with an interval of the bottleneck's rate.
 pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2]>) -> String {
     let Some(first) = limits.first() else {
         return "Nothing here can saturate: no queue has any work".to_owned();
@@ -37,7 +37,7 @@ pub(super) fn parenthesis(interval: Interval90) -> String {
 pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> String {
     let end = |end: Option<f64>| end.map_or("∞".to_owned(), |end| format(Some(end)));
     match [interval.lower, interval.upper].map(end) {
-        // Both ends look the same.
+        // Both limits of the interval look the same.
         [lower, upper] if lower == upper => "-".to_owned(),
         [lower, upper] => format!("{lower}–{upper}"),
     }
@@ -70,7 +70,7 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// Caveats that figures of classes which are known only together are those of their mean request.
+/// Caveats about classes whose demands are known only together: their figures are those of their mean request.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(
@@ -82,7 +82,7 @@ pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     })
 }
 
-/// The state of an objective: its measure now, and the load up to which it is met.
+/// The state of an objective: its measure at the present load, and the load up to which it is met.
 pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
     let measure = match headroom.slo.measure {
         brimful_core::slo::Measure::Utilization { .. } => percent(headroom.now),

@@ -7,15 +7,15 @@ use brimful_estimate::Interval;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The value of [`Site::schema`].
+/// Identifier of the document's schema, and the value of [`Site::schema`].
 pub const SCHEMA: &str = "brimful.site/1";
 
 /// Demands estimated from access logs and utilizations.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Site {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// One sentence with the bottleneck and its rate.
+    /// A sentence that names the bottleneck and its rate.
     pub headline: String,
     /// Estimates for each resource.
     pub resources: Vec<Resource>,
@@ -25,33 +25,34 @@ pub struct Site {
     pub step_s: f64,
     /// Number of requests in these steps.
     pub requests: u64,
-    /// The model with the demands of the regression, or, if that is not possible, of the requested attribution.
+    /// The model, with the demands from the regression. If there is no regression, the demands come from the requested
+    /// attribution.
     pub model: Model,
     /// Caveats about these figures.
     pub notes: Vec<String>,
 }
 
-/// One resource.
+/// Estimates for one resource.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Resource {
     /// Name of the resource in the file.
     pub name: String,
-    /// Utilization without requests.
+    /// Utilization of the resource without requests.
     pub background: f64,
-    /// Demands by class, in seconds, by several methods.
+    /// Demands of each class, in seconds, estimated by several methods.
     pub demands: Vec<SiteDemand>,
-    /// Why there is no regression, if there is none.
+    /// The reason why there is no regression, if there is none.
     pub no_regression: Option<String>,
-    /// Steps with work that the log does not explain.
+    /// Steps with work that the logs do not explain.
     pub outliers: Vec<SiteOutlier>,
-    /// The period of these steps in seconds, if they are periodic.
+    /// The period of the steps in `outliers`, in seconds, if they are periodic.
     pub period_s: Option<i64>,
 }
 
 /// The demand of one class, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteDemand {
-    /// The class.
+    /// Name of the class.
     pub class: String,
     /// Estimate by least squares over the steps.
     pub regression: Option<f64>,
@@ -59,20 +60,20 @@ pub struct SiteDemand {
     pub ci95: Option<Interval>,
     /// Attribution in proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
     pub by_bytes: f64,
-    /// Attribution in equal parts to all requests (their Eq. 4).
+    /// Attribution in equal parts to all requests (Menascé et al. 1999, Eq. 4).
     pub by_requests: f64,
 }
 
-/// A step with other work.
+/// A step with work that the logs do not explain.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteOutlier {
     /// Start of the step, RFC 3339.
     pub from: String,
-    /// Mean number of busy servers that no request explains.
+    /// Mean number of busy servers that the requests do not explain.
     pub beyond: f64,
 }
 
-/// The document as text that ends in a newline.
+/// Formats the document as text that ends in a newline.
 pub fn text(site: &Site) -> String {
     let mut text = crate::format::wrap(&site.headline, 0) + "\n" + &demands(site) + "\n";
     for resource in &site.resources {

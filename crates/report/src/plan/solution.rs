@@ -11,28 +11,28 @@ use brimful_model::{AsymptoticBounds, Curve, Intervals, Outlook, Simulation, Sol
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The value of [`Solved::schema`].
+/// Identifier of the document's schema, and the value of [`Solved::schema`].
 pub const SCHEMA: &str = "brimful.solution/1";
 
 /// A solved network. Matrices are stations × classes, in the order of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solved {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// One sentence with the bottleneck and its rate.
+    /// A sentence that names the bottleneck and its rate.
     pub headline: String,
-    /// The analytic solution. If there is none, these keys are missing and only `simulation` has results.
+    /// The analytic solution. If there is none, its keys are missing, and only `simulation` has results.
     #[serde(flatten)]
     pub solution: Option<Solution>,
     /// Approximate percentiles of the response time, by class. Empty without an analytic solution.
     pub response_percentiles: Vec<Percentiles>,
-    /// The stations in the order in which they saturate.
+    /// The highest rate of each station, in the order in which the stations saturate.
     pub limits: Vec<StationLimit>,
     /// Upper and lower bounds of each class of a closed network; empty for other networks.
     pub bounds: Vec<AsymptoticBounds>,
-    /// 90 % intervals, if the demands have intervals.
+    /// 90 % confidence intervals of the figures; absent if the demands have no intervals.
     pub intervals: Option<Intervals>,
-    /// The same model from idleness to saturation, or at growing populations.
+    /// Solutions of the same model from idleness to saturation, or for growing populations.
     pub curve: Option<Curve>,
     /// Results of a simulation, if one was requested.
     pub simulation: Option<Simulation>,
@@ -45,16 +45,16 @@ pub struct Solved {
 /// Predicted percentiles of the response time of a class, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Percentiles {
-    /// Median.
+    /// Median of the response time.
     pub p50: f64,
-    /// 95th percentile.
+    /// 95th percentile of the response time.
     pub p95: f64,
-    /// 99th percentile.
+    /// 99th percentile of the response time.
     pub p99: f64,
 }
 
 impl Solved {
-    /// The document of an analytic solution.
+    /// Creates the document of an analytic solution.
     pub fn new(
         outlook: Outlook,
         percentiles: Vec<Percentiles>,
@@ -81,7 +81,7 @@ impl Solved {
         }
     }
 
-    /// The document of a model without an analytic solution; `why` is the reason.
+    /// Creates the document of a model without an analytic solution; `why` is the reason.
     pub fn simulated(model: Model, why: String) -> Solved {
         Solved {
             schema: SCHEMA.to_owned(),
@@ -106,7 +106,7 @@ impl Solved {
     }
 }
 
-/// The document as text that ends in a newline.
+/// Formats the document as text that ends in a newline.
 pub fn text(solved: &Solved) -> String {
     let solution = solved.solution.as_ref();
     let model = &solved.model;
@@ -196,7 +196,7 @@ fn stations(solved: &Solved) -> String {
             if let Some(simulation) = simulation {
                 row.push(busy(simulation.utilization[k].iter().map(|e| e.value).sum()));
                 row.push(number(Some(simulation.queue_length[k].iter().map(|e| e.value).sum())));
-                // The half width of a sum over classes is at most the sum of their half widths.
+                // The half width of a sum over classes is at most the sum of the classes' half widths.
                 let half: Option<f64> = simulation.queue_length[k].iter().map(|e| e.ci95_half_width).sum();
                 row.push(number(half));
             }
@@ -206,7 +206,7 @@ fn stations(solved: &Solved) -> String {
     narrow(columns, rows, &["kind"])
 }
 
-/// Residence times of classes at stations, if there are several of both and the table fits.
+/// A table of residence times by class and station. Empty if there is only one class or station, or if it does not fit.
 fn residence(model: &Model, solution: &Solution) -> String {
     let names: Vec<String> = model.classes.iter().map(|class| class.name.clone()).collect();
     let mut columns: Vec<Column<'_>> = vec![words("time at", 0)];

@@ -9,10 +9,10 @@ use brimful_model::what_if::{Axis, Curve, CurvePoint, Outlook, WhatIf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The value of [`Changed::schema`].
+/// Identifier of the document's schema, and the value of [`Changed::schema`].
 pub const SCHEMA: &str = "brimful.what-if/1";
 
-/// Rows of a curve in the text.
+/// Maximum number of rows of a curve in the text.
 const ROWS: usize = 21;
 /// Highest number of classes with curves in the text.
 const MAX_CLASSES: usize = 5;
@@ -20,14 +20,14 @@ const MAX_CLASSES: usize = 5;
 /// A model before and after changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
-    /// [`SCHEMA`].
+    /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// One sentence about the change of the bottleneck.
+    /// A sentence about the change of the bottleneck.
     pub headline: String,
     /// The solutions before and after the changes, and along their ranges.
     #[serde(flatten)]
     pub what_if: WhatIf,
-    /// Both models as their load grows to saturation; absent if their loads have no common measure.
+    /// Curves of both models as their load grows to saturation; absent if their loads have no common measure.
     pub load_curves: Option<LoadCurves>,
     /// Caveats about the figures.
     pub caveats: Vec<String>,
@@ -43,7 +43,7 @@ pub struct LoadCurves {
 }
 
 impl Changed {
-    /// The document of a what-if.
+    /// Creates the document of a what-if analysis.
     pub fn new(what_if: WhatIf, load_curves: Option<LoadCurves>) -> Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
         let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
@@ -87,7 +87,7 @@ fn headline(what_if: &WhatIf) -> String {
     format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
-/// The change from the first point of a curve to its last.
+/// Describes the change from the first point of a curve to its last.
 fn along(before: &Outlook, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
@@ -111,7 +111,7 @@ fn along(before: &Outlook, curve: &Curve) -> String {
     }
 }
 
-/// The document as text that ends in a newline.
+/// Formats the document as text that ends in a newline.
 pub fn text(changed: &Changed) -> String {
     let what_if = &changed.what_if;
     let after = what_if.after.as_ref();
@@ -126,7 +126,7 @@ pub fn text(changed: &Changed) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// Response times of each class; a new class has none before the change.
+/// Response times of each class. A class that the change adds has no time before the change.
 fn classes(before: &Outlook, after: &Outlook) -> String {
     let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
     let known = before.intervals.is_some() || after.intervals.is_some();
@@ -181,7 +181,7 @@ fn curve(curve: &Curve) -> String {
     columns[0].gap = 0;
     columns.extend([figure("saturates", 2, None), words("at", 2)]);
     let names = &curve.classes;
-    // The document contains the other classes.
+    // The document contains the curves of all classes.
     let shown = names.len().min(MAX_CLASSES);
     for (c, name) in names.iter().take(shown).enumerate() {
         columns.push(figure(name, 2, (c == 0).then_some("mean response time")));
@@ -208,7 +208,7 @@ fn curve(curve: &Curve) -> String {
     text
 }
 
-/// A position on an axis, with its unit.
+/// Formats a position on an axis, with its unit.
 pub(super) fn place(axis: &Axis, x: f64) -> String {
     match axis.unit.as_str() {
         "1/s" => rate(Some(x)),

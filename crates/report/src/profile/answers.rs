@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Highest number of named entries in a list of counts.
 const MAX_COUNTS: usize = 8;
-/// Highest number of URLs that are shown.
+/// Highest number of URLs that the report shows.
 const MAX_URLS: usize = 10;
 
 /// Status, methods, sizes and answers without a body.

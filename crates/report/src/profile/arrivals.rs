@@ -7,14 +7,14 @@ use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::percent;
 use brimful_forecast::Timestamp;
 
-/// Columns that stay free beside the names and a chart over time.
+/// Number of columns that stay free next to the names and a chart over time.
 const MARGIN: usize = 8;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS: usize = 24;
 
-/// The charts, without those of too little data.
+/// The charts; a chart with too little data is left out.
 pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     apart([by_hour(profile) + &over_time(arrivals), grid(arrivals)])
@@ -56,7 +56,7 @@ fn grid(arrivals: &Arrivals) -> String {
     }
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
-    // Two characters per hour if they fit beside the shares.
+    // Each hour has two characters if there is enough width.
     let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
     let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
     let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
@@ -71,20 +71,20 @@ fn grid(arrivals: &Arrivals) -> String {
     text + &wrap(&legend, NAMES)
 }
 
-/// The shade of a figure: the nearer it is to the highest, the darker.
+/// The shade of a figure: the closer it is to the highest figure, the darker.
 fn shade(x: f64, highest: f64, characters: usize) -> String {
     let shade = SHADES.get(level(x, highest, SHADES.len() - 1)).copied().unwrap_or(' ');
     shade.to_string().repeat(characters)
 }
 
-/// A line with one bar for each figure; a dot stands for zero.
+/// A line with one bar per figure; a dot stands for zero.
 pub(super) fn sparkline(figures: &[f64]) -> String {
     let highest = figures.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let bar = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
     figures.iter().map(bar).collect()
 }
 
-/// Level 0 for zero, or 1 to `most` in proportion to the highest figure.
+/// The level of a figure: 0 for zero, otherwise 1 to `most`, in proportion to the highest figure.
 fn level(x: f64, highest: f64, most: usize) -> usize {
     if x > 0.0 && highest > 0.0 { ((x / highest * most as f64).ceil() as usize).clamp(1, most) } else { 0 }
 }

@@ -5,9 +5,9 @@ use crate::format::{figure, interval, number as known, table, words};
 use brimful_core::profile::{Dispersion, Profile, Sessions, Times};
 use brimful_core::quantity::{count, number, seconds};
 
-/// Highest number of epoch lengths that are shown.
+/// Highest number of epoch lengths that the report shows.
 const MAX_EPOCHS: usize = 6;
-/// The percentiles of a distribution in tables.
+/// The percentiles that tables show.
 const PERCENTILES: [&str; 4] = ["50", "90", "95", "99"];
 
 /// Burstiness of arrivals in the peak window.
@@ -40,7 +40,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
     text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
-/// At most [`MAX_EPOCHS`] of the indices, evenly spread, including the first and the last.
+/// At most [`MAX_EPOCHS`] of the indices, evenly spaced, including the first and the last.
 fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     let last = all.len().saturating_sub(1);
     if all.len() <= MAX_EPOCHS {
@@ -49,7 +49,7 @@ fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     (0..MAX_EPOCHS).filter_map(|i| all.get(i * last / (MAX_EPOCHS - 1))).collect()
 }
 
-/// Service times and times between requests.
+/// Service times, and times between requests.
 pub(super) fn times(profile: &Profile) -> String {
     let rows = [
         ("server", &profile.service_s),
@@ -62,7 +62,7 @@ pub(super) fn times(profile: &Profile) -> String {
     if rows.is_empty() { String::new() } else { distributions("times", &rows) }
 }
 
-/// Sessions of clients.
+/// Figures of the sessions of clients.
 pub(super) fn sessions(profile: &Profile) -> String {
     let Some(sessions) = &profile.sessions else { return String::new() };
     let Sessions { gap_s, burst_gap_s, .. } = sessions;

@@ -25,22 +25,22 @@ pub struct Compared<'a> {
 pub struct Against {
     /// The file of the earlier profile.
     pub path: String,
-    /// Whether no figure differs by more than it may.
+    /// Whether all differences between known figures are permitted.
     pub alike: bool,
     /// The compared figures.
     pub differences: Vec<Figure>,
 }
 
-/// One figure of both profiles.
+/// One figure in both profiles.
 #[derive(Debug, Serialize)]
 pub struct Figure {
     /// Name of the figure.
     pub figure: String,
-    /// Its value in the earlier profile, if known.
+    /// Value of the figure in the earlier profile, if known.
     pub before: Option<f64>,
-    /// Its value in this profile, if known.
+    /// Value of the figure in this profile, if known.
     pub after: Option<f64>,
-    /// `after`/`before` − 1.
+    /// Relative difference: `after`/`before` − 1.
     pub off: Option<f64>,
     /// The permitted difference, in the figure's unit.
     pub allowed: f64,
@@ -49,7 +49,7 @@ pub struct Figure {
 }
 
 impl Against {
-    /// The comparison with the profile in this file.
+    /// Creates the comparison with the profile in this file.
     pub fn new(path: String, comparison: &Comparison) -> Against {
         let figure = |d: &Difference| Figure {
             figure: d.figure.clone(),
@@ -63,7 +63,7 @@ impl Against {
     }
 }
 
-/// The comparison with the profile in the file `path`, as text that ends in a newline.
+/// Formats the comparison with the profile in the file `path`, as text that ends in a newline.
 pub fn comparison(path: &str, comparison: &Comparison) -> String {
     let columns = vec![
         words("figure", 0),

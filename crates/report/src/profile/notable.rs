@@ -7,10 +7,10 @@ use crate::thresholds::{
 use brimful_core::profile::Profile;
 use brimful_core::quantity::{count, number, percent};
 
-/// Highest number of facts that are named.
+/// Highest number of facts that the report names.
 const MAX_FACTS: usize = 3;
 
-/// The first unusual facts, or that there are none.
+/// Lists the first unusual facts, or says that there are none.
 pub(super) fn text(profile: &Profile) -> String {
     let facts = [
         unread(profile),
@@ -45,7 +45,7 @@ fn errors(profile: &Profile, hundred: char, from: f64) -> Option<String> {
     (share >= from).then(|| format!("{} of the answers are {hundred}xx", percent(share)))
 }
 
-/// The shortest epoch at which arrivals are significantly more variable than Poisson arrivals.
+/// A sentence about the shortest time scale on which arrivals vary significantly more than Poisson arrivals.
 fn bursts(profile: &Profile) -> Option<String> {
     let burst = profile.dispersion.iter().find(|dispersion| dispersion.interval95[0] > NOTABLE_DISPERSION)?;
     let (index, epoch) = (number(burst.index), super::lasting(burst.epoch_s));
@@ -63,7 +63,7 @@ fn tail(profile: &Profile) -> Option<String> {
 }
 
 fn robots(profile: &Profile) -> Option<String> {
-    // Under other policies, the requests do not include those of robots.
+    // With `drop`, the number of requests excludes those of robots. With `only`, the share is not used.
     let all = match profile.robots.policy.as_str() {
         "keep" => profile.requests,
         _ => profile.requests.saturating_add(profile.robots.requests),

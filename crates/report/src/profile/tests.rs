@@ -1,4 +1,4 @@
-//! A profile of everything, and what becomes of it on the terminal.
+//! Tests the report of a profile with all figures, and of one with hostile names.
 
 use super::*;
 use crate::format::WIDTH;
@@ -40,7 +40,7 @@ fn class(name: &str, range: &str, share_requests: f64, share_bytes: f64, mean_by
     }
 }
 
-/// Two days, Saturday and Sunday.
+/// Arrivals on two days, Saturday and Sunday.
 fn arrivals() -> Arrivals {
     let by_hour: Vec<u64> = (0..24).map(|hour| if (8..20).contains(&hour) { 100 * hour } else { 10 }).collect();
     let day = |scale: f64| -> Vec<f64> { by_hour.iter().map(|n| scale * *n as f64 / 3600.0).collect() };
@@ -210,7 +210,7 @@ fn charts_are_as_high_as_their_figures() {
     assert_eq!(arrivals::sparkline(&[]), "");
 }
 
-/// Puts a hostile text everywhere.
+/// A profile that contains this hostile text in every field from a log.
 fn hostile(name: &str) -> Profile {
     let name = || name.to_owned();
     let mut profile = a_profile();

@@ -97,7 +97,7 @@ fn disks(kernel: &Kernel) -> String {
     )
 }
 
-/// The last component of the quota's group; the document contains the whole path.
+/// The last component of the control group's path; the document contains the whole path.
 fn quota_group(program: &Program) -> String {
     let group = program.quota.as_ref().and_then(|quota| quota.group.rsplit('/').find(|part| !part.is_empty()));
     one_line(group.unwrap_or("-")).into_owned()
@@ -222,7 +222,7 @@ pub fn connections(connections: &Connections) -> Vec<String> {
     vec![listener, facts("connections", &names, State::ALL.into_iter().map(row).collect())]
 }
 
-/// The first process ID, and the number of the others.
+/// The first process ID, and how many more there are.
 fn pids(pids: &[u32]) -> String {
     match pids {
         [] => UNKNOWN.to_owned(),

@@ -4,7 +4,7 @@ use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
-/// Shown for a figure that is not known.
+/// Stands for a figure that is not known.
 pub const UNKNOWN: &str = "–";
 
 /// A table with one row per field and one column per name, in several blocks if the columns do not fit.
@@ -31,7 +31,7 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
     text
 }
 
-/// A table with one column per field; columns that do not fit continue below.
+/// A table with one column per field. Columns that do not fit are continued below.
 pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     let padded: Vec<String> = titles.iter().map(|title| format!("{title:>6}")).collect();
     let first = format!("{:<13}", titles.first().copied().unwrap_or_default());

@@ -6,8 +6,8 @@ use brimful_core::quantity::{self, bytes, rate};
 use brimful_core::server::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
 use brimful_core::text::one_line;
 
-/// One line per server: `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2 workers
-/// busy`.
+/// One line per server, like `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2
+/// workers busy`.
 pub fn in_words(module: &Module) -> Vec<String> {
     let server_line = |(index, server): (usize, &ModuleServer)| {
         let classes: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.server == index as u64).collect();
@@ -42,7 +42,7 @@ fn mean_demand(classes: &[&ModuleClass]) -> Option<f64> {
     weighted_mean(&known.collect::<Vec<_>>())
 }
 
-/// The table of classes that `brimful watch` shows at its end.
+/// The table of classes at the end of `brimful watch`.
 pub fn table(module: &Module) -> Option<String> {
     let titles = ["classes", "req/s", "Mbit/s", "parse", "process", "p99", "log", "CPU", "upstream", "client"];
     let us = |us: Option<f64>| seconds(us.map(|us| us / 1e6));
@@ -67,7 +67,7 @@ pub fn table(module: &Module) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// A phase's mean time over all requests of its class, including those without the phase.
+/// A phase's mean time over all requests of its class. Requests without the phase count as zero.
 pub fn per_request(phase: &Elapsed, class: &ModuleClass) -> f64 {
     phase.mean * phase.count as f64
         / class.phases_us.all().iter().flatten().map(|phase| phase.count).max().unwrap_or(1).max(1) as f64
@@ -81,12 +81,12 @@ pub fn text(module: &Module) -> Vec<String> {
     blocks
 }
 
-/// The classes with requests.
+/// The classes that had requests.
 fn used(module: &Module) -> impl Iterator<Item = &ModuleClass> {
     module.classes.iter().filter(|class| class.requests > 0)
 }
 
-/// The name of a class, with its server's if there are several.
+/// The name of a class, with its server's name if there are several servers.
 pub fn label(module: &Module, class: &ModuleClass) -> String {
     let server = usize::try_from(class.server).ok().and_then(|index| module.servers.get(index));
     let label = match server.filter(|_| module.servers.len() > 1) {
@@ -187,7 +187,7 @@ fn cpu(module: &Module) -> Option<String> {
 pub mod tests {
     use super::*;
 
-    /// A server with a class that had requests and one that had none.
+    /// Figures of a server with one class that had requests and one class that had none.
     pub fn module() -> Module {
         let elapsed = |mean: f64| {
             Some(Elapsed { count: 1_000, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

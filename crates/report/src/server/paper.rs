@@ -1,15 +1,15 @@
 //! The monitor's figures of a server in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to
 //! 8).
 //!
-//! A connection in the paper is a request here, because its server had no persistent connections. Its processing lasts
-//! until the client has the answer, which is the phases process, upstream and send here.
+//! A connection in the paper is a request here, because its server had no persistent connections. In the paper,
+//! processing lasts until the client has the answer. Here, it is the sum of the phases process, upstream and send.
 
 use super::layout::{UNKNOWN, rows};
 use super::module::label;
 use brimful_core::moments::weighted_mean;
 use brimful_core::server::{Elapsed, Module, ModuleClass, Program, Server};
 
-/// The tables, one below the other.
+/// Formats the tables, one below the other.
 pub fn tables(server: &Server) -> String {
     let mut parts = Vec::new();
     match server.module.as_ref().filter(|module| module.classes.iter().any(|class| class.requests > 0)) {
@@ -24,14 +24,14 @@ pub fn tables(server: &Server) -> String {
     parts.join("\n")
 }
 
-/// The figure of a row, for a class or for all requests.
+/// Computes the figure of a row from the requests of one class or of all classes.
 type Figure = fn(&Requests<'_>) -> Option<f64>;
 
 /// The requests of some classes.
 struct Requests<'m> {
     module: &'m Module,
     classes: Vec<&'m ModuleClass>,
-    /// Whether these are all classes.
+    /// Whether `classes` contains all classes.
     all: bool,
 }
 
@@ -54,21 +54,22 @@ const ROWS: [(&str, Figure); 13] = [
 ];
 
 impl Requests<'_> {
-    /// The mean over requests of a figure that is known by server only.
+    /// The mean, over requests, of a figure that is known only by server.
     fn server_mean(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
         let servers = &self.module.servers;
         let weighted = servers.iter().map(|server| Some((server.requests_per_s, figure(server)?)));
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean over requests of a figure of classes, in milliseconds.
+    /// The mean, over requests, of a figure that is known by class, in milliseconds.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();
         weighted_mean(&known)
     }
 
-    /// The mean sum of some phases over requests, in milliseconds. A phase that a request did not have counts as zero.
+    /// The mean, over requests, of the sum of some phases, in milliseconds. A phase that a request did not have counts
+    /// as zero.
     fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
         let weighted_time = |class: &&ModuleClass| {
             let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
@@ -147,12 +148,12 @@ fn network(server: &Server) -> String {
     "Kernel Module, network (Table 8 of the paper)\n".to_owned() + &trimmed(&rows(&["all interfaces", ""], &figures))
 }
 
-/// Removes the spaces that an empty column leaves at the ends of lines.
+/// Removes the spaces at the ends of lines that an empty column leaves.
 fn trimmed(table: &str) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// A number with three significant digits, however small, because times in milliseconds are small on modern CPUs.
+/// Formats a number with three significant digits, however small. Times in milliseconds are small on modern CPUs.
 fn precise(x: Option<f64>) -> String {
     match x {
         None => UNKNOWN.to_owned(),

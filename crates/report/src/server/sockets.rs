@@ -5,7 +5,7 @@ use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 
-/// One line per port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
+/// One line per port, like `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
 /// seen 20.0 % of the time`.
 pub fn in_words(requests: &SocketRequests) -> Vec<String> {
     let port_line = |port: &SocketPort| {
@@ -23,7 +23,7 @@ pub fn in_words(requests: &SocketRequests) -> Vec<String> {
     requests.ports.iter().map(port_line).collect()
 }
 
-/// The table of sizes that `brimful watch` shows at its end.
+/// The table of answer sizes at the end of `brimful watch`.
 pub fn table(requests: &SocketRequests) -> Option<String> {
     let titles = ["answers", "req/s", "Mbit/s", "wait", "p50", "p99", "service", "p50", "p99"];
     let row = |class: &SocketClass| {
@@ -98,7 +98,7 @@ fn times(title: &str, times: [(&str, Option<Elapsed>); 2]) -> String {
     rows(&[title, "count", "mean", "stddev", "p50", "p90", "p99"], &found)
 }
 
-/// The name of a size class, with its port if there are several.
+/// The name of a size class, with its port if there are several ports.
 fn label(requests: &SocketRequests, class: &SocketClass) -> String {
     if requests.ports.len() > 1 { format!("{} {}", class.port, class.name) } else { class.name.clone() }
 }
@@ -107,7 +107,7 @@ fn label(requests: &SocketRequests, class: &SocketClass) -> String {
 pub mod tests {
     use super::*;
 
-    /// One port with answers of one size.
+    /// Figures of one port whose answers all have the same size.
     pub fn requests() -> SocketRequests {
         let times = |mean: f64| {
             Some(Elapsed { count: 900, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

@@ -42,7 +42,7 @@ pub(super) fn conclusion(survey: &Survey) -> String {
         text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
     }
     if let Some(report) = &survey.report {
-        // A path is not broken, so that it can be copied.
+        // The path is not wrapped, so that users can copy it.
         text += &format!("{:<NAMES$}{report}\n", "report");
     }
     text
@@ -69,7 +69,8 @@ fn saturation(survey: &Survey) -> String {
     if survey.is_measured_well() { said } else { format!("not determined; {said}") }
 }
 
-/// The number of predicted intervals that contain the measurement, by predicted figure; doubtful levels do not count.
+/// For each predicted figure, the number of predicted intervals that contain the measurement. Levels that are not valid
+/// are excluded.
 fn intervals(survey: &Survey) -> Option<String> {
     let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let levels: Vec<&Level> = levels.collect();
@@ -91,7 +92,7 @@ fn intervals(survey: &Survey) -> Option<String> {
     (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
 }
 
-/// The number of intervals that contain the measurement, and the number of all.
+/// The number of intervals that contain the measurement, and the number of all intervals.
 fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
@@ -129,7 +130,7 @@ fn inflicted(survey: &Survey) -> Option<String> {
     ))
 }
 
-/// The source of the classes' demands, and the variability of service.
+/// Describes the source of the classes' demands, and the variability of service times.
 fn from_inside(inside: &InsideServer) -> String {
     let mut said = format!(
         "how the classes' demands differ was measured inside the server (Server Module), in {} requests",

@@ -5,7 +5,7 @@ use crate::format::{Column, error, figure, interval, key, narrow, percent, rate,
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
-/// The levels that the model was fitted to: open levels, then those of clients, then each class alone.
+/// The levels that the model was fitted to: first open levels, then closed levels, then each class alone.
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("calibration", 0),
@@ -34,8 +34,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// The levels that the model was tested on: first mean response times, with the host's part of their error; then the
-/// other figures.
+/// The levels that the model was tested on. The first table has mean response times, with the host's part of their
+/// error; the second has the other figures.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
@@ -84,7 +84,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
     response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &[])
 }
 
-/// Prediction, its interval, measurement, and whether the interval contains it.
+/// The cells of a tested figure: prediction, its interval, measurement, and whether the interval contains it.
 fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
     let mark = match comparison.holds() {
         Some(true) => "✓",
@@ -95,7 +95,7 @@ fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String;
     [figure(comparison.predicted), between, figure(comparison.measured), mark.to_owned()]
 }
 
-/// The levels beyond the server's capacity, where throughput differs from the load.
+/// The levels beyond the server's capacity. Here, throughput is lower than the offered load.
 pub(super) fn past_saturation(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 10] = [
         words("past saturation", 0),
@@ -162,7 +162,7 @@ fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() { String::new() } else { table(columns, &rows) }
 }
 
-/// Whether all classes were requested: the level is named `mix`, or after its clients.
+/// Whether the level requested all classes. Such a level is named `mix`, or after its number of clients.
 fn is_of_mix(level: &Level) -> bool {
     level.workload == "mix" || level.clients.is_some() && level.workload.ends_with(" at once")
 }
@@ -171,7 +171,7 @@ fn workload(level: &Level) -> String {
     level.workload.clone()
 }
 
-/// The offered rate, or the number of clients.
+/// The level's offered rate or, for a closed level, its number of clients.
 fn load(level: &Level) -> String {
     match level.clients {
         Some(number) => clients(number),

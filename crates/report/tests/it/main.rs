@@ -1,5 +1,5 @@
 //! The JSON Schemas in `schema/` are generated from the types, and the example survey keeps every field when it is read
-//! and written again. `web/test` checks that it matches its schema.
+//! and written again. `web/test` checks that the example matches its schema.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` rewrites the schemas.
 
@@ -52,7 +52,8 @@ fn the_example_survey_keeps_every_field() {
     assert_eq!(serde_json::to_value(survey).unwrap(), example);
 }
 
-/// Moves the definitions that are the same in several schemas to one of their own, and points the references there.
+/// Moves the definitions that several schemas have in common to a schema of shared definitions, and updates the
+/// references.
 fn move_shared_definitions(schemas: &mut [(&str, Schema)]) -> Schema {
     let mut by_name: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (name, definition) in schemas.iter().filter_map(|(_, schema)| schema.get("$defs")?.as_object()).flatten() {
@@ -62,7 +63,7 @@ fn move_shared_definitions(schemas: &mut [(&str, Schema)]) -> Schema {
     let mut shared: Map<String, Value> =
         by_name.into_iter().map(|(name, mut definitions)| (name, definitions.remove(0))).collect();
     loop {
-        // A definition that refers to one of a single document stays with that document.
+        // A definition stays with its document if it refers to a definition that is not shared.
         let kept = shared.clone();
         shared.retain(|_, definition| references(definition).iter().all(|name| kept.contains_key(name)));
         if shared.len() == kept.len() {

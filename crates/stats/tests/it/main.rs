@@ -1,4 +1,4 @@
-//! Laws of the observers, for any run: nothing is lost, and how a run is split does not matter.
+//! Laws of the observers for any run: no call is lost, and the split of a run into shards makes no difference.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
 
-/// A call as the engine would run it: when each step follows the one before, and how it ends.
+/// A call as the engine would make it: the times between its events, and its end.
 #[derive(Clone, Debug)]
 struct Call {
     class: u16,
@@ -20,7 +20,7 @@ struct Call {
 }
 
 impl Call {
-    /// The events of the call, without the steps that an end like this one does not reach.
+    /// The events of the call, up to the last one that is possible before its end.
     fn events(&self) -> Vec<Event> {
         let due = Nanos(self.due);
         let mut now = due;
@@ -87,7 +87,7 @@ fn end() -> impl Strategy<Value = End> {
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    // Steps of all magnitudes: nanoseconds to a minute.
+    // Times between events are of all magnitudes: nanoseconds to a minute.
     let step = (0_u32..36).prop_flat_map(|log| 0..1_u64 << log);
     let call = (0_u16..3, 0..WINDOW.0, prop::array::uniform6(step), any::<bool>(), end());
     let call =
@@ -108,7 +108,7 @@ fn seen<'a>(calls: impl Iterator<Item = &'a Call>) -> Account {
     collector.into_account()
 }
 
-/// The calls dealt to `k` shards.
+/// Distributes the calls over `k` shards.
 fn shards(calls: &[Call], k: usize) -> Vec<Account> {
     (0..k).map(|i| seen(calls.iter().skip(i).step_by(k))).collect()
 }
@@ -128,7 +128,7 @@ fn facts() -> Facts {
     }
 }
 
-/// The value that at least a share `q` of the sorted values does not exceed.
+/// The smallest value such that at least a share `q` of the sorted values is not larger.
 fn exact_quantile(sorted: &[u64], q: f64) -> f64 {
     sorted[((q * sorted.len() as f64).ceil() as usize).max(1) - 1] as f64 / 1e3
 }
@@ -175,7 +175,8 @@ proptest! {
         prop_assert_eq!(total(|i| i.errors), record.counts.errors());
     }
 
-    /// `derive(merge(a, b))` is `derive` of what saw both, and so is the Account itself, bin for bin.
+    /// Deriving a Record from merged Accounts gives the Record of one Account with all calls. The Accounts themselves
+    /// are equal as well, bin for bin.
     #[test]
     fn split_over_shards_is_the_same_run(calls in calls(), k in 1_usize..5) {
         let whole = seen(calls.iter());
@@ -210,8 +211,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// Whoever looks on sees what the Record of that moment would say, from whatever was shown before, and whatever
-    /// could not be shown because somebody was looking.
+    /// A display shows what the Record of that moment would say. It does not matter which summaries were published
+    /// before, and which could not be published because a reader had locked them.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = Live::default();
@@ -246,15 +247,15 @@ proptest! {
         prop_assert_eq!(Account::unpack(&account.pack()), Ok(account));
     }
 
-    /// As `brimful merge` does it, from nothing but the documents, whatever order they are named in, and two and one as
-    /// well as three.
+    /// Merges Records as `brimful merge` does, from the documents alone. The order of the Records makes no difference,
+    /// nor does merging two of them first.
     #[test]
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
         let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, Facts { shards, ..facts() });
         let parts = shards(&calls, 3);
         let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
         let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));
-        // What speaks against a part stays with it.
+        // A part keeps the reasons against it.
         let said = |i: u64, part: &Record| ShardOrigin { reasons: part.verdict.reasons.clone(), ..origin(i) };
         let whole = of_shards(&seen(calls.iter()), vec![said(1, &a), said(2, &b), said(3, &c)]);
         let all = [a, b, c];

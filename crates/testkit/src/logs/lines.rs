@@ -4,7 +4,7 @@ use super::random::Random;
 use super::urls::Urls;
 use super::{LogFormat, LogShape};
 
-/// Builds lines.
+/// Builds lines, and caches the time stamp of the last one.
 pub(super) struct Lines {
     random: Random,
     start: i64,
@@ -13,7 +13,7 @@ pub(super) struct Lines {
     urls: Urls,
     /// The time stamp of the last line, like `[01/Jan/2026:00:00:00`.
     stamp: Vec<u8>,
-    /// The second of that time stamp.
+    /// The second that the time stamp describes.
     stamp_second: Option<i64>,
 }
 
@@ -91,7 +91,7 @@ impl Lines {
         match self.random.below(10) {
             0..4 => line.extend_from_slice(b" \"-"),
             4 => line.extend_from_slice(b" \"https://www.google.com/"),
-            // The page that embeds this URL.
+            // The referer is the page that embeds this URL.
             _ => {
                 line.extend_from_slice(b" \"https://www.example.com");
                 line.extend_from_slice(self.urls.path(url / 8 * 8));
@@ -108,7 +108,7 @@ struct Answer {
     bytes: Option<u64>,
 }
 
-/// The user agents; an eighth of them are robots. Each ends with the closing quote of its field.
+/// The user agents; an eighth of them are robots. Each text includes the closing quote of its field.
 const AGENTS: [&[u8]; 16] = [
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36\"",
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0\"",
@@ -129,7 +129,7 @@ const AGENTS: [&[u8]; 16] = [
 ];
 
 fn agent(client: u32) -> &'static [u8] {
-    // Hash the number, so that neighbouring clients have unrelated agents.
+    // The number is hashed so that clients with consecutive numbers have unrelated agents.
     AGENTS[(Random(u64::from(client)).next() >> 60) as usize]
 }
 
@@ -170,8 +170,8 @@ fn push_date(stamp: &mut Vec<u8>, second: i64) {
     }
 }
 
-/// Year, month and day of a day since 1970, in the Gregorian calendar. The computation uses eras of 400 years that
-/// begin in March.
+/// Converts a day since 1970 to year, month and day in the Gregorian calendar. The computation uses eras of 400 years
+/// that begin in March.
 fn civil_date(day: i64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
@@ -185,7 +185,7 @@ fn civil_date(day: i64) -> (u64, u64, u64) {
     (year.unsigned_abs(), month.unsigned_abs(), day.unsigned_abs())
 }
 
-/// With zeros before it, as many digits as `unit`, a power of ten, has.
+/// Appends a number, padded with zeros to the number of digits of `unit`, which is a power of ten.
 fn push_padded(line: &mut Vec<u8>, number: u64, mut unit: u64) {
     while unit > 0 {
         line.push(b'0' + (number / unit % 10) as u8);

@@ -1,6 +1,6 @@
 //! Random numbers that are the same on every machine.
 
-/// SplitMix64 (Steele, Lea & Flood 2014).
+/// Generator of random numbers: SplitMix64 (Steele, Lea & Flood 2014).
 pub(super) struct Random(pub u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
         least * (1.0 - self.unit()).powf(-1.0 / index)
     }
 
-    /// A number from 1, 2, … with this mean.
+    /// A geometrically distributed number from 1, 2, … with this mean.
     pub fn geometric(&mut self, mean: f64) -> u32 {
         1 + ((1.0 - self.unit()).ln() / (1.0 - 1.0 / mean).ln()) as u32
     }
@@ -39,7 +39,7 @@ impl Random {
             return self.pareto(133_000.0, 1.1).min((1_u64 << 30) as f64) as u64;
         }
         loop {
-            // Box and Muller (1958).
+            // A normally distributed number by the method of Box and Muller (1958).
             let normal = (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos();
             let bytes = (9.357 + 1.318 * normal).exp();
             if bytes < 133_000.0 {

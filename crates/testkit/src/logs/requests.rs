@@ -1,11 +1,11 @@
-//! The arrival times and clients of requests: one by one, or in overlapping sessions.
+//! The arrival times and clients of requests, which arrive independently or in overlapping sessions.
 
 use super::random::Random;
 use super::{Burstiness, LogShape};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Mean number of pages in a session, and of requests for a page.
+/// Mean number of pages in a session, and mean number of requests for a page.
 const PAGES: f64 = 3.0;
 const REQUESTS_PER_PAGE: f64 = 4.0;
 /// Mean time between the requests for a page, and between pages, in seconds.
@@ -14,9 +14,10 @@ const BETWEEN_PAGES: f64 = 20.0;
 /// The high-rate and the low-rate phase: mean duration in seconds, and rate relative to the mean rate.
 const ON: (f64, f64) = (5.0, 3.25);
 const OFF: (f64, f64) = (15.0, 0.25);
-/// Tail index of the durations.
+/// Tail index of the distribution of phase durations.
 const ON_OFF_TAIL: f64 = 1.4;
-/// The longest duration of a phase, over the mean. Without a bound, a single phase could be as long as the log.
+/// The longest duration of a phase, as a multiple of the mean. Without this bound, a single phase could be as long as
+/// the log.
 const LONGEST_PHASE: f64 = 100.0;
 
 /// Draws the requests in the order of their arrival.
@@ -26,11 +27,11 @@ pub(super) struct Requests {
     in_sessions: bool,
     starts: StartTimes,
     next_start: f64,
-    /// The next request of each open session.
+    /// The next request of each open session, ordered by time.
     due: BinaryHeap<Reverse<Due>>,
 }
 
-/// The next request of an open session. The bits of a non-negative time sort like the time itself.
+/// The next request of an open session. The bits of a non-negative time sort in order of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     second_bits: u64,
@@ -50,7 +51,7 @@ impl Requests {
         Requests { random, clients: shape.clients.max(1), in_sessions: shape.sessions, starts, next_start, due }
     }
 
-    /// The next request: its time since the log's start in seconds, and its client.
+    /// Returns the time of the next request, in seconds after the log's start, and its client.
     pub fn next(&mut self) -> (f64, u32) {
         if let Some(Reverse(due)) = self.due.peek().copied()
             && f64::from_bits(due.second_bits) <= self.next_start
@@ -88,7 +89,7 @@ impl Requests {
     }
 }
 
-/// The times at which requests or sessions begin.
+/// Draws the times at which requests or sessions begin.
 struct StartTimes {
     rate: f64,
     is_on_off: bool,

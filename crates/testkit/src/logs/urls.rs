@@ -2,15 +2,15 @@
 
 use super::random::Random;
 
-/// Paths and sizes, the most popular first.
+/// Paths and sizes of the URLs, the most popular first.
 pub(super) struct Urls {
     text: Vec<u8>,
-    /// Where each path ends in the text.
+    /// End position of each path in the text.
     ends: Vec<usize>,
     bytes: Vec<u64>,
-    /// The alias table. Column i yields URL i with this probability,
+    /// First part of the alias table: the probability that column i yields URL i.
     own: Vec<f64>,
-    /// and otherwise this URL.
+    /// Second part of the alias table: the URL that column i yields otherwise.
     alias: Vec<u32>,
 }
 
@@ -35,7 +35,8 @@ impl Urls {
         urls
     }
 
-    /// Vose's construction: a URL whose weight is below the mean gives the rest of its column to one above the mean.
+    /// Builds the alias table by Vose's method: a URL with less than the mean weight leaves the rest of its column to a
+    /// URL with more.
     fn set_weights(&mut self, weights: &[f64]) {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         self.own = weights.iter().map(|weight| weight / mean).collect();

@@ -1,4 +1,4 @@
-//! Each server starts, serves, stops, and leaves no process and no file behind.
+//! Tests that each server starts, serves and stops, and leaves no process and no file behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
 
 mod raw;
@@ -19,7 +19,7 @@ fn connect(addr: SocketAddr) -> TcpStream {
     conn
 }
 
-/// Sends `request` and reads until the connection ends or fails.
+/// Sends `request`, and reads until the connection ends or fails.
 fn exchange(addr: SocketAddr, request: &str) -> (Vec<u8>, io::Result<()>) {
     let mut conn = connect(addr);
     conn.write_all(request.as_bytes()).unwrap();
@@ -35,7 +35,7 @@ fn answers(addr: SocketAddr, request: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Sends `request` on an open connection and reads exactly as many bytes as are expected.
+/// Sends `request` on an open connection, reads as many bytes as `expected` has, and compares them.
 fn ask(conn: &mut TcpStream, request: &str, expected: &str) {
     conn.write_all(request.as_bytes()).unwrap();
     let mut bytes = vec![0; expected.len()];

@@ -1,4 +1,4 @@
-//! The misbehaving server, one behaviour at a time.
+//! Tests the misbehaving server, one behaviour at a time.
 use super::{GET, LAST_GET, answers, ask, connect, exchange, refused};
 use brimful_testkit::{RawServer, Step, script};
 use std::io::{ErrorKind, Read, Write};
@@ -64,7 +64,8 @@ fn keep_alive_bodies_are_framed_and_absent_after_head() {
 
 #[test]
 fn bodies_that_end_with_the_connection_end_it_cleanly() {
-    // Three requests at once: unanswered requests must not turn the end of the connection into a reset.
+    // There are three requests at once, because unanswered requests must not turn the end of the connection into a
+    // reset.
     let requests = GET.repeat(3);
     let server = RawServer::close_delimited("body");
     assert_eq!(answers(server.addr(), &requests), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody");
@@ -160,7 +161,7 @@ fn a_flood_goes_on_until_the_client_has_enough() {
     let mut bytes = vec![0; 8 << 20];
     conn.read_exact(&mut bytes).unwrap();
     assert!(bytes.iter().all(|byte| *byte == b'x'));
-    // Dropping the server waits for the flood to end.
+    // Dropping the server waits until it has stopped sending.
 }
 
 #[test]

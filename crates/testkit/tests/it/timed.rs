@@ -1,4 +1,5 @@
-//! The servers that make a client wait. Lower bounds only: a loaded machine may make anything longer.
+//! Tests the servers that make a client wait. Times are checked only against lower bounds, because a busy machine makes
+//! everything take longer.
 use super::{GET, ask, connect, refused};
 use brimful_testkit::{SilentPort, full_backlog_listener, serial_server};
 use std::io::{ErrorKind, Read, Write};
@@ -29,11 +30,11 @@ fn requests_are_served_one_at_a_time_over_all_connections() {
 fn requests_are_answered_in_order_of_arrival() {
     let server = serial_server(Duration::from_millis(2), Some((6, Duration::from_millis(50))));
     let mut conns: Vec<_> = (0..6).map(|_| connect(server.addr())).collect();
-    // A request counts as arrived no sooner than its connection is accepted, so first have all connections accepted.
+    // All connections must be accepted first, because a request counts as arrived only after that.
     for (index, conn) in conns.iter_mut().enumerate() {
         ask(conn, GET, &answer(index));
     }
-    // All requests but the first arrive while that one stalls, in the reverse order of connections.
+    // While the first request stalls, all other requests arrive, in the reverse order of their connections.
     for conn in conns.iter_mut().rev() {
         conn.write_all(GET.repeat(2).as_bytes()).unwrap();
     }
@@ -55,7 +56,7 @@ fn the_stall_falls_on_the_request_with_its_index() {
         })
         .collect();
     assert!(times[2] >= stall, "{times:?}");
-    // A loaded machine may delay any of the others, so only the shortest time is checked.
+    // A busy machine may delay any of the answers, so only the shortest time is checked.
     assert!(times.iter().min() < Some(&stall), "{times:?}");
 }
 

@@ -8,8 +8,8 @@
 //! ]
 //! ```
 //!
-//! A call inherits from its class what it does not specify, and is reported under that class, which is the first one of
-//! the document if it names none. The other calls of a burst are sent after the first is answered.
+//! A call inherits from its class what it does not specify, and is reported under that class. If it names no class, it
+//! belongs to the first one of the document. The calls of a burst after the first are sent when the first is answered.
 
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
@@ -30,10 +30,10 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedBurst {
-    /// Seconds from the burst's last answer to the next burst; drawn from the sessions' `think_s` if absent.
+    /// Seconds from the burst's last answer to the next burst; if absent, drawn from the sessions' `think_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_s: Option<f64>,
-    /// The calls, at least one; the others are sent after the first is answered.
+    /// The calls of the burst, at least one. The calls after the first are sent when the first is answered.
     pub calls: Vec<ScriptedCall>,
 }
 
@@ -55,7 +55,7 @@ pub struct ScriptedCall {
     pub body: Option<String>,
 }
 
-/// The request of a [`ScriptedCall`], with what it inherits from its class.
+/// The request of a [`ScriptedCall`], including what it inherits from its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScriptedRequest<'w> {
     /// Index of the class.
@@ -69,7 +69,7 @@ pub struct ScriptedRequest<'w> {
 }
 
 impl ScriptedRequest<'_> {
-    /// The [`RequestId`] of the first scripted call, above those of all classes.
+    /// The [`RequestId`] of the first scripted call. It is above those of all classes.
     const FIRST: u64 = 1 << 63;
 
     /// The [`RequestId`] of the `nth` scripted call, counted from 0 over all sessions.
@@ -77,14 +77,14 @@ impl ScriptedRequest<'_> {
         RequestId(ScriptedRequest::FIRST | u64::from(nth))
     }
 
-    /// The number of the scripted call with this [`RequestId`], if it is that of a scripted call.
+    /// The number of the scripted call with this [`RequestId`]; `None` if the request is not that of a scripted call.
     pub fn nth(request: RequestId) -> Option<usize> {
         request.0.checked_sub(ScriptedRequest::FIRST).map(|nth| nth as usize)
     }
 }
 
 impl Workload {
-    /// The sessions, if the load is one of sessions.
+    /// The sessions of the workload; `None` if its load is of another kind.
     pub fn sessions(&self) -> Option<&Sessions> {
         match &self.load {
             Some(Load::Sessions(sessions)) => Some(sessions),
@@ -164,7 +164,7 @@ impl Workload {
 mod tests {
     use super::*;
 
-    /// Two classes, one with a path and one with several, and these scripts.
+    /// A workload of two classes, one with a path and one with several, and these scripts.
     fn workload(scripts: &str) -> Workload {
         let text = format!(
             "[[class]]\nname = \"page\"\npath = \"/p\"\nmethod = \"PUT\"\nbody = \"x\"\n[[class]]\nname = \"images\"\n\
