@@ -1,4 +1,4 @@
-//! The Hurst parameter, which both self-similar processes have.
+//! The Hurst parameter, which both self-similar processes use.
 
 use crate::ArrivalsError;
 
@@ -22,7 +22,7 @@ impl Hurst {
         if h > 0.5 && h <= 0.99 { Ok(Hurst(h)) } else { Err(ArrivalsError::Hurst(h)) }
     }
 
-    /// H, as a number.
+    /// The Hurst parameter, H.
     pub fn get(self) -> f64 {
         self.0
     }
