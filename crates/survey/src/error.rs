@@ -1,6 +1,6 @@
 //! Errors of a survey.
 
-/// Why a survey failed. The message says what to do next.
+/// An error that ends a survey. The message says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
     /// A run failed.
