@@ -90,7 +90,7 @@ impl Crew {
     /// Makes the load of a plan with the crew's shards, like [`crate::run`] in this process.
     ///
     /// # Errors
-    /// As [`crate::run`], and if the program has ended.
+    /// The errors of [`crate::run`]; also if the program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let order = Order::from_plan(plan)?;
         let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;

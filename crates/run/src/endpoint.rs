@@ -65,7 +65,7 @@ impl Endpoint {
     /// the path of requests.
     ///
     /// # Errors
-    /// As [`Endpoint::resolve`].
+    /// The errors of [`Endpoint::resolve`].
     pub fn resolve_at(text: &str, detour: &Detour, patience: Nanos) -> Result<Endpoint, RunError> {
         Endpoint::resolve_by(text, detour, patience, look_up)
     }

@@ -28,7 +28,7 @@ pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<
 /// Runs a log ([`brimful_core::workload::Load::Log`]): `feed` supplies the calls while the run is in progress.
 ///
 /// # Errors
-/// As [`run`], and when `feed` supplies no call at all.
+/// The errors of [`run`]; also if `feed` supplies no call at all.
 pub fn run_log(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
     execute(plan, Some(feed), &RunObserver::default(), Probing::ProbeHost, stop).map(|output| output.record)
 }

@@ -1,4 +1,4 @@
-//! How long users of a closed load wait before they call again because a call failed at once.
+//! The waits of a closed load's users before they call again after a call that failed at once.
 //!
 //! If a server is down, a user that calls again as soon as a call has ended would run in a busy loop: each refusal
 //! takes some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice

@@ -45,7 +45,7 @@ pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     (!servers.is_empty()).then_some(panel)
 }
 
-/// Texts of the rates and of the mean times of a class.
+/// Texts of a class's rates, and of its mean times.
 fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     let Phases { head, parse, process, upstream, send, log } = class.phases_us;
     let time = |us: Option<f64>| known(us, |us| quantity::seconds(us / 1e6));

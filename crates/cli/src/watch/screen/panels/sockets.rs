@@ -1,4 +1,4 @@
-//! The panel of requests at the ports' sockets, by the size of responses.
+//! The panel of requests at the ports' sockets, by response size.
 
 use super::{Columns, Panel, Room, cells, first_width, indented, name, plain};
 use crate::watch::screen::picture::Picture;
