@@ -33,7 +33,7 @@ pub fn arguments(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>
     Some(args.map(|word| word.to_string_lossy().into_owned()).collect())
 }
 
-/// Runs the test.
+/// Runs the test that the options describe, and prints httperf's report.
 pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     let options = Options::parse(words).map_err(UsageError)?;
     if options.help {

@@ -32,7 +32,7 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs the action.
+/// Runs the action that the user requested.
 pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Install(args) => install::main(args),

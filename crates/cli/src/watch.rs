@@ -35,7 +35,7 @@ use presence::Presence;
 use prometheus::Exporter;
 use session::Session;
 
-/// Watches the server.
+/// Watches the server until the end of the watch, and prints the results.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;

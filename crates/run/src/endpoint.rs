@@ -133,7 +133,7 @@ impl Endpoint {
         })
     }
 
-    /// All addresses in use.
+    /// All addresses that connections go to.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         [&self.address].into_iter().chain(&self.further)
     }

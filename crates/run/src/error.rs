@@ -1,4 +1,4 @@
-//! Errors of runs.
+//! The errors of a run.
 
 use brimful_engine::Address;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum RunError {
     Unresolvable {
         /// The URL as the user wrote it.
         url: String,
-        /// The resolver's error.
+        /// The error of the resolver.
         source: std::io::Error,
     },
     /// No server accepts connections at the address.
@@ -33,7 +33,7 @@ pub enum RunError {
     NoSocket {
         /// Path of the socket.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: std::io::Error,
     },
     /// The TLS handshake fails.

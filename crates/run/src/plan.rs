@@ -26,7 +26,7 @@ pub struct RunPlan {
     pub window: Nanos,
     /// Upper bound of the number of calls; [`u64::MAX`] if there is none.
     pub calls: u64,
-    /// HTTP version.
+    /// The version of HTTP.
     pub version: Version,
     /// Header fields of every request.
     pub headers: Vec<(String, String)>,
@@ -52,7 +52,7 @@ pub struct RunPlan {
     pub start_at: Option<SystemTime>,
     /// How this host's clock differs from the clock by which the hosts of a fleet agreed on `start_at`.
     pub clock: Option<FleetClock>,
-    /// Seed of all randomness.
+    /// Seed from which all random numbers of the run are drawn.
     pub seed: u64,
     /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
     pub client_max: Option<f64>,

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 /// The result of a run.
 #[derive(Debug)]
 pub struct RunOutput {
-    /// What the run measured.
+    /// The measurements of the run.
     pub record: Record,
     /// Present if [`crate::RunObserver::detail`] was set.
     pub detail: Option<Detail>,

@@ -28,7 +28,7 @@ pub struct StreamedCall {
     pub class: u16,
     /// The request method.
     pub method: String,
-    /// Path and query.
+    /// The path and the query of the request.
     pub path: String,
     /// Header fields that only this call has.
     pub headers: Vec<(String, String)>,

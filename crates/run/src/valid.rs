@@ -143,7 +143,7 @@ impl<'p> ValidPlan<'p> {
         shard.share(connections).min(shard.share(plan.calls))
     }
 
-    /// When the load ends.
+    /// The limits at which the load ends: its window, and its number of calls.
     pub fn extent(&self) -> Extent {
         Extent { window: self.plan.window, calls: self.plan.calls }
     }

@@ -20,7 +20,7 @@ pub(crate) struct ClientLimit {
     pub limit: Option<f64>,
 }
 
-/// The server without load.
+/// Measurements of the server without load.
 #[derive(Debug, Default)]
 pub(crate) struct IdleServer {
     /// Number of CPUs that the server's own processes keep busy.

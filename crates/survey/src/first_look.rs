@@ -17,7 +17,7 @@ pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
 /// The results of a load of one client.
 #[derive(Debug)]
 pub(crate) struct FirstLook {
-    /// Calls per second.
+    /// Completed calls per second.
     pub rate: f64,
     /// Mean size of a response, in bytes.
     pub response: Bytes,

@@ -33,7 +33,7 @@ pub struct Predictions {
     pub saturation_spread: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
     pub saturation_lasts: Nanos,
-    /// The held-out levels.
+    /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
 }
 

@@ -18,7 +18,7 @@ const REPEAT_SEED: u64 = 1 << 32;
 const RECOVERY_ATTEMPTS: usize = 20;
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
 
-/// Progress of a survey.
+/// A step in the progress of a survey.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A step began: its name, and its approximate duration.
@@ -93,7 +93,7 @@ impl<'a> Runner<'a> {
         Ok(self.bench.client_limit(response, &mut |text| listener(Step::Note(text)))?)
     }
 
-    /// Offers a load once.
+    /// Offers a load and returns its trial.
     pub fn measure(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         self.runs += 1;
         self.measure_with_seed(workload, duration, self.setup.seed.wrapping_add(self.runs))

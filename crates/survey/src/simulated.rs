@@ -99,7 +99,7 @@ struct Simulated {
     offered: Rc<RefCell<Vec<Load>>>,
     /// Length and CPU time of each load in `offered`, in seconds.
     worked: Vec<(f64, f64)>,
-    /// Length of each rest.
+    /// Durations of the server's rests.
     rested: Vec<Nanos>,
     /// Total simulated time of the survey.
     spent: Nanos,

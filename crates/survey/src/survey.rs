@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 /// The options of a survey.
 #[derive(Clone, Debug)]
 pub struct SurveyPlan {
-    /// The server.
+    /// The server to survey.
     pub subject: Subject,
     /// The plan of a run. The survey chooses its load and its window.
     pub template: RunPlan,

@@ -46,18 +46,18 @@ pub enum ArrivalsError {
     TooSlow {
         /// The mean rate, in calls per second.
         rate: f64,
-        /// The arrival process.
+        /// The arrival process that changes its rate.
         process: Box<Process>,
         /// The lowest rate that this process can have, in calls per second.
         slowest: f64,
     },
-    /// Invalid steps.
+    /// Steps that violate a condition.
     #[error(
         "these steps are not valid: write 1 to 10 steps, each with a time above zero and a rate of 0 or from 1e-9 to 1e9, \
          and at least one rate above zero"
     )]
     Steps,
-    /// A period of zero.
+    /// Bursts with a period of zero.
     #[error("a burst needs a period above zero: write one like 100s")]
     Period,
     /// Bursts that are too short.
@@ -72,7 +72,7 @@ pub enum ArrivalsError {
     /// Stages in which no call is due.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,
-    /// An invalid speed.
+    /// A playback speed that is not a number above zero.
     #[error("`{0}` is not a speed: write how many times faster, like 2x or 0.5x")]
     Speed(String),
     /// A trace line without a number.
@@ -80,7 +80,7 @@ pub enum ArrivalsError {
         "line {line} of the trace, `{text}`, does not begin with a number of seconds: correct it, or put a # before it"
     )]
     TraceLine {
-        /// Line number, from 1.
+        /// Number of the line, counted from 1.
         line: usize,
         /// The beginning of the line.
         text: String,
@@ -88,7 +88,7 @@ pub enum ArrivalsError {
     /// A trace that is not sorted.
     #[error("line {line} of the trace, `{text}`, is earlier than the one before it: sort the trace by time (sort -g)")]
     TraceOrder {
-        /// Line number, from 1.
+        /// Number of the line, counted from 1.
         line: usize,
         /// The beginning of the line.
         text: String,

@@ -12,7 +12,7 @@ pub struct Open<C = Mix> {
     extent: Extent,
     /// Index of this shard's next call in the whole schedule.
     index: u64,
-    /// This shard's next call.
+    /// This shard's next call and its due time; `None` after the last call.
     head: Option<(Nanos, CallSpec)>,
 }
 

@@ -306,7 +306,7 @@ struct FutureSessions {
     head: Option<Nanos>,
     /// How long before the start of the run the arrivals begin.
     before: Nanos,
-    /// Number of sessions left.
+    /// Number of this shard's sessions that have not begun.
     left: u64,
 }
 

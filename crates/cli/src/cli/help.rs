@@ -29,7 +29,7 @@ pub(super) const HEADINGS: [(&str, &[&str]); 6] = [
 pub enum ShownFlags {
     /// The flags that most people need: all flags that are not marked with `hide_short_help`.
     Usual,
-    /// All flags.
+    /// All flags of the command.
     All,
 }
 

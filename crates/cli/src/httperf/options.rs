@@ -108,7 +108,7 @@ pub enum Period {
     /// Each starts as soon as the previous one has ended.
     #[default]
     OneAfterAnother,
-    /// A constant period.
+    /// All periods have this length, in seconds.
     Fixed(f64),
     /// Exponentially distributed periods with this mean.
     Exponential(f64),
@@ -133,7 +133,7 @@ pub struct Wlog {
     pub file: PathBuf,
 }
 
-/// `--wsess`: sessions.
+/// The value of `--wsess`: sessions of equal length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wsess {
     pub sessions: u64,
@@ -278,7 +278,7 @@ impl Options {
         self.wsess.is_some() || self.wsesslog.is_some()
     }
 
-    /// The lines of `--add-header`.
+    /// The header lines of `--add-header`.
     pub fn added_lines(&self) -> Vec<String> {
         unescaped(&self.add_header).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }

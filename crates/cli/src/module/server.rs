@@ -8,9 +8,9 @@ use super::trust;
 use crate::exit::UsageError;
 use std::path::{Path, PathBuf};
 
-/// An installed server.
+/// The operations on an installed server.
 pub trait Server {
-    /// The version and paths.
+    /// Version and paths of the server.
     fn installation(&self) -> &Installation;
 
     /// The server's name and version as the server reports them, like `nginx/1.22.1`.

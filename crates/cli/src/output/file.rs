@@ -52,7 +52,7 @@ enum Destination {
 enum Readers {
     /// All users that the umask allows.
     Umask,
-    /// Only the file's owner.
+    /// Only the owner of the file.
     Owner,
 }
 

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Pass {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
     pub flattened: Option<f64>,
-    /// Maximum number of calls.
+    /// Maximum number of calls of the run.
     pub max_calls: u64,
     /// Expected duration; `Nanos::MAX` if unknown.
     pub lasts: Nanos,

@@ -7,7 +7,7 @@ use ratatui::crossterm::event;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// An event.
+/// An event that the loop handles.
 #[derive(Debug)]
 pub enum Event {
     /// The process received SIGINT (Ctrl-C) or SIGTERM.
@@ -63,7 +63,7 @@ impl Events {
                     return;
                 }
             }
-            // The terminal is closed.
+            // Reading fails if the terminal is closed.
             let _ = sender.send(Event::Stop);
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;

@@ -18,7 +18,7 @@ pub struct WatchOptions {
     pub what: String,
     /// Duration of the watch; `None` if only the user ends it.
     pub duration: Option<Nanos>,
-    /// Maximum number of intervals.
+    /// Maximum number of sampling intervals.
     pub count: u64,
     pub once: bool,
     pub json: bool,
@@ -26,7 +26,7 @@ pub struct WatchOptions {
     pub view: View,
 }
 
-/// Why the loop ended.
+/// The reason why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The duration or the number of intervals was reached.
@@ -35,14 +35,14 @@ pub enum End {
     Stopped,
 }
 
-/// The live display.
+/// The kind of live display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// A screen.
+    /// A screen with all figures, which is redrawn.
     Screen,
-    /// One line per interval.
+    /// One line of text per interval.
     Lines,
-    /// No display.
+    /// No live display.
     Nothing,
 }
 

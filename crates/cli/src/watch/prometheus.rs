@@ -28,7 +28,7 @@ pub struct Exporter {
     latest: Arc<Mutex<Latest>>,
 }
 
-/// The latest counters.
+/// The latest counters of each group.
 #[derive(Default)]
 struct Latest {
     sample: Sample,
@@ -36,7 +36,7 @@ struct Latest {
     samples: u64,
 }
 
-/// The served pages.
+/// The pages that the exporter serves.
 struct Pages {
     hosts: Hosts,
     latest: Arc<Mutex<Latest>>,

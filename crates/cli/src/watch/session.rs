@@ -84,7 +84,7 @@ impl Session {
         &self.current
     }
 
-    /// The present bottleneck.
+    /// The findings on the present bottleneck.
     pub fn findings(&self) -> Vec<Finding> {
         bottleneck(&self.current)
     }

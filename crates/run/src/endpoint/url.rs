@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A parsed URL.
+/// The parts of a URL.
 #[derive(Debug)]
 pub struct ParsedUrl {
     /// The URL with a scheme, percent-encoded. The URL of a Unix socket is written in one canonical form.
@@ -27,7 +27,7 @@ pub struct ParsedUrl {
 pub enum Place {
     /// A host, without the brackets of an IPv6 address, and a port.
     Host(String, u16),
-    /// A Unix socket.
+    /// The path of a Unix socket.
     Socket(PathBuf),
 }
 

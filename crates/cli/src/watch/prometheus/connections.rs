@@ -36,7 +36,7 @@ struct Connection {
 }
 
 impl Connections {
-    /// Serves a listening socket.
+    /// Prepares to serve a listening socket.
     pub fn new(listener: TcpListener, timeout_response: String) -> io::Result<Connections> {
         listener.set_nonblocking(true)?;
         Ok(Connections { listener, open: VecDeque::new(), timeout_response })

@@ -20,7 +20,7 @@ use brimful_monitor::thresholds::MEMORY;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
-/// A panel.
+/// A part of the screen: a heading, and lines below it.
 pub struct Panel {
     heading: Line<'static>,
     rows: Vec<Line<'static>>,

@@ -13,7 +13,7 @@ const NOTICE_TIME: Nanos = Nanos::from_secs(30);
 
 /// Everything that a frame shows.
 pub struct Picture {
-    /// This host's name.
+    /// The name of this host.
     pub host: String,
     /// Description of the watched programs and ports.
     pub what: String,
@@ -85,7 +85,7 @@ impl Picture {
         self.hint = hint(&session.sources());
     }
 
-    /// Replaces the notice.
+    /// Replaces the current notice.
     pub fn set_notice(&mut self, notice: String) {
         self.notice = Some((notice, self.elapsed));
     }

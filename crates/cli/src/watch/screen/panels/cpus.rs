@@ -17,7 +17,7 @@ const HEIGHT_PART: usize = 6;
 const SMALL_BAR_WIDTH: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Makes the panel.
+/// Makes the panel of CPUs.
 pub fn cpus(picture: &Picture, Room { width, height }: Room) -> Option<Panel> {
     let kernel = picture.kernel()?;
     let cores = &kernel.cores;

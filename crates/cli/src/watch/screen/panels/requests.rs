@@ -21,7 +21,7 @@ const COLUMNS: Columns<10> = [
     ("5xx/s", 7, 5),
 ];
 
-/// Makes the panel.
+/// Makes the panel of requests by class.
 pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let stretch = picture.rates.module.as_ref().filter(|_| picture.shows(GroupName::Module))?;
     let Module { servers, classes } = &stretch.figures;
