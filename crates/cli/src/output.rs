@@ -105,7 +105,7 @@ pub fn first_failure<T>(
     })
 }
 
-/// Writes an error to stderr. Errors in writing it are ignored.
+/// Writes an error to stderr. If stderr cannot be written, that is ignored.
 pub fn complain(text: &str) {
     let mut said = Painted::default();
     said.styled(AnsiColor::Red.on_default().bold(), "error:").plain(" ").plain(text);

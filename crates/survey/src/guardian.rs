@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The hidden command that runs the guardian; it calls [`run_guardian`].
+/// The hidden command that runs the guardian. It calls [`run_guardian`].
 pub const GUARDIAN_COMMAND: &str = "put-back";
 /// The line that the guardian writes as soon as it ignores signals.
 const READY: &str = "ready";

@@ -56,7 +56,7 @@ pub(crate) struct PlannedChange {
 /// A change whose effect is predicted and then measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// The server's processes may use this share of its CPUs.
+    /// Limits the server's processes to this share of the server's CPUs.
     Quota(f64),
 }
 

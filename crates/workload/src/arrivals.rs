@@ -66,7 +66,7 @@ pub enum Process {
 }
 
 /// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits each piece,
-/// so more of them would make calls late.
+/// so a larger number would make calls late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl Process {
@@ -96,14 +96,14 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Calls at a mean `rate`, in calls per second, which must be finite and above zero.
+    /// Makes arrivals with the mean rate `rate`, in calls per second. The rate must be finite and above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::TooSlow`] if the process changes its rate far more often than calls are due.
     pub fn new(process: Process, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
-        // The curve has a random stream of its own: the ticks must not depend on how often the curve draws.
+        // The curve has a random stream of its own, so that the ticks do not depend on how often the curve draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
             Process::Constant | Process::Poisson | Process::Uniform(_) => Curve::Steady(rate),
@@ -200,7 +200,7 @@ impl Iterator for Arrivals {
             Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
             Curve::Trace(trace, speed) => trace.at(tick as usize, *speed)?,
         };
-        // At the joint of two pieces, rounding may put a call one nanosecond before its predecessor.
+        // At the boundary of two pieces, rounding may put a call one nanosecond before its predecessor.
         self.last = self.last.max(due);
         Some(self.last)
     }
@@ -211,7 +211,7 @@ impl Iterator for Arrivals {
 enum Ticks {
     /// Areas 0, 1, 2…; an integer count does not drift.
     Even { index: u64 },
-    /// A Poisson process of rate one.
+    /// Areas of a Poisson process of rate one.
     Exponential { area: f64, rng: Pcg64 },
     /// The first area is 0; the gaps after it are uniformly distributed within 1 ± `spread`.
     Uniform { area: f64, spread: f64, rng: Pcg64 },

@@ -71,7 +71,7 @@ pub struct Extent {
     pub calls: u64,
 }
 
-/// Independent random streams from one seed.
+/// A random stream. Streams with different numbers are independent, even from one seed.
 fn rng(seed: u64, stream: u64) -> rand_pcg::Pcg64 {
     rand_pcg::Pcg64::new(u128::from(seed), u128::from(stream))
 }

@@ -1,5 +1,5 @@
-//! Calls that arrive through a channel while the run is in progress, like those of a log that is being read. The
-//! channel's bound limits the memory.
+//! Calls that arrive through a channel during the run, like the calls of a log that is read meanwhile. The channel's
+//! capacity limits the memory in use.
 
 use brimful_core::{CallSpec, Nanos, Next, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};

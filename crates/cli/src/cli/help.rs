@@ -43,7 +43,7 @@ pub fn with_help(program: Command, shown: ShownFlags) -> Command {
     ))
 }
 
-/// The list of commands as the definitions describe them, in lines of at most `width` columns.
+/// The list of commands with their descriptions, in lines of at most `width` columns.
 fn commands_by_heading(program: &Command, width: usize) -> String {
     let visible: Vec<&Command> = program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let name_width = visible.iter().map(|command| command.get_name().len()).max().unwrap_or(0);

@@ -56,7 +56,7 @@ pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec
     Ok((given, others))
 }
 
-/// The option with this name, or the only one whose name starts with it.
+/// The option with this name, or the only option whose name starts with this text.
 fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
     if let Some(option) = known.iter().find(|option| option.name == name) {
         return Ok(option);

@@ -55,7 +55,7 @@ const fn flag(name: &'static str) -> Known {
     Known { name, letter: None, takes: Takes::Nothing }
 }
 
-/// A test as its options describe it.
+/// A test, as the options describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Header lines to add to every request, with escapes as the user wrote them.

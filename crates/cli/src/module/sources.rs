@@ -115,7 +115,7 @@ pub fn only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A source that is not embedded cannot be compiled.
+    /// Every source must be embedded, because otherwise it could not be compiled.
     #[test]
     fn every_source_is_embedded() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");

@@ -1,4 +1,4 @@
-//! `brimful plan what-if`: solves a model before and after changes, or along a range of changes.
+//! `brimful plan what-if`: solves a model before and after changes, or for a range of values of one change.
 
 use super::args::WhatIfArgs;
 use super::load_curve::load_curve;

@@ -1,4 +1,4 @@
-//! Messages about the lines of the logs and their requests.
+//! Messages about the logs' lines and the requests made of them.
 
 use crate::access_logs::line_counts;
 use crate::output::say;

@@ -404,7 +404,7 @@ fn note(text: &str) {
     println!("{text}");
 }
 
-/// The directory of real logs, if there is one.
+/// The directory of real logs; `None` if there is none.
 fn real_logs() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(beside, PathBuf::from);

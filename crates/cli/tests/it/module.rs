@@ -193,7 +193,7 @@ fn is_the_servers(path: &Path) -> bool {
 fn changes_that_nginx_refuses_are_undone() {
     let directory = prefix(INCLUDING);
     let before = all_files(directory.path());
-    // A program with the right signature that is not a module.
+    // nginx's own binary has the right signature, but it is not a module.
     let given = format!("--module={NGINX}");
     let done = module("install", "nginx", directory.path(), &["--yes", &given]);
     assert!(done.stderr.contains("refuses the module") && done.stderr.contains("all changes were undone"), "{done:#?}");

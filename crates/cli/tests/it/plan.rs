@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The reference cases.
+/// The reference cases, which the tests of the model use, too.
 pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../../../model/tests/data/cases.json")).unwrap()
 }

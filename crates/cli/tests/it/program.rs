@@ -86,7 +86,7 @@ fn says_something_twice(stderr: &str) -> bool {
     cause.len() > 10 && rest.contains(cause)
 }
 
-/// A running program in its own process group. It is killed when dropped.
+/// A running program in a process group of its own. It is killed when this value is dropped.
 pub struct Running {
     child: Child,
     stdout: Lines,

@@ -128,7 +128,7 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
     // The check that the server listens makes one more connection.
     until(|| server.connections() >= 6);
-    // Two signals at once, as from `timeout -s INT`, count as one.
+    // Two signals in quick succession, as `timeout -s INT` sends them, count as one.
     load.ctrl_c();
     load.ctrl_c();
     let record = documents::record(&load.finish().exits(&[130]).stdout);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A file system that is unmounted when dropped.
+/// A file system that is unmounted when this value is dropped.
 pub struct Small {
     dir: tempfile::TempDir,
 }

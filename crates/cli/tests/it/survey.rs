@@ -114,7 +114,7 @@ fn demonstration() -> Survey {
     assert_eq!(survey.command[1..], command);
     assert_eq!(survey.report.as_deref(), report.to_str());
 
-    // The report contains the same document.
+    // The report contains the document that was written.
     let page = fs::read_to_string(&report).unwrap();
     assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "a secret is passed on");
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();

@@ -174,7 +174,7 @@ fn nothing_is_left_behind_however_it_ends() {
              until [ $(grep -slx sleep /proc/[0-9]*/comm | wc -l) = 2 ]; do sleep 0.05; done; echo started; exec sleep {time}"
         );
         let mut bed = bed_in(directory.path(), &[], &script);
-        // The tests may have inherited this signal as ignored.
+        // The tests may have inherited SIGHUP as ignored.
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(bed.get_program()).args(bed.get_args());
         command.current_dir(directory.path());

@@ -6,7 +6,7 @@ use brimful_core::tls::TlsFault;
 use brimful_testkit::{Certificates, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length};
 
 fn nginx(identity: &Identity) -> Nginx {
-    // Debian's nginx uses TLS 1.3 only if it is configured.
+    // Debian's nginx uses TLS 1.3 only if the configuration asks for it.
     let extra = format!("{} ssl_protocols TLSv1.2 TLSv1.3;", identity.for_nginx());
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }

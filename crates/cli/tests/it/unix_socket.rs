@@ -49,7 +49,7 @@ fn the_url_with_a_socket_gives_host_and_path() {
     let args = ["load", "http://app.example/host", "--unix-socket", &path, "-c", "1", "-n", "2", "--print", "1"];
     let shown = run(&args).exits(&[0, 4]).stderr;
     assert!(shown.contains("> Host: app.example") && shown.contains("< app.example"), "{shown}");
-    // A redirect uses the same socket.
+    // A redirect is followed on the same socket.
     let url = format!("unix:{path}:/hop");
     let args = ["load", &url, "-c", "1", "-n", "5", "--follow", "1", "--json"];
     let record = documents::record(&run(&args).exits(&[0, 4]).stdout);

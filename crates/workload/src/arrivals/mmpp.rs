@@ -29,7 +29,8 @@ impl Mmpp {
     /// Lower bound of `sojourn`: with less than one call per burst the process is practically a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
-    /// `ratio` must be at least 1, `share` between 0 and 1, their product at most 1, and `sojourn` at least 1 ms.
+    /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
+    /// and `sojourn` at least 1 ms.
     ///
     /// # Errors
     /// [`ArrivalsError`] names the condition that is violated.

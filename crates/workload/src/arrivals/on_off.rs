@@ -20,7 +20,8 @@ impl OnOff {
     /// The default period, from Banga & Druschel 1997.
     pub const DEFAULT_PERIOD: Nanos = Nanos::from_secs(100);
 
-    /// `ratio` must be at least 1, `share` between 0 and 1, their product at most 1, and `period` above zero.
+    /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
+    /// and `period` above zero.
     ///
     /// # Errors
     /// [`ArrivalsError`] names the condition that is violated.

@@ -67,7 +67,7 @@ fn excerpt(line: &[u8]) -> String {
     line[..line.len().min(40)].escape_ascii().to_string()
 }
 
-/// Playback speed relative to the recording, written `2x` or `2`. Values below one are slower.
+/// Playback speed relative to the recording, written `2x` or `2`. Values below one slow the trace down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed(f64);
 
@@ -75,10 +75,10 @@ impl Speed {
     /// The speed at which the trace was recorded.
     pub const ORIGINAL: Speed = Speed(1.0);
 
-    /// `factor` must be finite and above zero.
+    /// Checks and sets the speed. `factor` must be finite and above zero.
     ///
     /// # Errors
-    /// [`ArrivalsError::Speed`] if it is not.
+    /// [`ArrivalsError::Speed`] if `factor` is out of range.
     pub fn new(factor: f64) -> Result<Speed, ArrivalsError> {
         let is_valid = factor.is_finite() && factor > 0.0;
         is_valid.then_some(Speed(factor)).ok_or_else(|| ArrivalsError::Speed(factor.to_string()))

@@ -36,7 +36,7 @@ impl Past {
             SessionArrivals::Open { .. } => &Spread::Constant(0.0),
             SessionArrivals::Closed { rest_s, .. } => rest_s,
         };
-        // A fixed seed, so that the span does not depend on the seed of the run.
+        // The seed is fixed, so that the span does not depend on the seed of the run.
         let mut draws = rng(0, 5);
         let draw_length_s = |_| draw_session_s(load, &mut draws) + draw_s(rest, &mut draws);
         let mut lengths_s: Vec<f64> = (0..SAMPLE_SESSIONS).map(draw_length_s).collect();

@@ -353,7 +353,8 @@ fn sessions_from_before_the_run_are_marked() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let before: Vec<u32> =
         seen.ended.iter().filter(|(_, outcome)| outcome.from_before).map(|(_, outcome)| outcome.bursts).collect();
-    // Sessions that began 20, 19 … 11 s before the run have one burst left; those from 10 … 1 s before have two.
+    // Sessions that began 20, 19 … 11 s before the run have one burst left. Sessions that began 10, 9 … 1 s before it
+    // have two.
     assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
     assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.from_before).all(|(_, outcome)| outcome.bursts == 3));
 }

@@ -120,7 +120,7 @@ impl LineTimes {
         Some(())
     }
 
-    /// Moves on to a time, and ignores the interval before it.
+    /// Moves on to a time. The interval before it is ignored.
     pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         self.go_to(second, zone)?;
         self.before_ms = self.at_ms;

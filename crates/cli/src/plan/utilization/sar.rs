@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
 
     fn line(&mut self, line: &'a str, zone: &TimeZone) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // Skips `Average:`, in any language, and other lines without a time.
+        // `Average:`, in any language, and other lines without a time are skipped.
         let Some((second, taken)) = time_of_day(&words) else { return Ok(()) };
         let fields = words.get(taken..).unwrap_or_default();
         if !fields.iter().any(|field| figure(field).is_some()) {

@@ -43,7 +43,7 @@ pub fn text(sample: &Sample) -> String {
     page.0
 }
 
-/// The text written so far.
+/// The text of the page, as far as it is written.
 #[derive(Default)]
 struct Page(String);
 

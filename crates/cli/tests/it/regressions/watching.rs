@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that is killed when dropped.
+/// A process that is killed when this value is dropped.
 struct Killed(Child);
 
 impl Killed {

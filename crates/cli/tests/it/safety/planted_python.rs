@@ -23,7 +23,7 @@ fn planted() -> Files {
     files
 }
 
-/// Runs `brimful` in that directory, with the package of this checkout if it is `installed`.
+/// Runs `brimful` in the directory of `files`. If `installed`, Python finds the package of this checkout.
 fn run_there(files: &Files, installed: bool, args: &[&str]) -> Done {
     let _machine = share_machine();
     let mut command = brimful(args);

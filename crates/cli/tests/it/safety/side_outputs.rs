@@ -64,7 +64,7 @@ fn a_keep_directory_that_is_removed_during_the_load_leaves_the_record() {
     assert_eq!(record.counts.completed, 5);
 }
 
-/// A file of 1 MiB, and a function that truncates it to 10 bytes during the load.
+/// Makes a file of 1 MiB. Also returns a function that truncates the file to 10 bytes during the load.
 fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     let path = directory.join("body");
     fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
