@@ -1,4 +1,4 @@
-//! Access logs, as several commands read them: formats, time zones, errors, and the account of the lines.
+//! What commands that read access logs have in common: formats, time zones, errors, and the counts of the lines.
 
 use crate::exit::UsageError;
 use brimful_accesslog::LogError;
@@ -11,7 +11,7 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 use std::io::ErrorKind;
 
-/// Options to read logs in the formats of `--format`, or in those that are detected if none is given.
+/// Options to read logs in the formats of `--format`; if none is given, the formats are detected.
 pub fn read_options(formats: &[String]) -> Result<ReadOptions, LogError> {
     let formats: Vec<Format> = formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>()?;
     let formats = (!formats.is_empty()).then(|| Formats::given(formats));
@@ -27,7 +27,7 @@ pub fn zone(text: &str) -> Result<TimeZone, String> {
     })
 }
 
-/// One sentence that accounts for all lines of the logs.
+/// A sentence that accounts for all lines of the logs.
 pub fn line_counts(lines: &Lines) -> String {
     format!(
         "{} lines read = {} parsed + {} malformed + {} filtered out",
@@ -38,7 +38,7 @@ pub fn line_counts(lines: &Lines) -> String {
     )
 }
 
-/// The error with its exit code. An error of the system alone gets a hint.
+/// Adds the exit code to an error. A plain error of the operating system also gets a hint.
 pub fn log_error(error: LogError) -> anyhow::Error {
     let hint = match &error {
         LogError::Io { source, .. } => match source.kind() {

@@ -1,6 +1,6 @@
 //! `brimful characterize`: makes a profile of the traffic in access logs, and a Workload that is like it.
 //!
-//! Ctrl-C skips the rest of the logs. The profile notes that, and its counts of lines still add up.
+//! Ctrl-C skips the rest of the logs. The profile notes the interruption, and its counts of lines still add up.
 
 pub mod args;
 mod filter;
@@ -32,7 +32,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Malformed lines that are kept and shown.
+/// Maximum number of malformed lines that are kept and shown.
 const SHOWN_MALFORMED_LINES: usize = 5;
 
 /// Reads the logs and delivers their profile.
@@ -41,12 +41,12 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    // Errors in flags are reported before the logs are read, whose time zone may be needed later.
+    // Errors in flags are reported before the logs are read. The logs' time zone is known only afterwards.
     let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
-    // A profile to compare with sets the number of classes.
+    // The number of classes is that of the profile to compare with.
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
@@ -89,7 +89,8 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Reads all logs. Returns the profile and whether the reading was interrupted; `None` if that was before the first line.
+/// Reads all logs. Returns the profile, and whether the reading was interrupted; `None` if it was interrupted before
+/// the first line.
 fn characterize(
     args: &CharacterizeArgs,
     classes: Option<usize>,
@@ -147,7 +148,8 @@ fn characterize(
     Ok(Some((profile, interrupted)))
 }
 
-/// The time zone of hours and days: that of `--timezone`, or else the logs' own, with a note in that case.
+/// The time zone of hours and days: the one of `--timezone`, or else the one of the logs. The second value is a note on
+/// the logs' time zone, if that is used.
 fn time_zone(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), None);
@@ -213,7 +215,7 @@ fn filter(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Filter> {
     Ok(filter)
 }
 
-/// The formats of the flags; `None` if there are none, so that they are detected.
+/// The formats that the flags name; `None` to detect them.
 fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     let mut formats = Vec::new();
     for format in &args.format {
@@ -247,7 +249,7 @@ fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     Ok(from_json(text).map_err(wrong)?)
 }
 
-/// The content of the file of `--out`, by its extension.
+/// The content of the file of `--out`. The file's extension determines its format.
 fn out_content(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::Result<String> {
     let extension = out.and_then(Path::extension).map(|extension| extension.to_ascii_lowercase());
     match extension.as_ref().and_then(|extension| extension.to_str()) {
@@ -257,7 +259,7 @@ fn out_content(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::R
     }
 }
 
-/// The Workload in TOML, with its origin in a comment.
+/// The Workload in TOML, with a comment on its origin.
 fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
     let why = one_line(&profile.workload_arrivals_why);
     let Some(workload) = &profile.workload else {

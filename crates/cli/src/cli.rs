@@ -1,6 +1,6 @@
-//! The command line as a whole: all commands, their headings in `brimful --help`, and how a command line is parsed.
+//! The command line as a whole: all commands, their headings in `brimful --help`, and the parser.
 //!
-//! The flags of a command are in the command's own module; those that several commands share are in `flags`.
+//! The flags of a command are in the command's own module; flags that several commands share are in `flags`.
 
 mod help;
 mod other_tools;
@@ -92,7 +92,7 @@ pub enum Command {
 /// Parses a command line.
 ///
 /// # Errors
-/// The help that was asked for, or what is wrong with the command line. Habits from other tools get a tip that names the
+/// The requested help, or the error in the command line. For flags of other tools, the error has a tip that names the
 /// flag to use instead.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let shown = if words.iter().any(|word| word == "-h") { ShownFlags::Usual } else { ShownFlags::All };
@@ -101,7 +101,7 @@ pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     parsed.map_err(|error| other_tools::with_tip(error, words, &program))
 }
 
-/// All commands with all their flags, for completions and man pages.
+/// The definition of all commands with all their flags, for completions and man pages.
 pub fn program() -> clap::Command {
     help::with_help(Cli::command(), ShownFlags::All)
 }
@@ -134,7 +134,8 @@ mod tests {
         }
     }
 
-    /// The error in an example, parsed as a shell would pass it; `None` for commands of other programs.
+    /// The error in an example, which is parsed as a shell would pass it; `None` if it has no error or is a command of
+    /// another program.
     fn error_in(example: &str) -> Option<String> {
         let line = example.trim_start_matches("sudo ").trim_end_matches(" &").split(" | ").next().unwrap();
         let line = line.split(" > ").next().unwrap().split("  #").next().unwrap().split(" || ").next().unwrap();
@@ -154,7 +155,7 @@ mod tests {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// Except in `from-other-tools.md`, which also shows commands that are refused.
+    /// `from-other-tools.md` is exempt, because it also shows commands that are refused.
     #[test]
     fn every_command_in_the_documents_is_a_command_line() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -168,7 +169,7 @@ mod tests {
             for block in page.split("\n```").skip(1).step_by(2) {
                 let lines = block.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
                 let is_command = |line: &&str| line.trim_start_matches("sudo ").starts_with("brimful ");
-                // Drawings contain commands, too, and nginx has a directive of that name.
+                // Drawings contain `brimful`, too, and nginx has a directive of that name.
                 for line in lines.filter(is_command).filter(|line| !line.contains(['─', ';'])) {
                     commands += 1;
                     wrong.extend(error_in(line));
@@ -229,7 +230,7 @@ mod tests {
             ("run script.js", "brimful load URL"),
             ("attack", "brimful survey URL"),
             ("load --num-conns 100 http://h/", "brimful httperf"),
-            // Clap's own suggestions.
+            // These tips are clap's own suggestions.
             ("load --rat 100 http://h/", "--rate"),
             ("lode", "load"),
         ] {

@@ -1,4 +1,4 @@
-//! The command line as documents record it. Secrets are masked, because users pass documents on.
+//! The command line as documents record it. Secrets are masked, because users share documents.
 
 use crate::flags::RequestArgs;
 use brimful_core::secret::{self, MASK};
@@ -19,7 +19,7 @@ fn without_credentials_in_url(word: &str) -> String {
     if word.contains("://") { secret::without_credentials(word).into_owned() } else { word.to_owned() }
 }
 
-/// Masks a word that ends with a secret. The flag may be in the same word, in any spelling.
+/// Masks a word that ends with a secret. The same word may also contain the flag, in any spelling.
 fn mask_secrets(word: String, args: &RequestArgs) -> String {
     if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
         return format!("{flag}{MASK}");

@@ -1,4 +1,4 @@
-//! `brimful doctor`: the limits of this host, and the command that fixes each one that is too low.
+//! `brimful doctor`: examines the limits of this host, and names the command that raises each limit that is too low.
 
 use crate::exit::Exit;
 use crate::output::{Painted, columns, print, print_document, print_painted};
@@ -32,7 +32,7 @@ pub struct DoctorArgs {
 /// Column at which the description of a finding begins.
 const DESCRIPTION_COLUMN: usize = 24;
 
-/// Examines the host and prints the findings. The exit code tells a script whether there is a shortfall.
+/// Examines the host and prints the findings. The exit code says whether there is a shortfall.
 pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = examine();
     findings.retain(|finding| args.topics.is_empty() || args.topics.iter().any(|topic| topic == finding.topic));
@@ -59,7 +59,8 @@ fn topic(text: &str) -> Result<String, String> {
     }
 }
 
-/// A shell script that fixes the shortfalls until the host restarts. Fixes without a command are in comments.
+/// A shell script that fixes the shortfalls until the host restarts. Fixes that need more than a command are comments
+/// in it.
 fn script(findings: &[Finding]) -> String {
     let mut script =
         "#!/bin/sh\n# Fixes the shortfalls that `brimful doctor` found on this host. Settings last until it restarts.\n"

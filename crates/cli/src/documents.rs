@@ -1,4 +1,4 @@
-//! Documents: how they are read from files and stdin.
+//! Reads documents from files and stdin.
 
 use crate::exit::UsageError;
 use brimful_core::record::{self, Record};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::path::Path;
 
-/// The field with which every document begins.
+/// The field at the beginning of every document.
 #[derive(Deserialize)]
 struct Document {
     schema: String,
@@ -34,7 +34,7 @@ pub fn display_name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// Parses a JSON document. An error names the path of keys to the wrong value.
+/// Parses a JSON document. An error states the path of keys to the invalid value.
 pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
 }
@@ -59,8 +59,8 @@ pub fn read_record(path: &Path) -> anyhow::Result<Record> {
     }
 }
 
-/// Parses a Record. Thousands of Records may be read, so this is faster than [`from_json`]: an error has the line and
-/// column, but no path of keys.
+/// Parses a Record. Thousands of Records may be read, so this function is faster than [`from_json`]. In return, an
+/// error states line and column, but no path of keys.
 pub fn parse_record(text: &str) -> Result<Record, String> {
     serde_json::from_slice(text.as_bytes()).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Exit codes. Scripts depend on them.
+//! Exit codes, which scripts depend on.
 
 use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
 use brimful_estimate::EstimateError;
@@ -10,13 +10,13 @@ use brimful_stats::{ObjectiveError, StatsError};
 use brimful_survey::SurveyError;
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The command succeeded.
     Ok = 0,
-    /// The command succeeded, but an objective was missed. `load`: more calls failed than were completed. `survey`: the
-    /// server failed calls, or the measurements refuted the model.
+    /// The command succeeded, but an objective was missed. For `load`, more calls failed than were completed. For
+    /// `survey`, the server failed calls, or the measurements refuted the model.
     Objective = 1,
     /// Wrong usage, or bad input.
     Usage = 2,
@@ -24,7 +24,7 @@ pub enum Exit {
     Environment = 3,
     /// The load generator, not the server, was the limit.
     Generator = 4,
-    /// Ctrl-C; the results until then are delivered.
+    /// The user pressed Ctrl-C. The results up to that time are delivered.
     Interrupted = 130,
 }
 
@@ -39,7 +39,7 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// An objective that the model misses without any load.
+/// The error that the model misses an objective even without load.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MissedError(pub String);
@@ -61,7 +61,7 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
     if usage { Exit::Usage } else { Exit::Environment }
 }
 
-/// The exit code of a run. Failed calls do not make a run invalid, but a script must notice them: every load has the
+/// The exit code of a run. Failed calls do not make a run invalid, but scripts must notice them. So every load has the
 /// objective that more calls are completed than fail.
 pub fn of_run(record: &Record) -> Exit {
     let failing = record.verdict.failing == Some(true);

@@ -1,4 +1,4 @@
-//! Flags that several commands share, and the syntax of flags' values. Nothing here imports a command.
+//! Flags that several commands share, and the syntax of the flags' values. Nothing in this module imports a command.
 
 mod hdr;
 mod request;

@@ -1,4 +1,4 @@
-//! `brimful fleet`: passes its arguments on to the Python package, which has the fleet.
+//! `brimful fleet`: passes its arguments on to the Python package, which implements the fleet.
 
 use crate::exit::Exit;
 use anyhow::{Context, bail};
@@ -7,12 +7,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Python source that runs the package's command line. With `-c` and `-m`, Python searches modules in the working directory
-/// first, where another user may have put files. Its flag `-P` prevents that, but only from 3.11 on. So this removes the
-/// directory's entry, an empty string, before the first import. Entries from PYTHONPATH are absolute by then, and stay.
+/// Python source that runs the package's command line. With `-c` and `-m`, Python searches modules first in the working
+/// directory, where another user may have put files. The flag `-P` prevents that, but only from Python 3.11 on. So this
+/// source removes the working directory's entry, an empty string, before the first import. Entries from PYTHONPATH are
+/// absolute by then, and are kept.
 const RUN_SOURCE: &str = "import sys; sys.path = [entry for entry in sys.path if entry]; import runpy; \
                    runpy.run_module('brimful.fleet', run_name='__main__', alter_sys=True)";
-/// Python source that fails if the package is not installed. It uses the same search path.
+/// Python source that fails if the package is not installed. It has the same search path as [`RUN_SOURCE`].
 const PROBE_SOURCE: &str = "import sys; sys.path = [entry for entry in sys.path if entry]; import brimful.fleet";
 
 /// Replaces this process with the package's command line.
@@ -31,16 +32,18 @@ pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
         );
     };
     let mut command = Command::new(python);
-    // From Python 3.11 on, this also keeps the working directory out of the search path of the processes that Ray starts.
+    // From Python 3.11 on, this also removes the working directory from the search path of the processes that Ray
+    // starts.
     command.args(["-c", RUN_SOURCE]).args(words).env("PYTHONSAFEPATH", "1");
-    // The shards run this same program.
+    // The shards run this same executable.
     if let Some(own) = own {
         command.env("BRIMFUL_BINARY", own);
     }
     Ok(command)
 }
 
-/// The interpreter of the virtual environment in which the package installed this program, and the one in PATH.
+/// The Python interpreters to try: that of the virtual environment in which the package installed this program, and the
+/// one in PATH.
 fn interpreters(own: Option<&Path>) -> Vec<PathBuf> {
     let beside = own.and_then(Path::parent).map(|bin| bin.join("python3")).filter(|python| python.exists());
     beside.into_iter().chain([PathBuf::from("python3")]).collect()

@@ -1,9 +1,9 @@
 //! `brimful httperf`: runs a test with httperf's own options and report, so that scripts for httperf keep working
 //! (Mosberger & Jin 1998; httperf(1) of version 0.9). A binary with the name `httperf` does the same.
 //!
-//! The options become a Workload and a plan for the same engine that `load` uses. A connection of httperf is a session with
-//! one connection, which makes its calls one after another or in bursts. Options without effect cause a warning with the
-//! reason.
+//! The options become a Workload and a plan for the same engine that `load` uses. A connection of httperf becomes a
+//! session with one connection, which makes its calls one after another or in bursts. Options without effect cause a
+//! warning with the reason.
 
 mod echo;
 mod exchanges;
@@ -24,7 +24,7 @@ use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The arguments after `httperf`, if that is the name of this program or its first argument.
+/// The arguments after `httperf`, if the name of this program or its first argument is `httperf`.
 pub fn arguments(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
     let called_httperf = |name: OsString| Path::new(&name).file_name().is_some_and(|name| name == "httperf");
     if !args.next().is_some_and(called_httperf) && args.next()? != "httperf" {
@@ -33,7 +33,7 @@ pub fn arguments(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>
     Some(args.map(|word| word.to_string_lossy().into_owned()).collect())
 }
 
-/// Runs the test.
+/// Runs the test that the options describe, and prints httperf's report.
 pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     let options = Options::parse(words).map_err(UsageError)?;
     if options.help {
@@ -69,7 +69,7 @@ fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
         lengths: detail.session_lengths().to_vec(),
     };
     let burst = match options.period {
-        // A connection starts when the one before it has ended.
+        // A connection starts when the previous one has ended.
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.longest_burst(),
     };
@@ -89,8 +89,8 @@ fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
-/// CPU time of the load generator in user mode and in the kernel, in seconds. In a test too short to separate them by the
-/// kernel's ticks, all of it counts as the kernel's, which has most of it.
+/// CPU time of the load generator in user mode and in the kernel, in seconds. If a test is too short to separate the
+/// two by the kernel's ticks, all of the time counts as the kernel's, which has most of it.
 fn cpu_s(generator: &record::Generator) -> (f64, f64) {
     match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => (user, system),

@@ -1,4 +1,4 @@
-//! `brimful load`: generates one load and makes one Record of it.
+//! `brimful load`: generates one load and delivers its Record.
 
 pub mod args;
 mod choosers;
@@ -31,14 +31,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use trace::CallTrace;
 
-/// Clients of a closed loop if no flag and no workload defines the load.
+/// Number of clients of a closed loop if no flag and no workload defines the load.
 const DEFAULT_CLIENTS: u64 = 10;
 /// Generates the load, and delivers its Record.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     let limit_only = wants_client_limit_only(args, &plan)?;
     if limit_only {
-        // The limit is measured for loads of one kind, so there must be one.
+        // The limit is measured for one kind of load, so a kind must be chosen.
         plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START)));
     }
     plan.validate()?;
@@ -85,7 +85,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, others)
 }
 
-/// Says which load is generated when no flag defines one.
+/// Prints which load is generated if no flag defines one.
 fn say_default_load(plan: &RunPlan) {
     let until = match plan.calls {
         u64::MAX => format!("for {}", plan.window.rounded()),
@@ -97,7 +97,7 @@ fn say_default_load(plan: &RunPlan) {
     ));
 }
 
-/// Whether only the client's limit is measured, and no load is generated.
+/// Whether only the client's limit is measured.
 fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, UsageError> {
     match (args.calibrate && plan.workload.load.is_none(), args.part.client_limit_only) {
         (true, true) => Err(UsageError(
@@ -137,7 +137,7 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
-    // The instant by this host's clock.
+    // The start by this host's clock.
     let start_at = match (args.part.start_at, args.part.clock_ahead) {
         (Some(at), Some(clock)) => clock.to_local(at),
         (at, _) => at,
@@ -180,7 +180,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         (None, None, None) if plan.workload.sessions().is_some_and(|sessions| sessions.number.is_some()) => Nanos::MAX,
         (None, None, None) => DEFAULT_DURATION,
     };
-    // Closed-loop clients let the kernel retry connection attempts. With a short time limit they would behave like S-Clients.
+    // Clients of a closed loop let the kernel retry connection attempts. With a short time limit they would behave like
+    // S-Clients.
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
         plan.connections.connect_timeout = args.request.connections.connect_timeout;
     }
@@ -199,7 +200,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     Ok(plan)
 }
 
-/// Maximum connections of one thread: `--max-connections` divided by the threads of all `parts` of the load.
+/// Maximum number of connections of one thread: `--max-connections` divided by the number of threads of all `parts` of
+/// the load.
 fn max_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
@@ -251,7 +253,7 @@ fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     })
 }
 
-/// The load that the flags define, if they do, and its trace, if it has one.
+/// The load that the flags define, and its trace; each is `None` if there is none.
 fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));

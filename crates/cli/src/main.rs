@@ -76,17 +76,17 @@ fn run() -> ExitCode {
         Command::Completions(args) => manual::completions(&args, &cli::program()),
         Command::Man(args) => manual::man(&args, cli::program()),
         Command::PutBack => survey::put_back(),
-        // The exit code is that of the command inside the test bed.
+        // The exit code is that of the command in the test bed.
         Command::Testbed(args) => return exit_code(testbed::main(&args)),
         Command::Inside(args) => return exit_code(testbed::inside(&args)),
     };
     exit_code(result)
 }
 
-/// Makes a write beyond `ulimit -f` fail like any other write. Otherwise its signal (SIGXFSZ) would end the process, and
-/// the measurements would be lost.
+/// Makes a write beyond `ulimit -f` fail like any other write. Without this, the signal SIGXFSZ would end the process,
+/// and the measurements would be lost.
 fn survive_file_size_limit() {
-    // This fails only if no descriptor is left, which is reported where the next one is opened.
+    // This fails only if no descriptor is left. The next attempt to open a file reports that.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
@@ -101,8 +101,8 @@ fn exit_code(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
     }
 }
 
-/// Prints help, or the error in the arguments. Arguments with control characters, such as the names of foreign files that
-/// a shell has expanded, are escaped.
+/// Prints help, or the error in the arguments. Control characters in arguments are escaped, because a shell may have
+/// expanded the names of other users' files.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     if std::env::args_os().map(|word| word.to_string_lossy().into_owned()).all(|word| one_line(&word) == word) {
         error.exit();
@@ -111,7 +111,7 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
     exit::Exit::Usage.into()
 }
 
-/// The error and its causes, except causes that the text before already contains.
+/// The error and its causes, except causes that the preceding text already contains.
 fn message(error: &anyhow::Error) -> String {
     error
         .chain()

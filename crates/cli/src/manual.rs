@@ -42,7 +42,7 @@ pub fn completions(args: &CompletionsArgs, program: &Command) -> anyhow::Result<
     Ok(Exit::Ok)
 }
 
-/// A command without its hidden subcommands, which the generators of some shells would include.
+/// Removes the hidden subcommands of a command, which the generators of some shells would include.
 fn without_hidden(command: &Command) -> Command {
     let shown = command.get_subcommands().filter(|below| !below.is_hide_set()).map(without_hidden);
     Command::new(command.get_name().to_owned())

@@ -1,4 +1,4 @@
-//! `brimful merge`: the Records of the shards of one load become the Record of that load.
+//! `brimful merge`: merges the Records of the shards of one load into the Record of that load.
 
 use crate::documents::{display_name, read_record};
 use crate::exit::Exit;
@@ -44,13 +44,15 @@ pub struct MergeArgs {
     pub detail: DetailArgs,
 }
 
-/// Shards that started further apart did not make one load. Shards with a common --start-at start within milliseconds.
+/// Maximum time between the starts of shards that made one load. Shards with a common --start-at start within
+/// milliseconds.
 const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 
-/// Records that justify the start of another thread.
+/// Number of Records for which it pays to start another thread.
 const RECORDS_PER_THREAD: usize = 8;
 
-/// Size of a block that is allocated and freed so that the C library keeps up to twice as much freed memory, in bytes.
+/// Size in bytes of a block that is allocated and freed. Afterwards, the C library keeps up to twice as much freed
+/// memory.
 const FREED_BLOCK: usize = 16 << 20;
 
 /// Merges the Records, writes the Record of the whole load and judges its objectives.
@@ -75,11 +77,12 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&record))])
 }
 
-/// Reads and merges the Records, and returns when each shard started. Each thread holds one Record at a time, because a
-/// fleet's Records may exceed this host's memory.
+/// Reads and merges the Records. Also returns when each shard started. Each thread reads one Record at a time, because
+/// the Records of a fleet may exceed this host's memory.
 fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-    // Without this, three quarters of the time are spent returning memory to the kernel and requesting it again. The GNU C
-    // library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
+    // Without this, three quarters of the time are spent on returning memory to the kernel and requesting it again. The
+    // GNU C library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3),
+    // M_MMAP_THRESHOLD).
     drop(black_box(Vec::<u8>::with_capacity(FREED_BLOCK)));
     let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / RECORDS_PER_THREAD).max(1);
     let merge = |paths: &[PathBuf]| -> anyhow::Result<(Merger, Vec<SystemTime>)> {
@@ -106,7 +109,7 @@ fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)
     })
 }
 
-/// The time between the first and the last of these instants.
+/// The time between the earliest and the latest of these times.
 fn start_difference(began: &[SystemTime]) -> Option<Duration> {
     began.iter().max()?.duration_since(*began.iter().min()?).ok()
 }

@@ -1,9 +1,9 @@
-//! `brimful module`: builds the recorder for nginx and Apache (WebMonitor's Server Module; Almeida, Almeida & Yates 1997,
-//! section 3.2), installs it in the server of this host, switches it on and off, and removes it.
+//! `brimful module`: builds the recorder for nginx and Apache (WebMonitor's Server Module; Almeida, Almeida & Yates
+//! 1997, section 3.2), installs it in the server of this host, switches it on and off, and removes it.
 //!
 //! `install` checks everything before it changes anything, and undoes its changes if the server refuses the result. A
-//! manifest beside the module lists what it made; `remove` needs nothing else. The only shell script that runs is nginx's
-//! own `configure`.
+//! manifest beside the module lists the files that `install` made; `remove` needs nothing else. The only shell script
+//! that runs is nginx's own `configure`.
 
 mod apache;
 pub mod args;
@@ -32,7 +32,7 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs the action.
+/// Runs the action that the user requested.
 pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Install(args) => install::main(args),
@@ -46,7 +46,7 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // Without a server on this host, the memory may be that of a container.
+        // If there is no server on this host, the memory may be that of a container's server.
         None => manifest(args.server, &args.place).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());
@@ -66,7 +66,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
         }
         let server = match find_server(*kind, &args.place) {
             Ok(server) => server,
-            // Without a named server, one of the two may be missing.
+            // If no server was named, nginx or Apache may be missing.
             Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
                 print(&format!("{}: {error}\n", kind.name()))?;
                 continue;
@@ -99,12 +99,12 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The manifest of an installed server, if brimful installed the module.
+/// The manifest of an installed server; `None` if brimful has not installed the module.
 fn manifest(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Option<Manifest>> {
     Manifest::read(&manifest_path(&*find_server(kind, place)?), kind)
 }
 
-/// A flag that a signal sets instead of ending the process, so that an unfinished change can be undone.
+/// A flag that a signal sets. The signal does not end the process, so that an unfinished change can be undone.
 fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {

@@ -1,6 +1,6 @@
-//! Output to the terminal. It may contain names and messages that another user or host chose, so all of it goes through
-//! here: control characters are escaped, except those of this program's own colours. In a locale without UTF-8, text is
-//! reduced to ASCII; documents are the same in every locale.
+//! Output to the terminal. It may contain names and messages that another user or host chose, so all output passes
+//! through this module. Control characters are escaped, except those of this program's own colours. In a locale without
+//! UTF-8, text is reduced to ASCII. Documents are the same in every locale.
 
 mod file;
 
@@ -31,21 +31,21 @@ impl Painted {
     }
 }
 
-/// Width of lines: that of `COLUMNS`, or else of the terminal on stdout. `None` for files and pipes.
+/// Width of lines: the value of `COLUMNS`, or else the width of the terminal on stdout. `None` for files and pipes.
 pub fn columns() -> Option<usize> {
     let of_terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     told.or_else(of_terminal).filter(|columns| *columns > 0)
 }
 
-/// Text in the characters of this locale.
+/// Replaces the characters that this locale does not have.
 pub fn in_locale(text: &str) -> Cow<'_, str> {
     static IS_UNICODE: LazyLock<bool> = LazyLock::new(|| is_unicode(|name| std::env::var(name).ok()));
     if *IS_UNICODE { Cow::Borrowed(text) } else { ascii(text) }
 }
 
-/// Whether the first variable that is set (locale(7)) names UTF-8. If none is set, as in many containers, terminals show
-/// UTF-8 all the same.
+/// Whether the first variable that is set (locale(7)) names UTF-8. If none is set, as in many containers, the result is
+/// true, because terminals show UTF-8 nevertheless.
 fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
     locale.is_none_or(|locale| {
@@ -54,8 +54,8 @@ fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     })
 }
 
-/// Writes results to stdout, or to stderr if stdout is reserved for a document. It is no error if the reader has closed the
-/// pipe, as `| head` does.
+/// Writes results to stdout, or to stderr if stdout is reserved for a document. If the reader has closed the pipe, as
+/// `| head` does, that is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     print_painted(Painted::default().plain(text))
 }
@@ -65,7 +65,7 @@ pub fn print_painted(text: &Painted) -> anyhow::Result<()> {
     put(&in_locale(&text.0))
 }
 
-/// Writes a document, the same in every locale, to where results go.
+/// Writes a document to the destination of results. Documents are the same in every locale.
 pub fn print_document(text: &str) -> anyhow::Result<()> {
     put(&visible(text))
 }
@@ -80,7 +80,7 @@ fn put(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes to stdout, even if it is reserved for a document.
+/// Writes to stdout, even if stdout is reserved for a document.
 pub fn write(text: &str) -> io::Result<()> {
     to_stdout(&in_locale(&visible(text)))
 }
@@ -90,7 +90,7 @@ pub fn say(text: &str) {
     let _ = to_stderr(&in_locale(&wrapped(&visible(text))));
 }
 
-/// Merges the results of several outputs, all of which have been attempted. Returns the first error, and prints the others.
+/// Merges the results of several outputs, all of which were attempted. Returns the first error, and prints the others.
 pub fn first_failure<T>(
     main: anyhow::Result<T>,
     others: impl IntoIterator<Item = anyhow::Result<()>>,
@@ -105,14 +105,14 @@ pub fn first_failure<T>(
     })
 }
 
-/// Writes an error to stderr. Errors in writing it are ignored.
+/// Writes an error to stderr. If stderr cannot be written, that is ignored.
 pub fn complain(text: &str) {
     let mut said = Painted::default();
     said.styled(AnsiColor::Red.on_default().bold(), "error:").plain(" ").plain(text);
     let _ = to_stderr(&in_locale(&wrapped(&said.0)));
 }
 
-/// Lines that fit the terminal on stderr, broken at spaces. Without a terminal, they stay as they are.
+/// Breaks a text into lines that fit the terminal on stderr. Without a terminal, the text is unchanged.
 fn wrapped(text: &str) -> String {
     let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     text.lines().map(|line| wrapped_line(line, if width > 0 { width } else { usize::MAX })).collect()

@@ -1,5 +1,5 @@
-//! Progress on stderr, which is a bar on a terminal, lines elsewhere, and nothing with `--quiet`; and the signals that stop
-//! a run.
+//! Shows progress on stderr: a bar on a terminal, lines elsewhere, and nothing with `--quiet`. Also handles the signals
+//! that stop a run.
 
 use crate::output;
 use anyhow::Context;
@@ -14,18 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Runs shorter than this show no progress.
+/// Minimum duration of a run whose progress is shown.
 const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
 /// Width of a bar, in columns.
 const BAR_WIDTH: usize = 28;
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// Whether to show the progress of a run of about this duration: it is long enough, and stderr is a terminal.
+/// Whether to show the progress of a run of about this duration. The run must be long enough, and stderr must be a
+/// terminal.
 pub fn is_shown(lasts: Nanos, quiet: bool) -> bool {
     !quiet && lasts >= WORTH_SHOWING && std::io::stderr().is_terminal()
 }
 
-/// Shows a bar while `body` runs for about `lasts`, if there are `live` figures of the run.
+/// Runs `body`, which takes about `lasts`. Meanwhile shows a bar, if there are `live` figures of the run.
 pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
     let Some(live) = live else { return body() };
     let bar = bar(what, lasts);
@@ -38,7 +39,7 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
                 std::thread::park_timeout(REFRESH);
             }
         };
-        // The run continues even if the bar panics.
+        // The run continues even if the code of the bar panics.
         scope.spawn(move || panics::caught(refresh));
         let result = body();
         done.store(true, Ordering::Relaxed);
@@ -47,20 +48,20 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
     })
 }
 
-/// The calls completed and failed so far, and the latest response times.
+/// A text with the numbers of calls completed and failed so far, and the latest response times.
 pub fn described(so_far: &SoFar) -> String {
     let counts = so_far.counts();
     let failed = match counts.errors() {
         0 => String::new(),
         errors => format!(", {} failed", count(errors)),
     };
-    // The last interval is not complete.
+    // The last interval is not complete, so it is skipped.
     let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
     let time = latest.map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).rounded()));
     format!("{} completed{failed}{time}", counted(counts.completed, "call"))
 }
 
-/// A bar for a duration of `lasts`.
+/// A bar for a run that takes `lasts`.
 pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(lasts.0 / 1_000_000), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix}} [{{bar:{BAR_WIDTH}}}] {{msg}}")) {
@@ -79,7 +80,7 @@ pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, calls: &str) {
     bar.set_message(fitted(&output::in_locale(&message), bar.prefix().chars().count()));
 }
 
-/// As many parts of the message as fit into one line of the terminal, next to the prefix and the bar.
+/// The parts of the message that fit into one line of the terminal, beside the prefix and the bar.
 fn fitted(message: &str, prefix: usize) -> String {
     let columns = tcgetwinsize(std::io::stderr()).map_or(usize::MAX, |size| usize::from(size.ws_col));
     let room = columns.saturating_sub(prefix + BAR_WIDTH + " [] ".len());
@@ -88,7 +89,8 @@ fn fitted(message: &str, prefix: usize) -> String {
     ends.filter(|start| start.chars().count() < room).max_by_key(|start| start.len()).unwrap_or("").to_owned()
 }
 
-/// A flag that is set by Ctrl-C, by SIGTERM, and when the terminal closes, as with a lost ssh connection.
+/// A flag that is set by Ctrl-C, by SIGTERM, and when the terminal closes, for example because an ssh connection is
+/// lost.
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -96,7 +98,8 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// SIGHUP, the signal of a terminal that closes, unless it is ignored: with nohup, the process is meant to continue.
+/// SIGHUP, the signal that a terminal closes. Empty if SIGHUP is ignored: under nohup, the process is meant to
+/// continue.
 fn hang_up_signal() -> &'static [i32] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -104,8 +107,8 @@ fn hang_up_signal() -> &'static [i32] {
     if ignored.is_some_and(|ignored| ignored & bit != 0) { &[] } else { &[SIGHUP] }
 }
 
-/// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it comes at once:
-/// `timeout -s INT` and some shells send the signal twice.
+/// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it follows at
+/// once: `timeout -s INT` and some shells send the signal twice.
 pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     const REPEATED_SIGNAL: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));

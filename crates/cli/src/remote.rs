@@ -1,4 +1,4 @@
-//! A monitor on another host: `brimful watch --serve` there, and its token.
+//! A monitor on another host: `brimful watch --serve` on that host, and its token.
 //!
 //! The token is not a command-line argument: all users of a host can see the arguments of processes, and the Record
 //! contains them.
@@ -27,7 +27,7 @@ pub fn remote_config(
     Ok(RemoteConfig { address: address.to_owned(), token, authority, intervals })
 }
 
-/// Reads the token from this file, or else from the environment. Returns `None` if neither has one.
+/// Reads the token from this file, or else from the environment. Returns `None` if there is no token.
 pub fn find_token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
     if let Some(file) = file {
         return Ok(Some(Token::read(file)?));

@@ -1,4 +1,4 @@
-//! How a result is shown and written: a Record by all commands that make one, and the page of any document.
+//! Shows and writes results: the Record of every command that makes one, and the page of any document.
 
 use crate::exit::{self, Exit};
 use crate::flags::{DetailArgs, OutputArgs};
@@ -7,7 +7,7 @@ use brimful_core::record::Record;
 use brimful_report::load::Detail;
 use serde::Serialize;
 
-/// Writes the Record to `--out`, and shows it on stdout. Returns the exit code of the run.
+/// Writes the Record to the file of `--out`, and shows it on stdout. Returns the exit code of the run.
 pub fn deliver_record(
     record: &Record,
     args: &OutputArgs,
@@ -26,12 +26,12 @@ pub fn deliver_record(
     Ok(exit::of_run(record))
 }
 
-/// Writes the page of a Record to `--html`, if that is given.
+/// Writes the page of a Record to the file of `--html`, if that is given.
 pub fn write_record_page(record: &Record, file: Option<OutFile>) -> anyhow::Result<()> {
     file.map_or(Ok(()), |file| file.commit(&page(|| brimful_report::html::load(record))?))
 }
 
-/// Writes the page of a document to `--html`, if that is given.
+/// Writes the page of a document to the file of `--html`, if that is given.
 pub fn write_page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
     file.map_or(Ok(()), |file| file.commit(&brimful_report::html::page(name, document)?))
 }

@@ -1,4 +1,4 @@
-//! The part of a run's plan that `load`, `replay` and `survey` have in common: the flags of [`RequestArgs`].
+//! Makes the part of a run's plan that `load`, `replay` and `survey` have in common: the flags of [`RequestArgs`].
 
 use crate::command_line;
 use crate::exit::UsageError;
@@ -79,7 +79,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     })
 }
 
-/// The TLS settings for an https:// endpoint, and what a first handshake negotiated.
+/// The TLS settings for an https:// endpoint, and the parameters that a first handshake negotiated.
 fn secured(
     endpoint: &Endpoint,
     args: &RequestArgs,

@@ -44,7 +44,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let json = brimful_report::json::survey(&survey)?;
     let text = || brimful_report::survey::text(&survey);
     let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
-    // If neither file gets the document, print it: the text has only a part of it.
+    // If neither file received the document, it is printed, because the text contains only a part of it.
     let needs_document = written.is_err() && out.is_none() && !args.output.json;
     let delivered = deliver(out, &json, &if needs_document { text + "\n" + &json } else { text });
     match (written, delivered) {
@@ -105,9 +105,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     })
 }
 
-/// HTTP/2 streams per connection, unless a flag sets them: calls share connections once all are in use, by as many streams
-/// as a server should allow (RFC 9113 §6.5.2). More connections would cost the server more handshakes just when it is
-/// overloaded, and with TLS it might never recover.
+/// Number of HTTP/2 streams per connection, unless a flag sets it: as many as a server should allow (RFC 9113 §6.5.2).
+/// Calls share connections once all are in use. More connections would cost the server more handshakes at the very time
+/// when it is overloaded, and with TLS it might never recover.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     const STREAMS: usize = 100;
     let request = &args.request;
@@ -115,8 +115,8 @@ fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(STREAMS)
 }
 
-/// The plan of `--demo`. The survey starts the server itself and only then knows its address, so the plan has that of a
-/// listener that accepts connections.
+/// The plan of `--demo`. The survey starts the server itself, and the server's address is known only then. Until then,
+/// the plan has the address of a listener that accepts connections.
 fn demo_plan(args: &SurveyArgs) -> anyhow::Result<RunPlan> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request)?;
@@ -128,7 +128,7 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    // For a Unix socket, the survey itself explains that no process is watched.
+    // For a Unix socket, the survey itself explains that it watches no process.
     let Some(port) = endpoint.port() else { return Ok(Vec::new()) };
     let owners = listener_owners(port)
         .context("the server's processes cannot be watched (--black-box surveys it by its responses alone)")?;
@@ -141,9 +141,10 @@ fn default_report() -> PathBuf {
     PathBuf::from(format!("brimful-survey-{now}.html"))
 }
 
-/// Restores the CPUs of a surveyed server at the end of stdin, however the survey ended. A survey starts this itself.
+/// Restores the CPUs of a surveyed server at the end of stdin, however the survey ended. The survey itself starts this
+/// command.
 pub fn put_back() -> anyhow::Result<Exit> {
-    // A signal that ends the survey, from a terminal or a shell's job control, must not end this process as well.
+    // A signal that ends the survey, sent by a terminal or by a shell's job control, must not end this process as well.
     let ignored = Arc::default();
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         flag::register(signal, Arc::clone(&ignored)).context("cannot ignore signals")?;

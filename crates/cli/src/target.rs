@@ -72,10 +72,10 @@ pub struct TargetArgs {
     pub with_parent: bool,
 }
 
-/// Request classes without `--service` and `--work`.
+/// The request classes if neither `--service` nor `--work` is given.
 const DEFAULT_SERVICE: &str = "light=200us,heavy=2ms/16KiB";
 
-/// Serves until it is interrupted, then prints the service demands that it measured.
+/// Serves until interrupted, then prints the service demands that the server measured.
 pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     if args.with_parent {
         let signal = Some(rustix::process::Signal::TERM);
@@ -117,7 +117,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The classes of `--service`, then those of `--work`; the default classes without either.
+/// The classes of `--service`, followed by those of `--work`; the default classes if neither is given.
 fn classes(args: &TargetArgs) -> Result<Vec<ServiceClass>, TargetError> {
     let service = match (&args.service, &args.work) {
         (None, None) => Some(DEFAULT_SERVICE),
@@ -128,7 +128,7 @@ fn classes(args: &TargetArgs) -> Result<Vec<ServiceClass>, TargetError> {
     Ok(classes)
 }
 
-/// `TMPDIR`, or else /var/tmp: /tmp is often in memory.
+/// The directory in `TMPDIR`, or else /var/tmp, because /tmp is often in memory.
 fn default_read_dir() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! `brimful testbed`: runs a command on an emulated network, in which the server and each client are hosts of their own
+//! `brimful testbed`: runs a command on an emulated network, in which the server and each client are separate hosts,
 //! with a wide-area network between them.
 //!
 //! stdout and the exit code are those of the command. Messages go to stderr.
@@ -20,10 +20,10 @@ use brimful_testbed::{
 };
 use std::time::SystemTime;
 
-/// Lateness of the router, 99th percentile, that causes a warning.
+/// The 99th percentile of the router's lateness above which there is a warning, in microseconds.
 const MAX_LATENESS_US: f64 = 200.0;
 
-/// Runs the command in its test bed. Returns the command's exit code.
+/// Runs the command in a test bed. Returns the command's exit code.
 pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let shape = shape(args)?;
     let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
@@ -36,7 +36,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let wanted =
         CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(with_exit_code)?;
-    // Must happen before the first thread starts.
+    // This must happen before the first thread starts.
     brimful_testbed::become_root().map_err(with_exit_code)?;
     let seed = shape.seed;
     let began_at = SystemTime::now();
@@ -70,7 +70,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     Ok(exit_code)
 }
 
-/// Runs as the first process of the command's processes. Returns the command's exit code.
+/// Runs as the first process of the user's command, inside the test bed. Returns the command's exit code.
 pub fn inside(args: &InsideArgs) -> anyhow::Result<u8> {
     brimful_testbed::run_init(args.parent, &args.command).map_err(with_exit_code)
 }

@@ -1,7 +1,7 @@
 //! `brimful watch`: samples a server until it is stopped, then prints a summary.
 //!
-//! One loop takes samples when they are due and passes each to the display, the logs, Prometheus and the summary. None of
-//! them can delay it, and its memory does not grow with time.
+//! One loop takes samples when they are due and passes each sample to the display, the logs, Prometheus and the
+//! summary. None of these can delay the loop, and its memory does not grow with time.
 
 pub mod args;
 mod display;
@@ -35,7 +35,7 @@ use presence::Presence;
 use prometheus::Exporter;
 use session::Session;
 
-/// Watches the server.
+/// Watches the server until the end of the watch, and prints the results.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
@@ -47,7 +47,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let mut session = Session::open(&options)?;
     let mut display = Display::open(&options, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
-        // The message on stderr is hidden by the screen.
+        // The screen hides the message on stderr, so it is repeated on the screen.
         screen.mention(serving.message.clone());
     }
     if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json && !args.paper_tables) {
@@ -122,7 +122,7 @@ fn run(
     }
 }
 
-/// A summary of the whole time in a few lines.
+/// A summary of the whole watch, in a few lines.
 fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
     let mut text = wrapped(&format!("{} for {}: {}", options.what, seconds.rounded(), sentences(findings)));
@@ -140,7 +140,7 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
     text + &format!("{:<10}{} of one CPU, {sample} per sample\n", "monitor", small_percent(cost))
 }
 
-/// The text in lines that fit the terminal, if there is one.
+/// Wraps the text to the terminal's width, if there is a terminal.
 fn wrapped(text: &str) -> String {
     columns().map_or(format!("{text}\n"), |columns| wrap(text, 0, columns.min(WIDTH)))
 }

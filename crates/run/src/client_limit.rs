@@ -1,16 +1,16 @@
-//! Measures how much load this client can offer before it is itself the limit. Its *maximum raw request rate* is the
-//! largest load whose throughput is the same from one generator as from two that make half of it each (Banga & Druschel
-//! 1997, §4.3).
+//! Measures how much load this client can offer before it is itself the limit. The client's *maximum raw request rate*
+//! is the largest load at which one generator has the same throughput as two that make half of the load each (Banga &
+//! Druschel 1997, §4.3).
 //!
 //! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second one runs at the
-//!   same time in this process, on free CPUs. Without free CPUs it shares the server's and slows the server down, so
-//!   that two generators can only seem slower than they are. Then the verdict of the single generator decides, and the
-//!   document says so.
+//!   same time in this process, on free CPUs. Without free CPUs, the second generator shares the server's CPUs and
+//!   slows the server down, so two generators can only seem slower than they are. In that case the verdict of the
+//!   single generator decides, and the document says so.
 //! - **The load** is a Poisson process of calls, with the plan's use of connections, whatever the plan's arrivals: the
-//!   client's work is per call. The server responds at once with as many bytes as the plan's server, by the same
+//!   client's work is per call. The server responds at once with as many bytes as the plan's server and by the same
 //!   protocol, including HTTP/2 and TLS with its own key and certificate. S-Clients are calibrated as S-Clients, in
-//!   attempts per second (D/T), at a listener that has stopped accepting. Calls that are answered cost more; the
-//!   verdict of the later run covers that.
+//!   attempts per second (D/T), at a listener that has stopped accepting. Calls that get a response cost more CPU time;
+//!   the verdict of the later run covers that.
 //! - **The runs** are short and come in pairs: one generator and two, then two and one, so that disturbances of the
 //!   host affect both alike.
 
@@ -29,33 +29,33 @@ pub use search::START;
 use search::{Pair, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Length of one run.
+/// Duration of one run.
 const RUN_LENGTH: Nanos = Nanos::from_millis(120);
-/// Time to prepare one run.
+/// Time needed to prepare one run.
 const SET_UP: Nanos = Nanos::from_millis(20);
-/// Number of pairs in an undisturbed search: ten levels.
+/// Number of pairs of runs in an undisturbed search, which has ten levels.
 const TYPICAL_PAIRS: u64 = 30;
-/// Typical duration of a calibration. The budget of the search limits it to little more.
+/// Typical duration of a calibration. The limit on the number of pairs keeps a calibration from taking much longer.
 pub const TYPICAL_DURATION: Nanos = Nanos::from_millis((RUN_LENGTH.0 + SET_UP.0) / 1_000_000 * 2 * TYPICAL_PAIRS);
-/// Connections per worker of the server that keep-alive runs open before they start: the limit should not depend on the
-/// storm of connection attempts that would otherwise begin a run.
+/// Number of connections per worker of the server that keep-alive runs open before they start. Without them, the storm
+/// of connection attempts at the start of a run would affect the limit.
 const WARM_CONNECTIONS: u64 = 32;
-/// How long an attempt of an S-Client lasts in a calibration. The client's work depends only on their rate.
+/// Duration of an S-Client's attempt in a calibration. The client's work depends only on the rate of attempts.
 const ATTEMPT: Nanos = Nanos::from_millis(30);
-/// If a generator had work for less than this share of the time, its lateness was caused by other programs on the host,
-/// and says nothing about its maximum.
+/// If a generator was busy for less than this share of the time, other programs on the host caused its lateness. The
+/// run then says nothing about the generator's maximum.
 const MIN_BUSY: f64 = 0.5;
 /// Number of calls that determine the size of a server's responses.
 const SAMPLE_CALLS: u64 = 20;
-/// Upper bound of the time for these calls, and for a handshake with the built-in server.
+/// Time limit for these calls, and for a handshake with the built-in server.
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
 /// Measures how much load a client can offer with plans like `like` and responses of `response` bytes; for S-Clients,
-/// how many attempts. `server_cpus` are the CPUs of the server that will be measured; with `None`, the built-in server
-/// uses the CPUs that the client leaves free.
+/// the number of attempts per second. `server_cpus` are the CPUs of the server that will be measured; with `None`, the
+/// built-in server uses the CPUs that the client leaves free.
 ///
-/// Returns the Record of a run at the maximum, or of another run if there is no maximum. It contains the maximum and
-/// the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
+/// Returns the Record of a run at the maximum, or of another run if there is no maximum. The Record contains the
+/// maximum and the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
 ///
 /// # Errors
 /// [`RunError`] if a run cannot be started.
@@ -94,7 +94,7 @@ pub fn find(
     Ok(record)
 }
 
-/// The mean size of this server's responses, measured by a few calls one after another.
+/// Measures the mean size of this server's responses with a few calls, one after another.
 ///
 /// # Errors
 /// [`RunError::Silent`] if the server completes no call.
@@ -109,7 +109,7 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
         ..like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO })
     };
     plan.connections.warm_connections = 0;
-    // Expectations of the classes may not hold for these few calls, and only sizes matter.
+    // The responses to these few calls may not meet the classes' expectations. Only their sizes matter.
     plan.workload.classes.iter_mut().for_each(|class| class.expect = None);
     let record = run(&plan, &RunObserver::default(), stop)?.record;
     match record.bytes.received.checked_div(record.counts.completed) {
@@ -119,7 +119,7 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
     }
 }
 
-/// Compares one generator with two, at a responder that limits neither.
+/// Compares one generator with two against a server that is not the bottleneck.
 struct Generators {
     responder: Responder,
     places: CpuPlacement,
@@ -154,9 +154,9 @@ impl Generators {
             calls: u64::MAX,
             connections: ConnectionPolicy {
                 warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
-                // The measured server's limit of connections is not a limit of this client.
+                // The limit on the measured server's connections does not apply to this client.
                 max_per_shard: like.connections.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
-                // A call that is not answered by the end of the run is not waited for.
+                // The run does not wait for calls that are still unanswered at its end.
                 response_timeout: RUN_LENGTH.min(like.connections.response_timeout),
                 connect_timeout: Some(RUN_LENGTH.min(like.connections.connect_timeout.unwrap_or(RUN_LENGTH))),
                 ..like.connections.clone()
@@ -170,7 +170,7 @@ impl Generators {
         Ok(Generators { responder, places, plan })
     }
 
-    /// Measures one generator and two, in alternating order. Returns the Record of the single generator, too.
+    /// Measures one generator and two, in alternating order. Also returns the Record of the single generator.
     fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), RunError> {
         let mut plans = [self.plan(load), self.plan(load / 2.0), self.plan(load / 2.0)];
         plans[2].cpus.clone_from(&self.places.second);
@@ -190,7 +190,8 @@ impl Generators {
             !is_late || record.generator.busy >= MIN_BUSY
         };
         let doubt = record.verdict.reasons.iter().find(is_caused_by_load);
-        // The first clause says what happened. The rest, what it means and what to do, does not apply here.
+        // Only the first clause, which says what happened, applies here. The rest explains the consequences for the
+        // user's run.
         let doubt = doubt.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });
@@ -211,8 +212,8 @@ impl Generators {
     }
 }
 
-/// The share of their load that runs delivered. The load is what the random schedule really contained, so that its
-/// variation does not matter.
+/// The share of their load that the runs delivered. The load is counted from the random schedule, so its variation does
+/// not affect the share.
 fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     let mut delivered = 0.0;
     let mut offered = 0.0;

@@ -1,8 +1,9 @@
 //! A crew: a program that makes loads with shards on this or other hosts, and returns the Record of each load.
 //!
-//! Each order is one line of JSON on the program's stdin; each answer is one line on its stdout. The program also
-//! answers once when it is ready. A line `stop` ends the current load, and the end of stdin ends the program. This
-//! process watches the server meanwhile. The program runs on this host, so both have the same wall clock.
+//! Each order is one line of JSON on the program's stdin; each answer is one line on its stdout. The program also sends
+//! one answer when it is ready. A line `stop` ends the current load, and the end of stdin ends the program. This
+//! process monitors the server during the load. The program runs on this host, so it has the same wall clock as this
+//! process.
 
 use crate::{MonitorTarget, RunError, RunPlan};
 use brimful_core::Nanos;
@@ -22,7 +23,7 @@ const STOP: &str = "stop";
 /// How often the stop flag is checked while waiting for an answer.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The running program, which ends when this is dropped.
+/// The running program. It is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Crew {
     shards: u64,
@@ -39,7 +40,7 @@ struct Order {
     seed: u64,
     /// Flags of `brimful load` for this load.
     flags: Vec<String>,
-    /// Measure what the shards can offer for such loads, instead of making the load.
+    /// Whether to measure the load that the shards can offer, instead of making the load.
     calibrate: bool,
 }
 
@@ -48,7 +49,7 @@ struct Order {
 struct Answer {
     record: Option<Record>,
     calibration: Option<ClientCalibration>,
-    /// Why there is no Record, and what to do.
+    /// The reason why there is no Record, and what to do.
     error: Option<String>,
     /// Whether the command line caused the error.
     #[serde(default)]
@@ -61,7 +62,7 @@ impl Crew {
     /// # Errors
     /// [`RunError::Crew`] if the program cannot be started or reports an error.
     pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
-        // In its own process group: only this process handles Ctrl-C.
+        // The program is in a process group of its own, so that Ctrl-C reaches only this process.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut program = command.spawn().map_err(|error| fleet_error(&format!("cannot be started ({error})")))?;
         let (sender, answers) = channel();
@@ -77,7 +78,7 @@ impl Crew {
         self.shards
     }
 
-    /// Measures what the shards can offer together for loads like this plan's. The result has no curve.
+    /// Measures how much load like this plan's the shards can offer together. The result has no curve.
     ///
     /// # Errors
     /// If a shard fails, or the program has ended.
@@ -89,7 +90,7 @@ impl Crew {
     /// Makes the load of a plan with the crew's shards, like [`crate::run`] in this process.
     ///
     /// # Errors
-    /// As [`crate::run`], and if the program has ended.
+    /// The errors of [`crate::run`]; also if the program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let order = Order::from_plan(plan)?;
         let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
@@ -118,7 +119,7 @@ impl Crew {
             .map_err(|error| fleet_error(&format!("has ended ({error})")))
     }
 
-    /// Waits for the next answer. When `stop` is set, the program is asked to end the load and answer at once.
+    /// Waits for the next answer. When `stop` is set, asks the program to end the load and to answer at once.
     fn wait_for_answer(&mut self, stop: &AtomicBool) -> Result<Answer, RunError> {
         let mut stop_sent = false;
         let line = loop {
@@ -143,9 +144,9 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        // Closing its stdin ends the program and its shards.
+        // Closing the program's stdin ends the program and its shards.
         self.orders = None;
-        // Fails only if it has been waited for already.
+        // `wait` fails only if the program has already been waited for.
         let _ = self.program.wait();
     }
 }
@@ -165,7 +166,7 @@ impl Order {
     }
 }
 
-/// Forwards the lines of `stdout` until it or the receiver is closed.
+/// Forwards the lines of `stdout` until `stdout` or the receiver is closed.
 fn forward_lines(stdout: ChildStdout, answers: &Sender<String>) {
     let lines = BufReader::new(stdout).lines().map_while(Result::ok);
     lines.take_while(|line| answers.send(line.clone()).is_ok()).for_each(drop);
@@ -179,7 +180,7 @@ fn fleet_error(what: &str) -> RunError {
 mod tests {
     use super::*;
 
-    /// A crew that is a shell script.
+    /// Starts a shell script as the crew.
     fn crew(script: &str) -> Result<Crew, RunError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -202,7 +203,7 @@ mod tests {
         let mut crew = crew(script).unwrap();
         let answer = crew.wait_for_answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
         assert_eq!(answer.to_string(), "stopped");
-        // Would wait for ever if the crew did not end.
+        // The test would hang here if the crew did not end.
         drop(crew);
     }
 }

@@ -22,7 +22,7 @@ use url::{ParsedUrl, Place, parse};
 /// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The URL as given, with a scheme.
+    /// The URL as the user wrote it, with a scheme.
     pub url: String,
     /// The first address, or the Unix socket.
     pub address: Address,
@@ -32,18 +32,18 @@ pub struct Endpoint {
     pub name: Option<Name>,
     /// Value of the `Host` header.
     pub authority: String,
-    /// Path and query, at least `/`.
+    /// Path and query; at least `/`.
     pub path: String,
     /// Whether connections use TLS.
     pub is_secure: bool,
 }
 
-/// Options that lead connections elsewhere than to the addresses of the URL's host.
+/// Options that direct connections to other addresses than those of the URL's host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detour {
     /// Connect to this Unix socket.
     pub socket: Option<PathBuf>,
-    /// Connect as the first of these rules that matches the URL's host and port says.
+    /// Rules that direct connections elsewhere. The first rule that matches the URL's host and port applies.
     pub connect_to: Vec<ConnectTo>,
     /// Use only the first address that accepts a connection.
     pub first_address: bool,
@@ -51,9 +51,9 @@ pub struct Detour {
 
 impl Endpoint {
     /// Parses and resolves `http://HOST[:PORT][/PATH]` or `https://…`; the default scheme is `http://`.
-    /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. Of several addresses, all that accept a
-    /// connection are used. An address that neither accepts nor refuses within `patience` is used if there is no other:
-    /// some runs overload a server that has stopped accepting.
+    /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several addresses, all that
+    /// accept a connection are used. If none accepts, an address that neither accepts nor refuses within `patience` is
+    /// used, because some runs overload a server that has stopped accepting.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
@@ -61,10 +61,11 @@ impl Endpoint {
         Endpoint::resolve_at(text, &Detour::default(), patience)
     }
 
-    /// Does the same with a detour. The URL then decides the name and the path of requests.
+    /// Resolves a URL like [`Endpoint::resolve`], but connects as `detour` says. The URL still determines the name and
+    /// the path of requests.
     ///
     /// # Errors
-    /// As [`Endpoint::resolve`].
+    /// The errors of [`Endpoint::resolve`].
     pub fn resolve_at(text: &str, detour: &Detour, patience: Nanos) -> Result<Endpoint, RunError> {
         Endpoint::resolve_by(text, detour, patience, look_up)
     }
@@ -102,8 +103,9 @@ impl Endpoint {
         Ok(Endpoint { url, address, further: addresses, name, authority, path, is_secure })
     }
 
-    /// A server by its host name and port, with the path `/`. Of several addresses, those that accept a connection are
-    /// used, or the first if none does. A single address is not tried.
+    /// The endpoint of a server with this host name and port, and the path `/`. If the host has several addresses,
+    /// those that accept a connection are used, or the first if none accepts. A single address is used without a
+    /// connection attempt.
     ///
     /// # Errors
     /// If the name cannot be resolved.
@@ -131,7 +133,7 @@ impl Endpoint {
         })
     }
 
-    /// All addresses in use.
+    /// All addresses that connections go to.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         [&self.address].into_iter().chain(&self.further)
     }
@@ -154,8 +156,8 @@ impl Endpoint {
     }
 
     /// Makes one TLS handshake with each address, without a request, so that TLS errors are reported before the run.
-    /// Returns what was negotiated; `None` if the server does not accept a connection or complete a handshake within
-    /// `patience`.
+    /// Returns the negotiated TLS parameters; `None` if the server does not accept a connection or complete a handshake
+    /// within `patience`.
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
@@ -193,7 +195,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a TLS handshake with the server works, or fails with an error that only a TLS server sends.
+    /// Whether a TLS handshake with the server succeeds, or fails with an error that only a TLS server sends.
     pub(crate) fn speaks_tls(&self, patience: Nanos) -> bool {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
         let Ok(security) = Security::new(&options) else { return false };
@@ -213,7 +215,7 @@ impl Endpoint {
     }
 }
 
-/// The address of a Unix socket, after checking that it can be connected to or is only busy.
+/// The address of a Unix socket. Checks first that the socket accepts a connection or that its accept queue is full.
 fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
     let too_long = || RunError::BadUrl {
         url: url.to_owned(),
@@ -227,7 +229,7 @@ fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
         connect(&socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?, &SocketAddrUnix::new(path)?)
     };
     match attempt() {
-        // EAGAIN: its accept queue is full, so it exists.
+        // EAGAIN means that the socket's accept queue is full, so there is a server.
         Ok(()) | Err(Errno::AGAIN) => Ok(address),
         Err(Errno::CONNREFUSED) => Err(RunError::NothingListens { address }),
         Err(errno) => Err(RunError::NoSocket { path: path.to_owned(), source: errno.into() }),
@@ -263,11 +265,11 @@ mod tests {
     #[test]
     fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
-        // Long enough for a busy host; the test does not wait for it.
+        // This is long enough even on a busy host. The test ends earlier.
         let patience = Nanos::from_secs(600);
         let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        // An error of the resolver, and a name without addresses.
+        // The first answer is an error of the resolver, the second a name without addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
             let look_up = |host: &str, port: u16| {
                 assert_eq!((host, port), ("server.example", 8080));

@@ -1,71 +1,71 @@
-//! Errors of runs.
+//! The errors of a run.
 
 use brimful_engine::Address;
 use std::path::PathBuf;
 
-/// Why a run could not be made, and what to do.
+/// An error that prevents a run. Its message says why, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The URL cannot be used.
     #[error("`{url}` is not a URL to load: {why}")]
     BadUrl {
-        /// The URL as given.
+        /// The URL as the user wrote it.
         url: String,
-        /// What is wrong with it.
+        /// The reason why the URL cannot be used.
         why: String,
     },
     /// The host has no address.
     #[error("cannot resolve the host of {url}: {source}; check the spelling, or give its address")]
     Unresolvable {
-        /// The URL as given.
+        /// The URL as the user wrote it.
         url: String,
-        /// The resolver's error.
+        /// The error of the resolver.
         source: std::io::Error,
     },
     /// No server accepts connections at the address.
     #[error("nothing listens at {address}: start the server first; `ss -ltnx` shows what listens")]
     NothingListens {
-        /// The address.
+        /// The address that was tried.
         address: Address,
     },
-    /// The Unix socket cannot be connected to.
+    /// A connection to the Unix socket fails.
     #[error("there is no Unix socket at {} to connect to: {source}; `ss -lx` lists the sockets and their owners", path.display())]
     NoSocket {
-        /// Its path.
+        /// Path of the socket.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: std::io::Error,
     },
     /// The TLS handshake fails.
     #[error("{url}: {what}: {remedy}")]
     Handshake {
-        /// The URL as given.
+        /// The URL as the user wrote it.
         url: String,
-        /// What is wrong.
+        /// The cause of the failure.
         what: String,
-        /// What to do about it.
+        /// Advice how to avoid the failure.
         remedy: String,
-        /// Whether the URL is wrong.
+        /// Whether the URL caused the failure.
         usage: bool,
     },
     /// The TLS options are wrong.
     #[error(transparent)]
     Security(#[from] brimful_engine::SecurityError),
-    /// The server completes no call.
+    /// The server completes none of the calls.
     #[error("{url} completed no call, so the size of its responses is not known: check the server, or raise --timeout")]
     Silent {
-        /// The URL.
+        /// The URL of the server.
         url: String,
     },
-    /// The load or an option of it is not valid.
+    /// The load is not valid, or an option does not fit the load.
     #[error("{0}")]
     BadLoad(String),
     /// An error of the program that makes the load for this process.
     #[error("{message}")]
     Crew {
-        /// What is wrong, and what to do.
+        /// The message: the cause, and what to do.
         message: String,
-        /// Whether the command line is wrong.
+        /// Whether the command line caused the error.
         usage: bool,
     },
     /// An error in the workload document.
@@ -80,7 +80,7 @@ pub enum RunError {
     /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] brimful_engine::EngineError),
-    /// The shards of one run do not match: a defect of brimful.
+    /// The results of the shards cannot be merged: a defect of brimful.
     #[error("the shards of this run do not fit together ({0}): report this, with the command line")]
     Unlike(#[from] brimful_stats::Unlike),
     /// An error of the monitor.
@@ -95,7 +95,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The load is a log, and no feed supplies its calls.
+    /// The error for a load that is a log without a feed that supplies its calls.
     pub(crate) fn unread_log() -> RunError {
         RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())
     }

@@ -1,5 +1,6 @@
-//! One run of one load: an [`Endpoint`] and a [`RunPlan`] in, one `Record` out. [`run`] drives the engine, with the
-//! monitor beside it. [`client_limit`] measures how much load this client can offer before it is itself the limit.
+//! Runs one load: takes an [`Endpoint`] and a [`RunPlan`], and returns one `Record`. [`run`] drives the engine while
+//! the monitor watches the server. [`client_limit`] measures how much load this client can offer before it is itself
+//! the limit.
 #![forbid(unsafe_code)]
 
 pub mod client_limit;

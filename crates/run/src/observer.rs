@@ -1,23 +1,24 @@
-//! What a run shows besides the figures of its Record: the figures of [`Detail`], and every [`Exchange`] through a
-//! [`Tap`].
+//! Observations that a run makes in addition to its Record: the figures of [`Detail`], and every [`Exchange`], which is
+//! passed to a [`Tap`].
 
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
 use brimful_stats::{Collector, Detail};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What to observe in a run; nothing by default.
+/// The observations to make in a run; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct RunObserver {
-    /// Collect the figures of connections and sessions that httperf reports.
+    /// Whether to collect the figures of connections and sessions that httperf reports.
     pub detail: bool,
-    /// Show every call.
+    /// The function to which every call is shown.
     pub tap: Option<Tap>,
 }
 
 type ShowExchange = dyn FnMut(&Exchange) + Send;
 
-/// Shows each call of all shards to one function, when the call has ended. Memory is bounded by the calls in flight.
+/// Passes each call of all shards to one function when the call has ended. The memory in use is bounded by the number
+/// of calls in flight.
 #[derive(Clone)]
 pub struct Tap {
     show: Arc<Mutex<ShowExchange>>,
@@ -37,30 +38,31 @@ impl fmt::Debug for Tap {
     }
 }
 
-/// A call that has ended: what was sent and received, and when. Events that did not happen are `None`.
+/// A call that has ended: the messages sent and received, and the times of its events. The time of an event that did
+/// not happen is `None`.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// When the schedule wanted the call to begin.
+    /// When the call was due.
     pub due: Nanos,
-    /// When the generator began to act on it.
+    /// When the generator began to process the call.
     pub begun: Option<Nanos>,
-    /// When a connection attempt was started for it.
+    /// When a connection attempt was started for the call.
     pub connect_started: Option<Nanos>,
-    /// When its connection was established.
+    /// When the call's connection was established.
     pub established: Option<Nanos>,
-    /// When the TLS handshake of its connection was over.
+    /// When the TLS handshake of the call's connection was complete.
     pub secured: Option<Nanos>,
-    /// When the first byte of its request was handed to the kernel.
+    /// When the first byte of the request was passed to the kernel.
     pub sent: Option<Nanos>,
-    /// When the first byte of its response was read.
+    /// When the first byte of the response was read.
     pub first_byte: Option<Nanos>,
-    /// The beginning of its request.
+    /// The beginning of the request.
     pub request: MessagePrefix,
-    /// The beginning of its response.
+    /// The beginning of the response.
     pub response: MessagePrefix,
-    /// The size of its response, if that was received whole.
+    /// The size of the response; `None` if it was not received whole.
     pub size: Option<ResponseSize>,
-    /// How it ended.
+    /// How the call ended.
     pub outcome: Outcome,
 }
 
@@ -81,17 +83,18 @@ impl MessagePrefix {
     }
 }
 
-/// The observers of one shard: the collector of the Record's figures, and what [`RunObserver`] asks for besides.
+/// The observers of one shard: the collector of the Record's figures, and the observer of what [`RunObserver`]
+/// requests.
 pub(crate) type Observers = (Collector, ShardObserver);
 
-/// Observes one shard as a [`RunObserver`] asks for.
+/// Makes the observations that a [`RunObserver`] requests, for one shard.
 #[derive(Debug)]
 pub(crate) struct ShardObserver {
     detail: Option<Detail>,
     tap: Option<Tap>,
 }
 
-/// What the observer remembers of a call; `None` without a tap.
+/// What the observer stores about a call; `None` without a tap.
 #[derive(Debug, Default)]
 pub(crate) struct PerCall(Option<Box<CallInProgress>>);
 
@@ -129,14 +132,14 @@ impl CallInProgress {
 }
 
 impl Exchange {
-    /// The call.
+    /// The call's specification.
     pub fn call(&self) -> CallSpec {
         self.outcome.call
     }
 }
 
 impl ShardObserver {
-    /// For a run that offers load for at most `window`.
+    /// Makes the observer for a run that offers load for at most `window`.
     pub fn new(observer: &RunObserver, window: Nanos) -> ShardObserver {
         ShardObserver { detail: observer.detail.then(|| Detail::new(window)), tap: observer.tap.clone() }
     }

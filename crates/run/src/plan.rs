@@ -12,37 +12,37 @@ use brimful_workload::{Shard, Trace};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Everything that decides a run, as it was asked for. Options that the load does not allow are refused when the plan
-/// is validated or run.
+/// Everything that determines a run, as the user requested it. Options that the load does not allow are rejected when
+/// the plan is validated or run.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// The server under test.
     pub endpoint: Endpoint,
-    /// The request classes, their mix, and when calls are due.
+    /// The request classes, their mix, and the times at which calls are due.
     pub workload: Workload,
-    /// The due times of the trace that the workload names, if its load is one.
+    /// The due times of the trace that the workload names; `None` if the load is not a trace.
     pub trace: Option<Trace>,
-    /// How long load is offered.
+    /// The time during which load is offered.
     pub window: Nanos,
-    /// Upper bound of the number of calls; [`u64::MAX`] where there is none.
+    /// Upper bound of the number of calls; [`u64::MAX`] if there is none.
     pub calls: u64,
-    /// HTTP version.
+    /// The version of HTTP.
     pub version: Version,
     /// Header fields of every request.
     pub headers: Vec<(String, String)>,
     /// Names of header fields whose values are removed from every document, in addition to the usual ones.
     pub secret_headers: Vec<String>,
-    /// How connections are secured; `None` without TLS.
+    /// TLS options of the connections; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// What a TLS handshake before the run agreed on, for the Record.
+    /// The TLS parameters that a handshake before the run negotiated, for the Record.
     pub tls_spoken: Option<TlsSpoken>,
     /// How connections are used. S-Clients always make one call per connection and always have a connect timeout.
     pub connections: ConnectionPolicy,
-    /// How sockets are driven.
+    /// The engine that sends and receives.
     pub engine: Engine,
-    /// Calls begin only once per tick, as in [`brimful_engine::Config::tick`]. Open loads only.
+    /// Interval at which calls begin, as in [`brimful_engine::Config::tick`]; only for open loads.
     pub tick: Option<Nanos>,
-    /// Number of shards; each has one thread.
+    /// Number of shards. Each shard has one thread.
     pub threads: u64,
     /// CPUs of the shards, as in [`brimful_engine::Config::cpus`].
     pub cpus: Vec<usize>,
@@ -52,19 +52,20 @@ pub struct RunPlan {
     pub start_at: Option<SystemTime>,
     /// How this host's clock differs from the clock by which the hosts of a fleet agreed on `start_at`.
     pub clock: Option<FleetClock>,
-    /// Seed of all randomness.
+    /// Seed from which all random numbers of the run are drawn.
     pub seed: u64,
     /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
     pub client_max: Option<f64>,
-    /// Users of sessions wait before they try again after a failed connection attempt.
+    /// Whether users of sessions wait before they try again after a failed connection attempt.
     pub back_off: bool,
-    /// RedirectPolicy up to this many redirects in a row; `None` counts a redirect as the answer. Not for S-Clients and logs.
+    /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not for S-Clients
+    /// and logs.
     pub follow: Option<u64>,
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
-    /// Shows the figures so far while the run is in progress.
+    /// Shows the results so far during the run.
     pub live: Option<Arc<Live>>,
-    /// Collects the figures so far in case this process is lost; `live` then shows nothing.
+    /// Collects the results so far, in case this process is lost. If it is set, `live` shows nothing.
     pub keeper: Option<Arc<Keeper>>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
@@ -82,29 +83,29 @@ pub struct FleetClock {
 }
 
 impl FleetClock {
-    /// Converts an instant of the fleet's clock to this host's; `None` beyond the range of either.
+    /// Converts a time of the fleet's clock to this host's clock; `None` if either clock cannot represent it.
     pub fn to_local(self, fleet: SystemTime) -> Option<SystemTime> {
         let size = Duration::from_nanos(self.ahead_ns.unsigned_abs());
         if self.ahead_ns < 0 { fleet.checked_sub(size) } else { fleet.checked_add(size) }
     }
 
-    /// Converts an instant of this host's clock to the fleet's; `None` beyond the range of either.
+    /// Converts a time of this host's clock to the fleet's clock; `None` if either clock cannot represent it.
     pub fn to_fleet(self, local: SystemTime) -> Option<SystemTime> {
         FleetClock { ahead_ns: self.ahead_ns.saturating_neg(), ..self }.to_local(local)
     }
 }
 
-/// A server to watch.
+/// A server to monitor.
 #[derive(Clone, Debug)]
 pub enum MonitorTarget {
-    /// On this host.
+    /// A server on this host.
     Local(MonitorConfig),
-    /// On another host, through `brimful watch --serve` there.
+    /// A server on another host, monitored through `brimful watch --serve` on that host.
     Remote(RemoteConfig),
 }
 
 impl MonitorTarget {
-    /// Starts to watch the server.
+    /// Starts to monitor the server.
     ///
     /// # Errors
     /// When the monitor cannot be started, or the other host cannot be reached.
@@ -117,13 +118,13 @@ impl MonitorTarget {
 }
 
 impl RunPlan {
-    /// The same plan with another load.
+    /// Returns this plan with another load.
     pub fn with_load(mut self, load: Load) -> RunPlan {
         self.workload.load = Some(load);
         self
     }
 
-    /// When calls are due.
+    /// The load, which determines when calls are due.
     ///
     /// # Errors
     /// [`RunError::BadLoad`] when the workload has no load.
@@ -135,18 +136,19 @@ impl RunPlan {
         self.workload.load.as_ref().ok_or_else(unknown)
     }
 
-    /// Whether S-Clients make the load.
+    /// Whether the load consists of S-Clients.
     pub fn is_s_clients(&self) -> bool {
         matches!(self.workload.load, Some(Load::SClients { .. }))
     }
 
-    /// The limit of open connections per shard. Only open loads have one: clients and users wait for their answers.
+    /// The maximum number of open connections per shard. Only open loads have one, because clients and users wait for
+    /// their answers.
     pub(crate) fn most_connections_per_shard(&self) -> Option<u64> {
         let is_open = LoadKind::of(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
         self.connections.max_per_shard.filter(|_| is_open)
     }
 
-    /// The parts of a request that all classes have in common.
+    /// The settings that the requests of all classes have in common.
     pub(crate) fn wire(&self) -> RequestSettings {
         RequestSettings {
             authority: self.endpoint.authority.clone(),

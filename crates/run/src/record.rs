@@ -1,4 +1,4 @@
-//! The Record of a run: when it is over, or so far, in case its process is lost.
+//! Derives the Record of a run: the final one, and one with the results so far in case its process is lost.
 
 use crate::observer::Observers;
 use crate::{RunError, RunPlan};
@@ -15,19 +15,19 @@ use std::time::{Duration, SystemTime};
 /// The result of a run.
 #[derive(Debug)]
 pub struct RunOutput {
-    /// What the run measured.
+    /// The measurements of the run.
     pub record: Record,
     /// Present if [`crate::RunObserver::detail`] was set.
     pub detail: Option<Detail>,
 }
 
-/// What is known of a finished run besides what the engine returns.
+/// What is known about a finished run in addition to what the engine returns.
 pub(crate) struct RunContext {
-    /// How long load was offered.
+    /// The time during which load was offered.
     pub window: Nanos,
-    /// One instant by both clocks, from before the start.
+    /// The same instant by both clocks, read before the start.
     pub anchor: clock::Anchor,
-    /// The start on `CLOCK_MONOTONIC` that the hosts of a fleet agreed on.
+    /// The start that the hosts of a fleet agreed on, on `CLOCK_MONOTONIC`.
     pub agreed_start: Option<Nanos>,
     pub server: Option<Server>,
     pub host_probe: Option<HostProbe>,
@@ -72,11 +72,11 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
     Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
 }
 
-/// The Record of this plan's run so far, as it is if the process is lost now: its shard says when it was lost, and
-/// figures that are known only at the end are absent. `None` without a keeper, and before the keeper has any figures.
+/// The Record that counts if this process is lost now. Its shard says when the process was lost, and figures that are
+/// known only at the end are absent. Returns `None` without a keeper, and before the keeper has any figures.
 pub fn partial_record(plan: &RunPlan) -> Option<Record> {
     let keeper = plan.keeper.as_ref()?;
-    // The shards hand over their accounts when they are asked to.
+    // The shards hand over their figures when the keeper requests them.
     keeper.collect().ok()?;
     keeper.so_far(|account, elapsed| lost_record(plan, account, elapsed))?
 }
@@ -90,7 +90,7 @@ fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Reco
         window: elapsed.min(plan.window),
         ..planned_facts(plan)
     };
-    // A shard of a fleet says the same by `lost_at_s`.
+    // For a shard of a fleet, `lost_at_s` says that the run was interrupted.
     facts.interrupted = facts.shards.is_empty();
     for shard in &mut facts.shards {
         shard.lost_at_s = Some(elapsed.as_secs_f64());
@@ -118,7 +118,7 @@ fn planned_facts(plan: &RunPlan) -> Facts {
     }
 }
 
-/// The part of the load that this process makes, and its host; `None` if it makes the whole load.
+/// The part of the load that this process makes, and this host; `None` if this process makes the whole load.
 fn shard_origin(plan: &RunPlan) -> Option<ShardOrigin> {
     plan.shard.map(|shard| ShardOrigin {
         index: shard.index + 1,
@@ -130,15 +130,16 @@ fn shard_origin(plan: &RunPlan) -> Option<ShardOrigin> {
     })
 }
 
-/// An instant of this host's clock as documents write it: by the fleet's clock, if there is a fleet.
+/// Formats a time of this host's clock for documents: by the fleet's clock, if there is a fleet.
 fn fleet_timestamp(plan: &RunPlan, local: SystemTime) -> String {
     let instant = plan.clock.map_or(Some(local), |clock| clock.to_fleet(local)).unwrap_or(local);
     humantime::format_rfc3339_micros(instant).to_string()
 }
 
-/// Whether calls without TLS ended as they do at a server that wants TLS, and a handshake confirms that it does.
+/// Whether calls without TLS ended as they do at a server that requires TLS, and a handshake confirms that the server
+/// speaks TLS.
 fn wants_tls(plan: &RunPlan, counts: &Counts) -> bool {
-    /// This is only a hint, not worth a longer wait.
+    /// The result is only used for a hint, which is not worth a longer wait.
     const PATIENCE: Nanos = Nanos::from_secs(1);
     let looks_like_it = match counts.completed {
         0 => counts.malformed + counts.reset > 0,

@@ -1,4 +1,4 @@
-//! Executes one plan: combines workload, engine, observers and monitor, and derives one [`Record`] from what they saw.
+//! Runs one plan: combines workload, engine, observers and monitor, and derives one [`Record`] from their results.
 
 use crate::observer::{RunObserver, ShardObserver};
 use crate::record::{self, RunContext, RunOutput};
@@ -28,12 +28,13 @@ pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<
 /// Runs a log ([`brimful_core::workload::Load::Log`]): `feed` supplies the calls while the run is in progress.
 ///
 /// # Errors
-/// As [`run`], and when `feed` supplies no call at all.
+/// The errors of [`run`]; also if `feed` supplies no call at all.
 pub fn run_log(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
     execute(plan, Some(feed), &RunObserver::default(), Probing::ProbeHost, stop).map(|output| output.record)
 }
 
-/// Runs the plan without probing the host's speed first, for several runs at once: a probe would disturb the others.
+/// Runs the plan without probing the host's speed first. This is for several runs at the same time, where a probe would
+/// disturb the other runs.
 pub(crate) fn run_unprobed(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
     execute(plan, None, &RunObserver::default(), Probing::SkipProbe, stop).map(|output| output.record)
 }
@@ -63,7 +64,7 @@ fn execute(
     }
     let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(plan)).flatten();
     let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
-    // A run that was stopped while it waited for its start does not wait any longer.
+    // If the run was stopped during its wait for the start, it does not wait for the agreed start.
     let agreed_start = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::Anchor::now();
@@ -83,7 +84,7 @@ fn execute(
     record::finish(plan, run, RunContext { window, anchor, agreed_start, server, host_probe })
 }
 
-/// A collector for one shard, which collects all figures that such a plan's Record has.
+/// Makes a collector for one shard, which collects all figures that the Record of such a plan has.
 fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
     let plan = valid.plan;
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
@@ -107,14 +108,14 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
     }
 }
 
-/// Measures how fast this host is before the load, on the CPU of the first shard if that is pinned.
+/// Measures the speed of this host before the load, on the CPU of the first shard if that shard is pinned.
 fn probe_host(plan: &RunPlan) -> Option<HostProbe> {
-    // A prober is freed after its measurement. Thousands of sessions must not pay for the 16 MiB that `host::probe`
-    // keeps.
+    // The prober's memory is freed after its measurement. `host::probe` would keep 16 MiB, which would count as memory
+    // of the sessions.
     let has_sessions = plan.workload.sessions().is_some();
     let probe = || if has_sessions { host::Prober::new().measure() } else { host::probe() };
     let measure = || plan.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
-    // A thread of its own, so that the caller's thread is not pinned.
+    // The measurement has a thread of its own, so that the caller's thread is not pinned.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)
 }
 

@@ -1,7 +1,7 @@
-//! The load of one shard: one workload type and one request type for all kinds of load.
+//! The load of one shard: one type of workload and one type of requests, which cover all kinds of load.
 //!
-//! The engine is compiled once for these two types. A copy for each kind of load would save a branch per event, some
-//! nanoseconds of the microseconds that a call costs, and add megabytes of program.
+//! The engine is compiled once for these two types. A copy for each kind of load would save one branch per event: some
+//! nanoseconds of the microseconds that a call costs. It would add megabytes to the program.
 
 use crate::RunError;
 use crate::valid::{PlannedLoad, ValidPlan};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// When the calls of one shard are due.
+/// Determines when the calls of one shard are due.
 pub(crate) enum ShardLoad {
     Open(Box<Open>),
     Closed(Closed),
@@ -25,7 +25,7 @@ pub(crate) enum ShardLoad {
     Streamed(Streamed),
 }
 
-/// What one shard sends.
+/// The requests that one shard sends.
 pub(crate) enum ShardRequests<'a> {
     /// Requests of the workload's classes and sessions, rendered before the run.
     Rendered(SessionRequests<'a, &'a FixedRequests>),
@@ -33,7 +33,7 @@ pub(crate) enum ShardRequests<'a> {
     Streamed(Box<StreamedRequests>),
 }
 
-/// What all shards of a plan have in common. A log has none of it.
+/// The data that all shards of a plan share. The shards of a log share none.
 pub(crate) struct SharedLoad<'p> {
     valid: &'p ValidPlan<'p>,
     mix: Mix,
@@ -60,10 +60,10 @@ impl<'p> SharedLoad<'p> {
     pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
         let extent = self.valid.extent();
         let seed = self.valid.plan.seed;
-        // Loads that choose a class when a call ends need an order of their own in each shard.
+        // If a load chooses a class when a call ends, each shard needs its own order of classes.
         let shard_mix = || self.mix.clone().for_shard(shard, seed);
         Ok(match &self.valid.load {
-            // All shards walk through one schedule, and each passes over the calls of the others.
+            // All shards follow one schedule, and each skips the calls of the other shards.
             PlannedLoad::Open { arrivals, .. } => {
                 ShardLoad::Open(Box::new(Open::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
             }
@@ -77,7 +77,7 @@ impl<'p> SharedLoad<'p> {
             PlannedLoad::SClients { attempts, timeout } => {
                 ShardLoad::SClients(SClients::new(*attempts, *timeout, shard_mix(), extent, shard))
             }
-            // Each session has random streams of its own; it does not draw from the mix's.
+            // Each session has its own random streams and does not draw from the mix's stream.
             PlannedLoad::Sessions { sessions, back_off, .. } => {
                 let sessions = Sessions::new(sessions, shard_mix(), extent, seed, shard)?;
                 let sessions = if *back_off { sessions } else { sessions.without_back_off() };
@@ -208,12 +208,12 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
     }
 }
 
-/// The requests of a log's calls, as a channel supplies them.
+/// The requests of a log's calls, which a channel supplies.
 pub(crate) struct StreamedRequests {
     batches: Receiver<Vec<(RequestId, RenderedCall)>>,
     /// Requests of calls that have not ended.
     waiting: HashMap<RequestId, RenderedCall>,
-    /// Sent for an unknown request; there is none, as requests are sent before their calls.
+    /// The request for an unknown identifier. It is never needed, because each request arrives before its call.
     fallback: Request,
 }
 
@@ -230,7 +230,7 @@ impl StreamedRequests {
     }
 }
 
-/// A request as it is sent on a connection that stays open, and on one that ends with it.
+/// A request in two forms: for a connection that stays open, and for a connection that is closed after the call.
 #[derive(Clone, Debug)]
 pub(crate) struct RenderedCall {
     pub keep_alive: Request,

@@ -1,5 +1,6 @@
-//! Calls that are read from a log while the load is in progress: one thread renders them, the shards make them. Memory
-//! does not grow with the log: per shard at most [`BATCH`] × [`BATCHES`] calls wait, besides those in flight.
+//! Makes calls that are read from a log during the load: one thread renders them, and the shards send them. The memory
+//! in use does not grow with the log: in each shard, at most [`BATCH`] × [`BATCHES`] calls wait, in addition to the
+//! calls in flight.
 
 use crate::observer::Observers;
 use crate::shard::{RenderedCall, ShardLoad, ShardRequests, StreamedRequests};
@@ -11,32 +12,32 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-/// Upper bound of the calls that are sent to a shard at once.
+/// Upper bound of the number of calls that are sent to a shard at once.
 const BATCH: usize = 256;
-/// Upper bound of the batches that wait for a shard.
+/// Upper bound of the number of batches that wait for a shard.
 const BATCHES: usize = 64;
-/// A batch spans less than this between the due times of its calls, so that a sparse log does not delay its first call.
+/// The due times of the calls in a batch differ by less than this, so that a sparse log does not delay its first call.
 const BATCH_SPAN: Nanos = Nanos::from_millis(500);
 
 /// A call that was read from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamedCall {
-    /// When it is due; never before the call read before it.
+    /// When the call is due: never before the call that was read before it.
     pub due: Nanos,
-    /// Index of its class.
+    /// Index of the call's class.
     pub class: u16,
-    /// Its method.
+    /// The request method.
     pub method: String,
-    /// Path and query.
+    /// The path and the query of the request.
     pub path: String,
-    /// Header fields of this call alone.
+    /// Header fields that only this call has.
     pub headers: Vec<(String, String)>,
 }
 
-/// Supplies calls, one after another, to a function that returns whether it wants more.
+/// Passes calls, one after another, to a function that returns whether it accepts more.
 pub type Feed<'f> = Box<dyn FnOnce(&mut dyn FnMut(StreamedCall) -> bool) + Send + 'f>;
 
-/// Makes the calls of a feed. Skips those that cannot be sent as HTTP.
+/// Makes the calls of a feed. Skips calls that cannot be sent as HTTP.
 pub(crate) fn drive(
     plan: &RunPlan,
     config: &Config,
@@ -68,12 +69,12 @@ pub(crate) fn drive(
         let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feed_all);
         let feeding = feeding
             .map_err(|error| RunError::BadLoad(format!("cannot start the thread that reads the calls: {error}")))?;
-        // The clock starts with the first batch: it may take a while to read up to the first call.
+        // The clock starts with the first batch, because reading up to the first call may take some time.
         if first_batch.recv().is_err() {
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));
         }
         let mut run = brimful_engine::run(config, shards, stop)?;
-        // A panic of the feed is caught and does not end its thread.
+        // A panic of the feed is caught, so the feed's thread does not end with it.
         run.panics.extend(feeding.join().ok().and_then(Result::err));
         Ok(run)
     })
@@ -84,11 +85,11 @@ struct Feeder {
     shards: Vec<ShardFeeder>,
     wire: RequestSettings,
     next_request: u64,
-    /// Signals once that a shard has its first batch.
+    /// Signals, once, that a shard has received its first batch.
     first_batch_sent: Option<SyncSender<()>>,
 }
 
-/// The calls on their way to one shard.
+/// The calls that are about to be sent to one shard.
 struct ShardFeeder {
     calls: SyncSender<Vec<DueCall>>,
     rendered: SyncSender<Vec<(RequestId, RenderedCall)>>,
@@ -115,7 +116,8 @@ impl Feeder {
         true
     }
 
-    /// Sends the pending batch of a shard: the requests before the calls that need them. Returns whether it wants more.
+    /// Sends the pending batch of a shard. Requests are sent before the calls that need them. Returns whether the shard
+    /// accepts more calls.
     fn send_batch(&mut self, index: usize) -> bool {
         let shard = &mut self.shards[index];
         let requests = std::mem::take(&mut shard.pending_requests);

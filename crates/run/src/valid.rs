@@ -1,5 +1,5 @@
-//! A plan whose options fit its load. [`ValidPlan::parse`] is the only way to make one, and a run needs one: each kind
-//! of [`PlannedLoad`] has fields for the options that it allows, and none for the others.
+//! A plan whose options fit its load. Only [`ValidPlan::parse`] makes a [`ValidPlan`], and a run needs one. Each kind
+//! of [`PlannedLoad`] has fields only for the options that it allows.
 
 use crate::{RunError, RunPlan};
 use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
@@ -9,11 +9,12 @@ use brimful_http::Version;
 use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed};
 use std::ops::RangeInclusive;
 
-/// Lengths that a tick may have. A call may be late by one tick, and more frequent sleeps cost too much CPU time.
+/// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter sleeps would use
+/// too much CPU time.
 const TICKS: RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
 /// Upper bound of the number of threads.
 const MAX_THREADS: u64 = 1024;
-/// Upper bound of the number of clients, S-Clients or users: memory for each is allocated before the load starts.
+/// Upper bound of the number of clients, S-Clients or users. Memory for each is allocated before the load starts.
 const MAX_CLIENTS: u64 = 10_000_000;
 
 /// A plan and its parsed load.
@@ -24,22 +25,22 @@ pub(crate) struct ValidPlan<'p> {
 
 /// A load, with the options that its kind allows. `follow` is the number of redirects in a row that are followed.
 pub(crate) enum PlannedLoad<'p> {
-    /// Calls are due by a schedule, whatever the server does.
+    /// Calls are due by a schedule that does not depend on the server.
     Open { arrivals: Box<Arrivals>, tick: Option<Nanos>, follow: Option<u64> },
-    /// Each client waits for its answer, and then for `think`, before its next call.
+    /// Each client waits for its answer, and then for `think`, before it makes its next call.
     Closed { clients: u64, think: Nanos, follow: Option<u64> },
-    /// The same, but `burst_size` clients share a connection and call at once.
+    /// Like `Closed`, but groups of `burst_size` clients share a connection and send their calls together.
     ClosedBursts { clients: u64, burst_size: u32, think: Nanos, follow: Option<u64> },
-    /// S-Clients keep `attempts` connection attempts under way and abandon each after `timeout`.
+    /// S-Clients keep `attempts` connection attempts in progress and abandon each after `timeout`.
     SClients { attempts: u64, timeout: Nanos },
-    /// Sessions of users; `tick` only if they arrive at a rate.
+    /// Sessions of users. `tick` is set only if sessions arrive at a rate.
     Sessions { sessions: &'p Sessions, back_off: bool, tick: Option<Nanos>, follow: Option<u64> },
-    /// The requests of a log, which are read while they are made.
+    /// The requests of a log, which are read during the run.
     Log { tick: Option<Nanos> },
 }
 
 impl RunPlan {
-    /// Checks that the options fit the load, as [`crate::run`] does before it starts.
+    /// Checks that the options fit the load. [`crate::run`] makes the same check before it starts.
     ///
     /// # Errors
     /// [`RunError::BadLoad`], or what is wrong with the workload.
@@ -74,7 +75,7 @@ impl<'p> ValidPlan<'p> {
         Ok(ValidPlan { plan, load: PlannedLoad::parse(plan, load)? })
     }
 
-    /// The configuration of the engine. Its start is not yet known.
+    /// The configuration of the engine, without its start, which is not known yet.
     pub fn engine_config(&self) -> Config {
         let plan = self.plan;
         let first_turn = plan.shard.map_or(0, |shard| (shard.index * plan.threads) as usize);
@@ -91,7 +92,8 @@ impl<'p> ValidPlan<'p> {
     }
 
     fn connection_policy(&self) -> ConnectionPolicy {
-        /// Upper bound of the calls in a pipeline: a longer burst of a session takes another connection.
+        /// Upper bound of the number of calls in a pipeline. A longer burst of a session continues on another
+        /// connection.
         const MAX_PIPELINE: u64 = 256;
         let plan = self.plan;
         let mut policy = ConnectionPolicy {
@@ -103,7 +105,7 @@ impl<'p> ValidPlan<'p> {
         match &self.load {
             PlannedLoad::SClients { .. } => {
                 policy.calls_per_connection = Some(1);
-                // Each attempt is one call, so a call that is sent again would be an attempt too many.
+                // Each attempt must be one call, but a call that is sent again would make a second attempt.
                 policy.retry_closed = false;
                 policy.retry_refused = false;
             }
@@ -119,8 +121,8 @@ impl<'p> ValidPlan<'p> {
         policy
     }
 
-    /// Number of connections that this process certainly has open at once: those of clients and users that call again
-    /// as soon as they are answered. 0 if the number depends on the server.
+    /// The number of connections that this process certainly has open at the same time: those of clients and users that
+    /// call again as soon as they have an answer. 0 if the number depends on the server.
     fn connections_at_once(&self) -> u64 {
         let plan = self.plan;
         let policy = &plan.connections;
@@ -141,13 +143,13 @@ impl<'p> ValidPlan<'p> {
         shard.share(connections).min(shard.share(plan.calls))
     }
 
-    /// When the load ends.
+    /// The limits at which the load ends: its window, and its number of calls.
     pub fn extent(&self) -> Extent {
         Extent { window: self.plan.window, calls: self.plan.calls }
     }
 
-    /// Whether the load lasts until its last call has ended, however long that takes. An open load does not: it lasts
-    /// as long as its schedule.
+    /// Whether the load lasts until its last call has ended, however long that takes. An open load ends with its
+    /// schedule.
     pub fn ends_with_last_call(&self) -> bool {
         let is_counted = self.plan.calls < u64::MAX;
         match &self.load {
@@ -160,12 +162,12 @@ impl<'p> ValidPlan<'p> {
         }
     }
 
-    /// How long load is offered if nothing interrupts it.
+    /// The time during which load is offered if the run is not interrupted.
     pub fn planned_window(&self) -> Nanos {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.plan.calls < u64::MAX => {
                 match Arrivals::clone(arrivals).end(self.extent()) {
-                    // The calls of a trace may all be due at once, and then have no rate of their own.
+                    // The calls of a trace may all be due at the same time. Such a trace has no rate of its own.
                     Nanos::ZERO => self.plan.window,
                     end => end,
                 }
@@ -174,7 +176,7 @@ impl<'p> ValidPlan<'p> {
         }
     }
 
-    /// How redirects are followed; `None` if they are not.
+    /// The policy for redirects; `None` if redirects are not followed.
     pub fn follow(&self) -> Option<RedirectPolicy> {
         self.load.follow().map(|max_hops| RedirectPolicy::new(max_hops, &self.plan.workload, &self.plan.wire()))
     }
@@ -248,7 +250,7 @@ impl<'p> PlannedLoad<'p> {
     }
 }
 
-/// Checks how large and how long the load is.
+/// Checks the size and the duration of the load.
 fn check_size(plan: &RunPlan, load: &Load) -> Result<(), RunError> {
     let clients = match load {
         Load::Closed { clients, .. } => *clients,
@@ -279,7 +281,7 @@ fn check_size(plan: &RunPlan, load: &Load) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks what holds for the connections of every load.
+/// Checks the rules that apply to the connections of every load.
 fn check_connections(plan: &RunPlan) -> Result<(), RunError> {
     let policy = &plan.connections;
     if policy.response_timeout == Nanos::ZERO || policy.connect_timeout == Some(Nanos::ZERO) {
@@ -304,9 +306,9 @@ fn check_connections(plan: &RunPlan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks that no flag contradicts what the workload says of its sessions.
+/// Checks that no flag contradicts the sessions of the workload.
 fn check_sessions(plan: &RunPlan) -> Result<(), RunError> {
-    // A list that is requested once ends its sessions, and sets the number of calls.
+    // The load ends after a list that is requested only once, so the list determines the number of calls.
     if plan.calls < plan.workload.calls_listed_once().unwrap_or(u64::MAX) {
         return bad_load(
             "sessions end by themselves: leave out --requests, and give a --duration, or write how many there are, like \
@@ -328,8 +330,8 @@ fn check_sessions(plan: &RunPlan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Number of clients that share a connection and call at once; `None` if each has connections of its own. HTTP/2 does
-/// without bursts, as its streams do not wait for one another.
+/// The number of clients that share a connection and call at the same time; `None` if each client has connections of
+/// its own. HTTP/2 needs no bursts, because its streams do not wait for one another.
 fn burst_size(plan: &RunPlan) -> Option<u32> {
     let policy = &plan.connections;
     let shares = policy.pipeline > 1 && policy.calls_per_connection != Some(1) && plan.version != Version::Http2;
@@ -386,8 +388,8 @@ fn refuse_follow(plan: &RunPlan) -> Result<(), RunError> {
     }
 }
 
-/// Whether a request has its connection to itself until its body is sent: the body comes from a file, or waits for
-/// `100 Continue`.
+/// Whether a request has its connection for itself until its body is sent. This is so if the body comes from a file or
+/// waits for `100 Continue`.
 fn has_exclusive_bodies(plan: &RunPlan) -> bool {
     let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
     let class_has_one = |class: &RequestClass| {

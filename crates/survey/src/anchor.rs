@@ -1,4 +1,5 @@
-//! Anchors: the host's speed before and after a level, by a short load that calibration measured as well.
+//! Anchors: a short load before and after a level. Its rate, compared with the rate during calibration, shows the
+//! host's speed.
 
 use crate::design::{anchor_duration, warm_up};
 use crate::runner::{Halt, Runner};
@@ -7,17 +8,17 @@ use crate::trial::Trial;
 use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 
-/// The load of an anchor, and what it yielded during calibration.
+/// The load of an anchor, and its rate during calibration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anchor {
     pub clients: u64,
-    /// Calls per second during calibration; `None` where no run could be used.
+    /// Calls per second during calibration; `None` if no run could be used.
     pub rate: Option<f64>,
 }
 
 impl Anchor {
-    /// Measures between two anchors. Returns the host's mean speed as well, relative to that during calibration; each
-    /// anchor lasts at most `longest`.
+    /// Runs `measure` between two anchors, each of which lasts at most `longest`. Also returns the host's mean speed
+    /// relative to its speed during calibration.
     pub fn around<'a, T>(
         self,
         runner: &mut Runner<'a>,

@@ -1,4 +1,5 @@
-//! Before the server is loaded: the rate that this client can offer, and what the idle server does.
+//! The measurements before the server is loaded: the rate that this client can offer, and the CPU use of the idle
+//! server.
 
 use crate::runner::{Halt, Runner};
 use brimful_core::quantity;
@@ -10,19 +11,19 @@ use brimful_run::client_limit;
 /// How long the idle server is observed.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 
-/// The rate that this client can offer.
+/// The result of measuring the rate that this client can offer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientLimit {
-    /// The highest rate that this client was shown to offer without being the limit.
+    /// The highest rate at which this client was shown not to be the limit.
     pub max_rate: Option<f64>,
-    /// The same rate, if the client was also shown to be the limit beyond it.
+    /// The same value as `max_rate`, if the client was also shown to be the limit at higher rates.
     pub limit: Option<f64>,
 }
 
-/// The server without load.
+/// Measurements of the server without load.
 #[derive(Debug, Default)]
 pub(crate) struct IdleServer {
-    /// CPUs that the server's own processes keep busy.
+    /// Number of CPUs that the server's own processes keep busy.
     pub busy: f64,
     /// Busy share of the server's CPUs.
     pub background: Option<f64>,
@@ -47,7 +48,7 @@ pub(crate) fn find_client_limit(runner: &mut Runner<'_>, response: Bytes) -> Res
 
 impl ClientLimit {
     /// Stops the survey if this client cannot offer `rate`. The message says how many CPUs or shards the whole survey
-    /// needs, which goes up to `saturation`.
+    /// needs, whose rates go up to `saturation`.
     pub fn check(&self, runner: &Runner<'_>, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(limit) = self.limit.filter(|limit| rate > *limit) else { return Ok(()) };
         let setup = runner.setup;
@@ -58,7 +59,7 @@ impl ClientLimit {
                 (cpus, "CPU", "for the generator (--cpus), or a machine of its own")
             }
         };
-        // Throughput scales about linearly: threads and shards share nothing.
+        // The throughput is about proportional to the number of threads or shards, because they share nothing.
         let needed = (saturation / limit * parts as f64).ceil();
         let reason = format!(
             "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; to \

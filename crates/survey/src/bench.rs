@@ -1,5 +1,5 @@
-//! All that the method needs of the outside world. [`crate::server_bench`] implements it for a real server; the tests
-//! implement it for a simulated one, which needs neither a clock nor a network.
+//! The interface between the method and the outside world. [`crate::server_bench`] implements it for a real server. The
+//! tests implement it for a simulated server, which needs neither a clock nor a network.
 
 use crate::SurveyError;
 use brimful_core::record::{ClientCalibration, Record};
@@ -8,22 +8,23 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_target::Truth;
 
-/// Connections that are opened one after another, make one call each, and then stay open and idle.
+/// Connections that are opened one after another. Each makes one call and then stays open and idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hold {
     pub connections: u64,
-    /// Number of connections that are opened before these and make no call.
+    /// Number of connections that are opened before these connections and make no call.
     pub idle: u64,
-    /// Time in which the connections are opened; zero opens all at once.
+    /// Time within which the connections are opened; zero opens all at once.
     pub opening: Nanos,
-    /// A call that takes longer counts as not answered.
+    /// Timeout: a call that takes longer counts as unanswered.
     pub timeout: Nanos,
 }
 
 /// The connections that loads use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
-    /// The most connections of an open load; with `None`, each call that finds no idle connection opens another.
+    /// The maximum number of connections of an open load. With `None`, each call that finds no idle connection opens
+    /// another.
     pub size: Option<u64>,
     /// Number of connections that are opened before a load begins.
     pub opened_ahead: u64,
@@ -40,30 +41,30 @@ pub(crate) struct Answer {
 
 /// A server that loads can be offered to.
 pub(crate) trait Bench {
-    /// Measures the rate that this client can offer, with answers of this size, before it is the limit itself. The
-    /// verdict of all later Records depends on it.
+    /// Measures the rate that this client can offer, with answers of this size, before the client is itself the limit.
+    /// The verdicts of all later Records depend on this rate.
     fn client_limit(&mut self, response: Bytes, note: &mut dyn FnMut(String))
     -> Result<ClientCalibration, SurveyError>;
 
-    /// Makes one call, and returns the answer, if there was one.
+    /// Makes one call. Returns its answer, or `None` if the server did not answer.
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
 
-    /// Opens connections and holds them. Returns the number of their calls that were answered.
+    /// Opens connections and keeps them open. Returns how many of their calls were answered.
     fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError>;
 
-    /// Makes all further loads use these connections.
+    /// Sets the connections that all further loads use.
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;
 
     /// Observes the server without load.
     fn watch_idle(&mut self, duration: Nanos) -> Result<Server, SurveyError>;
 
-    /// Offers the workload for the length of the window, and observes the server meanwhile.
+    /// Offers the workload for the length of the window, and observes the server during that time.
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError>;
 
-    /// When the calls of such a load are due, in seconds, and the indices of their classes in the workload.
+    /// Returns the due times of the calls of such a load, in seconds, and the indices of their classes in the workload.
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
 
-    /// Limits the server's processes to so many CPUs; `None` removes the limit.
+    /// Limits the server's processes to this number of CPUs; `None` removes the limit.
     fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError>;
 
     /// Waits without offering load.
@@ -75,6 +76,6 @@ pub(crate) trait Bench {
     /// Whether the user has interrupted the survey.
     fn is_interrupted(&self) -> bool;
 
-    /// The CPU time that the reference server says it has spent so far; `None` for any other server.
+    /// The CPU time that the reference server reports to have used so far; `None` for any other server.
     fn truth(&self) -> Option<Truth>;
 }

@@ -1,7 +1,7 @@
-//! Calibration: an interleaved block design. First, short visits by more and more clients find the number that keeps
-//! the server busy all the time. Then every block visits the same places in an order of its own: the mix at several
-//! levels, closed loads of few and many clients, and each class alone. So a drift of the host affects all places alike,
-//! and the differences between blocks show how far the whole can be trusted. Between loads the server rests, such that
+//! Calibration, in an interleaved block design. First, short runs with more and more clients find the number of clients
+//! that keeps the server busy all the time. Then every block offers the same loads, in an order of its own: the mix at
+//! several levels, closed loads of few and many clients, and each class alone. So a drift of the host affects all loads
+//! alike, and the differences between blocks show how precise the results are. Between loads the server rests, so that
 //! its mean load stays below the permitted one.
 
 use crate::anchor::Anchor;
@@ -21,47 +21,50 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-/// The search for the capacity is repeated while each repetition finds more than this much in addition, as it does
-/// while a compiler or a cache warms up.
+/// The search for the capacity is repeated while each repetition finds a capacity that is higher by more than this
+/// share. This happens while a compiler or a cache warms up.
 const WARMING_GAIN: f64 = 0.08;
 const MAX_SEARCHES: usize = 3;
-/// If twice as many clients complete less than this many times as much, something is full. One visit to each is not
-/// exact enough for a bound closer to 1.
+/// If twice as many clients complete less than this many times as many calls, some resource is saturated. A bound
+/// closer to 1 would need more exact measurements than one run for each number of clients.
 const SATURATED_GAIN: f64 = 1.25;
-/// A server whose CPUs are busy for this share of all blocks is full, whatever the search for the capacity found.
+/// A server whose CPUs are busy for this share of all blocks is saturated, whatever the search for the capacity found.
 const SATURATED_BUSY: f64 = 0.97;
 /// From this share of the client's limit on, the throughput of many clients may be that limit.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
-/// The server changed if its speed has a trend over the blocks of at least this share, and of at least this many
-/// standard errors.
+/// The server is considered changed if its speed has a trend over the blocks of at least this share, and of at least
+/// this many standard errors.
 const TREND: f64 = 0.15;
 const TREND_IN_ERRORS: f64 = 4.0;
-/// A server that is this busy without our load has other clients.
+/// A server with at least this CPU utilization without our load has other clients.
 const OTHER_CLIENTS: f64 = 0.02;
-/// Blocks are added until the half width of the capacity's 95 % interval is below this share.
+/// Blocks are added until the half width of the capacity's 95 % confidence interval is below this share of the
+/// capacity.
 const PRECISION: f64 = 0.02;
 
-/// What calibration found.
+/// The results of calibration.
 #[derive(Debug)]
 pub(crate) struct Calibration {
     pub fit: ServerFit,
-    /// The load that measures the host's speed from now on; it has the most clients of any load so far.
+    /// The load that measures the host's speed from now on. It has the largest number of clients of any load so far.
     pub anchor: Anchor,
-    /// Whether more clients would not complete more calls.
+    /// Whether more clients would not increase the throughput.
     pub is_saturated: bool,
-    /// The number of clients that the generator itself could not keep up with, if the search met it.
+    /// The number of clients that the generator itself could not keep up with; `None` if the search found no such
+    /// number.
     pub too_many_clients: Option<u64>,
     pub impact: Inflicted,
 }
 
-/// The server's capacity, as the search found it.
+/// The server's capacity, as the search measured it.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
-    /// Calls of the mix per second. If nothing was full, what more clients would complete at the same cost.
+    /// Calls of the mix per second. If no resource was saturated, this is the rate that more clients would complete at
+    /// the same cost per call.
     rate: f64,
-    /// The most clients of a visit.
+    /// The largest number of clients of a run.
     clients: u64,
-    /// Whether more clients would not complete more calls.
+    /// Whether more clients would not increase the throughput.
     is_saturated: bool,
     /// Share of the server's CPUs that the server kept busy, if it can be observed.
     busy: Option<f64>,
@@ -69,7 +72,7 @@ struct Capacity {
     cpu_in_use: Option<f64>,
 }
 
-/// One visit, measured.
+/// The measurement of one visit.
 struct Measured {
     piece: Measurement,
     level: Level,
@@ -81,15 +84,15 @@ struct Measured {
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// The same measurements as levels, one per place.
+    /// The same measurements as levels, one for each load of the design.
     levels: Vec<Level>,
-    /// Calls per second in each visit by the most clients.
+    /// Calls per second in each visit with the largest number of clients.
     rates: Vec<f64>,
-    /// Number of the server's processes in each of these visits.
+    /// Number of the server's processes in each of the visits with the largest number of clients.
     processes: Vec<u64>,
 }
 
-/// Calibrates, and fits a model. `first_rate` is the number of calls per second of one client at a time.
+/// Calibrates, and fits a model. `first_rate` is the rate of a single client, in calls per second.
 pub(crate) fn calibrate(
     runner: &mut Runner<'_>,
     first_rate: f64,
@@ -125,7 +128,8 @@ pub(crate) fn calibrate(
         station: if setup.is_black_box() { "server" } else { "cpu" }.to_owned(),
         servers: setup.servers(),
         idle_busy: idle.busy,
-        // No more than what calls were seen to leave to the server's own work and to other programs.
+        // The background is at most the share of the CPUs that remained for the server's own work and other programs
+        // under load.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
         filled: is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
@@ -148,7 +152,7 @@ pub(crate) fn calibrate(
     })
 }
 
-/// Visits the places of calibration.
+/// Measures the loads of calibration.
 struct Calibrator<'r, 'a> {
     runner: &'r mut Runner<'a>,
     design: BlockDesign<'a>,
@@ -160,7 +164,8 @@ struct Calibrator<'r, 'a> {
 }
 
 impl Calibrator<'_, '_> {
-    /// Finds the number of clients that keeps the server busy all the time, and how many calls they complete.
+    /// Finds the number of clients that keeps the server busy all the time, and the number of calls per second that
+    /// they complete.
     fn find_capacity(&mut self, first_rate: f64) -> Result<Capacity, Halt> {
         let max_clients = self.connections.max_clients(self.runner.setup);
         let mut best = Capacity { rate: first_rate, ..Capacity::unknown() };
@@ -175,7 +180,7 @@ impl Calibrator<'_, '_> {
             check_not_too_many_clients(self.runner, self.too_many_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
-        // CPUs that other programs keep busy are no reason for more connections.
+        // Clients need no additional connections for CPUs that other programs keep busy.
         let cpu_in_use = best.cpu_in_use.filter(|in_use| *in_use > 0.0 && !best.is_saturated).unwrap_or(1.0);
         self.connections.widen_pool(self.runner, best.rate / cpu_in_use)?;
         let rate = quantity::rate(best.rate);
@@ -184,8 +189,8 @@ impl Calibrator<'_, '_> {
         Ok(Capacity { rate: best.rate / busy, ..best })
     }
 
-    /// Visits ever more clients, until the server is saturated, or until more clients would delay other calls too long
-    /// or exceed what this client can be.
+    /// Runs loads with more and more clients. The search ends when the server is saturated, when more clients would
+    /// delay other calls too long, or when the number of clients exceeds what this client can simulate.
     fn search_once(&mut self, max_clients: u64, rate_before: f64) -> Result<Capacity, Halt> {
         let max_delay_s = self.runner.setup.gentleness.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
@@ -202,7 +207,7 @@ impl Calibrator<'_, '_> {
             let rate = measured.piece.rate();
             let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
             if self.design.client_limit.is_some_and(|limit| rate > NEAR_CLIENT_LIMIT * limit) {
-                // The rate may be the limit of this client or that of the server.
+                // The rate may be limited by this client or by the server.
                 if found.rate == 0.0 {
                     found.rate = rate;
                     found.busy = busy;
@@ -277,7 +282,7 @@ impl Calibrator<'_, '_> {
         self.runner.check(&trial)?;
         self.check_failures(&trial)?;
         self.runner.bench.rest(visit.rest);
-        // At a low rate it may be that no call was due.
+        // At a low rate, it is possible that no call was due.
         if !trial.not_client_limited() || trial.record.counts.completed == 0 {
             return Ok(None);
         }
@@ -294,8 +299,8 @@ impl Calibrator<'_, '_> {
         Ok(Some(Measured { piece, level, processes }))
     }
 
-    /// Says once why the Server Module's measurements are not used. Nothing is said of a visit that was merely too
-    /// short.
+    /// Tells the user, once, why the Server Module's measurements are not used. Says nothing about a visit that was
+    /// only too short.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.inside()
             && !self.has_noted_unmatched
@@ -321,13 +326,13 @@ impl Calibrator<'_, '_> {
 }
 
 impl Capacity {
-    /// Before anything was measured.
+    /// The capacity before any measurement.
     fn unknown() -> Capacity {
         Capacity { rate: 0.0, clients: 1, is_saturated: false, busy: None, cpu_in_use: None }
     }
 }
 
-/// Stops the survey if the search for the capacity met a number of clients that the generator could not keep up with.
+/// Stops the survey if the search for the capacity used a number of clients that the generator could not keep up with.
 pub(crate) fn check_not_too_many_clients(runner: &Runner<'_>, too_many: Option<u64>) -> Result<(), Halt> {
     let Some(clients) = too_many else { return Ok(()) };
     let clients = if clients == 1 { "one client".to_owned() } else { format!("{clients} clients") };
@@ -338,11 +343,11 @@ pub(crate) fn check_not_too_many_clients(runner: &Runner<'_>, too_many: Option<u
     Err(runner.halt(ReasonCode::BeyondClientMax, &reason))
 }
 
-/// A doubt if the server's speed had a trend over the blocks.
+/// A reason to distrust the survey if the server's speed had a trend over the blocks.
 fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     let n = rates.len() as f64;
     let mean = mean(rates)?;
-    // Least squares of the relative rate over the block's distance from the middle one.
+    // Linear least squares: the relative rate against the distance of the block from the middle block.
     let distance = |block: usize| block as f64 - (n - 1.0) / 2.0;
     let squares: f64 = (0..rates.len()).map(|block| distance(block).powi(2)).sum();
     let slope = rates.iter().enumerate().map(|(block, rate)| distance(block) * rate / mean).sum::<f64>() / squares;
@@ -371,7 +376,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Whether the mean of these values is known well enough.
+/// Whether the confidence interval of the mean of these values is narrow enough.
 fn is_precise(values: &[f64]) -> bool {
     let Some(mean) = mean(values).filter(|_| values.len() > 2) else { return false };
     let n = values.len() as f64;
@@ -384,8 +389,8 @@ fn keeps_cpus_busy(levels: &[Level], name: &str) -> bool {
     levels.iter().any(|level| level.workload == name && is_busy(level))
 }
 
-/// Share of the server's CPUs that other programs kept busy during calibration: the median of the levels, so that a
-/// program that ran during one of them does not count.
+/// Share of the server's CPUs that other programs kept busy during calibration. This is the median of the levels, so
+/// that a program that ran during only one of them does not count.
 fn other_load(levels: &[Level]) -> f64 {
     let other_load = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
     let mut loads: Vec<f64> = levels.iter().filter_map(other_load).collect();

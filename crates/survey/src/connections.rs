@@ -1,14 +1,14 @@
-//! Which connections the loads of a survey use. Many servers give each connection a worker for as long as it is open:
-//! prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. More connections than
-//! workers then block one another although each of them is idle. So the survey first measures how many connections the
-//! server serves at a time, and never opens more.
+//! Chooses the connections that the loads of a survey use. Many servers dedicate a worker to each connection as long as
+//! the connection is open: prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. If
+//! there are more connections than workers, idle connections then block others. So the survey first measures how many
+//! connections the server serves at the same time, and never opens more.
 //!
 //! - **The measurement** opens connections one after another. Each makes one call and then stays open and idle. If the
-//!   server gives each connection a worker, as many are answered as there are workers, and all others wait. The
-//!   connections are opened slowly enough that the calls put little load on the server.
+//!   server dedicates a worker to each connection, the number of answered calls is the number of workers; the remaining
+//!   calls wait. The connections are opened slowly enough that the calls put little load on the server.
 //! - **A slow moment** looks like a lack of workers, so a result counts only if two measurements agree on it.
-//! - **The pool** is as large as the server allows, or as the user says. Calls of open loads wait for one of its
-//!   connections; closed loads have no more clients than that.
+//! - **The pool** is as large as the server allows, or has the size that the user chose. Calls of open loads wait for
+//!   one of its connections; closed loads have at most as many clients as the pool has connections.
 
 use crate::bench::{Hold, Pool};
 use crate::first_look::FirstLook;
@@ -18,32 +18,35 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::survey::Connections;
 
-/// The most clients of a closed load, and connections of a pool, per server CPU: about as many as a busy server has.
+/// Maximum number of clients of a closed load, and of connections of a pool, per server CPU. A busy server has about
+/// this many.
 const CLIENTS_PER_CPU: u64 = 32;
-/// A pool is this many times as large as the mean number of calls in progress when all CPUs are busy.
+/// The size of a pool, divided by the mean number of calls in progress when all CPUs are busy.
 const POOL_MARGIN: f64 = 2.0;
-/// Largest pool that the survey chooses by itself.
+/// Size of the largest pool that the survey chooses by itself.
 const LARGEST_POOL: u64 = 512;
-/// Mean time between the openings of two connections, over that of a call, so that the server is about half busy.
+/// Mean time between the openings of two connections, divided by the duration of a call. At this value the server is
+/// about half busy.
 const OPENING_INTERVAL: f64 = 2.0;
-/// Longest time in which the connections are opened: some servers close idle ones after 2 s.
+/// Longest time within which the connections are opened. Some servers close idle connections after 2 s.
 const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
-/// Timeout of a call on a held connection: at least this, and at least this many durations of a lone call.
+/// Timeout of a call on a held connection: at least [`MIN_TIMEOUT`], and at least [`TIMEOUT_IN_CALLS`] times the
+/// duration of a single call.
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
 const TIMEOUT_IN_CALLS: f64 = 10.0;
-/// Number of measurements after which the search for two that agree ends.
+/// Maximum number of measurements in the search for two that agree.
 const MAX_MEASUREMENTS: usize = 3;
 
 /// The connections that the loads use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnectionUse {
-    /// As the document shows it.
+    /// The connections as the document describes them.
     pub summary: Connections,
-    /// Duration of a call while there is no other, in seconds.
+    /// Duration of a call while no other call is in progress, in seconds.
     call_s: f64,
 }
 
-/// Chooses the connections, by the first look at the server.
+/// Chooses the connections, based on the first look at the server.
 pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &FirstLook) -> Result<ConnectionUse, Halt> {
     let setup = runner.setup;
     let is_kept = !setup.connections.one_call_each;
@@ -69,11 +72,11 @@ pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &FirstLook) -> 
 }
 
 impl ConnectionUse {
-    /// Enlarges the pool if it is too small for all CPUs to be busy, as where calls wait for another server. `capacity`
-    /// is the number of calls per second that they would complete.
+    /// Enlarges the pool if it is too small to keep all CPUs busy, for example because calls wait for another server.
+    /// `capacity` is the number of calls per second that busy CPUs would complete.
     pub fn widen_pool(&mut self, runner: &mut Runner<'_>, capacity: f64) -> Result<(), Halt> {
         let is_fixed = self.summary.served_at_once.is_some() || runner.setup.connections.limit != ConnectionLimit::Pool;
-        // By Little's law.
+        // Little's law: calls in progress = rate × duration.
         let needed = ((POOL_MARGIN * capacity * self.call_s).ceil() as u64).min(LARGEST_POOL);
         if is_fixed || self.summary.most.is_none_or(|most| needed <= most) {
             return Ok(());
@@ -82,7 +85,7 @@ impl ConnectionUse {
         self.use_pool(runner, Some(self.limited_by_server(needed)))
     }
 
-    /// The most clients of a closed load: each has a connection.
+    /// The maximum number of clients of a closed load. Each client has a connection.
     pub fn max_clients(&self, setup: &Setup) -> u64 {
         let by_user = match setup.connections.limit {
             ConnectionLimit::AtMost(most) => most,
@@ -91,17 +94,17 @@ impl ConnectionUse {
         self.limited_by_server(clients_by_cpus(setup).min(by_user)).max(1)
     }
 
-    /// Whether so many clients occupy all connections that the server serves at a time.
+    /// Whether this number of clients occupies all connections that the server serves at the same time.
     pub fn are_all_used_by(&self, clients: u64) -> bool {
         self.summary.served_at_once.is_some_and(|served| clients >= served)
     }
 
-    /// How long a call on a held connection may take.
+    /// The timeout of a call on a held connection.
     fn timeout(&self) -> Nanos {
         self.calls(TIMEOUT_IN_CALLS).max(MIN_TIMEOUT)
     }
 
-    /// The duration of this many lone calls, one after another.
+    /// The total duration of `number` single calls, one after another.
     fn calls(&self, number: f64) -> Nanos {
         Nanos::from_secs_f64(number * self.call_s)
     }
@@ -110,11 +113,12 @@ impl ConnectionUse {
         self.summary.served_at_once.map_or(wanted, |served| served.min(wanted))
     }
 
-    /// Measures how many of `number` connections the server serves at a time; `None` if it serves all.
+    /// Measures how many of `number` connections the server serves at the same time; `None` if it serves all.
     fn measure_served_at_once(&self, runner: &mut Runner<'_>, number: u64) -> Result<Option<u64>, Halt> {
         let timeout = self.timeout();
         let hold = if self.summary.closed_by_server {
-            // The server holds no connection, so only the number that it accepts at once can be measured.
+            // The server keeps no connection open, so only the number of connections that it accepts at once can be
+            // measured.
             let timeout = timeout + self.calls(number as f64);
             Hold { connections: number, idle: 0, opening: Nanos::ZERO, timeout }
         } else {
@@ -140,7 +144,7 @@ impl ConnectionUse {
         Ok(results.into_iter().max().map(|served| served.max(1)))
     }
 
-    /// Has all further loads use a pool of this size; without one, each call that finds no idle connection opens
+    /// Makes all further loads use a pool of this size. Without a size, each call that finds no idle connection opens
     /// another.
     fn use_pool(&mut self, runner: &mut Runner<'_>, size: Option<u64>) -> Result<(), Halt> {
         let opened_ahead =
@@ -155,9 +159,10 @@ impl ConnectionUse {
         Ok(())
     }
 
-    /// The number of connections to open before each load: a TLS handshake costs a server as much as many calls, so a
-    /// level should contain none. Zero if the server then answers no other connection; some wait for a first request on
-    /// each connection even if they serve others beside an idle one.
+    /// Measures how many connections to open before each load. A TLS handshake costs a server as much CPU time as many
+    /// calls, so handshakes should not fall into a level. The result is zero if the server answers no other connection
+    /// while these are open. Some servers wait for the first request of each connection, even if they serve other
+    /// connections beside an idle one.
     fn measure_opened_ahead(&self, runner: &mut Runner<'_>, pool_size: Option<u64>) -> Result<u64, Halt> {
         if self.summary.one_call_each || self.summary.served_at_once.is_some() {
             return Ok(0);

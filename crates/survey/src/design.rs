@@ -1,37 +1,37 @@
-//! The design of calibration: which loads a block visits, and for how long. Pure functions of the setup, so that the
-//! duration of a survey can be estimated before it is measured.
+//! The design of calibration: the loads of a block, and their durations. All functions depend only on the setup, so
+//! that the duration of a survey can be estimated at its start.
 
 use crate::setup::{Setup, closed, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::OfferedLoad;
 
-/// Levels of the mix, in hundredths of the capacity.
+/// Levels of the mix, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
-/// Length of a visit to a level, and of one to closed clients, in units of the survey's level.
+/// Length of a visit at a level, and of a visit with closed clients, in units of the survey's level.
 const LEVEL_VISIT: f64 = 0.1;
 const CLIENTS_VISIT: f64 = 0.05;
-/// Shortest visit, without its warm-up. A host that rested needs some tenths of a second to reach the speed that it
-/// keeps under load; these are left out as the warm-up.
+/// Length of the shortest visit, without its warm-up. A host that has rested takes some tenths of a second to reach its
+/// sustained speed under load; this time is excluded as the warm-up.
 const SHORTEST_VISIT: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// Calls that a visit lasts for, per client or at a level, unless that takes longer than the longest visit.
+/// Number of calls that a visit lasts for, per client or at a level, unless that takes longer than [`LONGEST_VISIT`].
 const CALLS: f64 = 12.0;
 const LONGEST_VISIT: Nanos = Nanos::from_secs(1);
-/// Length of an anchor, in visits to closed clients.
+/// Length of an anchor, in units of a visit with closed clients.
 const ANCHOR: f64 = 2.5;
-/// The least and the greatest number of blocks.
+/// Minimum and maximum number of blocks.
 pub(crate) const MIN_BLOCKS: usize = 6;
 pub(crate) const MAX_BLOCKS: usize = 7;
 
-/// One load of calibration, and the rest after it.
+/// One load of calibration, and the rest of the server after it.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub workload: Workload,
-    /// How long the load lasts, warm-up included.
+    /// Duration of the load, including its warm-up.
     pub lasts: Nanos,
-    /// How long the server rests afterwards, such that its mean load stays below the permitted one.
+    /// Duration of the server's rest afterwards, chosen so that the mean load stays below the permitted one.
     pub rest: Nanos,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct BlockDesign<'a> {
 }
 
 impl BlockDesign<'_> {
-    /// The places of a block, with at most `clients` closed clients.
+    /// The loads of a block, with at most `clients` closed clients.
     pub fn places(&self, clients: u64) -> Vec<OfferedLoad> {
-        // One client shows what a call takes by itself.
+        // A single client shows the duration of a call without queueing.
         let mut numbers = vec![1, 4, clients];
         numbers.retain(|number| *number <= clients);
         numbers.dedup();
@@ -65,7 +65,7 @@ impl BlockDesign<'_> {
         places
     }
 
-    /// The load at a place, on a server that completes `capacity` calls per second.
+    /// The visit for a load, on a server that completes `capacity` calls per second.
     pub fn visit(&self, place: OfferedLoad, capacity: f64) -> Visit {
         let (workload, measured, load) = match place {
             OfferedLoad::Level(percent) => {
@@ -87,7 +87,7 @@ impl BlockDesign<'_> {
         Visit { workload, lasts, rest: times(load / self.setup.gentleness.max_load - 1.0, lasts) }
     }
 
-    /// The name of a place in the document.
+    /// The name of a load in the document.
     pub fn name(&self, place: OfferedLoad) -> String {
         match place {
             OfferedLoad::Level(_) => "mix".to_owned(),
@@ -101,26 +101,28 @@ impl BlockDesign<'_> {
         times(CLIENTS_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls)
     }
 
-    /// What the levels are fractions of: the capacity, or less where this client could not offer the highest level.
+    /// The rate that the levels are fractions of: the capacity, or less if this client could not offer the highest
+    /// level.
     fn offerable(&self, capacity: f64) -> f64 {
         let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
         self.client_limit.map_or(capacity, |limit| capacity.min(limit / highest))
     }
 }
 
-/// The beginning of each visit that is not measured.
+/// Length of the unmeasured beginning of each visit.
 pub(crate) fn warm_up(setup: &Setup) -> Nanos {
     times(WARM_UP, setup.level).min(LONGEST_WARM_UP)
 }
 
-/// How long an anchor of so many clients lasts at most, on a server that completes `capacity` calls per second.
+/// Upper bound of the duration of an anchor with this number of clients, on a server that completes `capacity` calls
+/// per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
     times(ANCHOR, design.visit(OfferedLoad::Clients(clients), capacity).lasts)
 }
 
-/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that
-/// growth of throughput is judged by a doubling. The result exceeds `max` after the last step.
+/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that the
+/// growth of throughput is always that of a doubling. The result exceeds `max` after the last step.
 pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     let next = if 4 * clients < max {
         4 * clients
@@ -133,7 +135,7 @@ pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     if clients < max { next.min(max) } else { next }
 }
 
-/// The workload with one class alone.
+/// Returns the workload with only one of its classes.
 fn only_class(mix: &Workload, class: usize) -> Workload {
     let mut workload = mix.clone();
     for (index, other) in workload.classes.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The survey's document, from what the phases found, however far the survey came.
+//! Builds the survey's document from the results of the phases, however far the survey came.
 
 use crate::baseline::{ClientLimit, IdleServer};
 use crate::calibration::Calibration;
@@ -15,10 +15,10 @@ use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING_SHARE;
 use brimful_target::Truth;
 
-/// From here on the host's part of an error is named beside the answer.
+/// From this share on, the part of an error that the host's speed caused is stated beside the answer.
 const NOTABLE: f64 = 0.05;
 
-/// What each phase found; a phase that the survey did not finish has its default.
+/// The results of each phase. A phase that the survey did not finish has its default value.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub connections: ConnectionUse,
@@ -30,7 +30,7 @@ pub(crate) struct Findings {
     pub what_if: Option<WhatIf>,
 }
 
-/// Builds the document. `halt` is what ended the survey early, if anything did.
+/// Builds the document. `halt` is the reason why the survey ended early, if it did.
 pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt: Option<&Halt>) -> Survey {
     log.doubts.extend(log.throttled.take().map(|throttled| throttled.reason));
     log.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
@@ -81,7 +81,7 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
     }
 }
 
-/// The capacity, predicted and measured.
+/// Compares the predicted capacity with the measured one.
 fn saturation_rate(findings: &Findings) -> Comparison {
     let predicted = findings.calibration.as_ref().map(|calibration| calibration.fit.saturation());
     let spread = findings.predictions.as_ref().and_then(|predictions| predictions.saturation_spread);
@@ -95,7 +95,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     comparison.given_host(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
-/// The demands at the CPUs, then those at the bottleneck if that is something else.
+/// The demands at the CPUs, followed by those at the bottleneck if the bottleneck is another station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     let truth = findings.saturation.as_ref().and_then(|saturation| saturation.truth.as_ref());
     let mut at_cpus = Vec::new();
@@ -120,8 +120,8 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     at_cpus
 }
 
-/// The CPU seconds that the reference server really spent on a call of the class while it was saturated, so without the
-/// cost of sleeping and waking up. The fit has not seen that level.
+/// The CPU seconds that the reference server really used per call of the class while it was saturated, and so without
+/// the cost of sleeping and waking up. The fit did not use that level.
 fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
@@ -129,7 +129,7 @@ fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
     (calls > 0).then(|| (after.cpu_s - cpu_s) / calls as f64)
 }
 
-/// The capacity, and how long a call takes at a load at which a server is usually run.
+/// A sentence with the capacity, and with the duration of a call at a load that servers are usually run at.
 fn headline(survey: &Survey) -> String {
     let saturation = survey.saturation_rate;
     let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));
@@ -164,7 +164,7 @@ fn headline(survey: &Survey) -> String {
     format!("This server can take {} ({basis}).{}{refuted}", quantity::rate(capacity), response.unwrap_or_default())
 }
 
-/// How far a level is from the load that a server is run at.
+/// The distance of a level from the load that servers are usually run at.
 fn off_operating(level: &Level) -> f64 {
     (level.fraction - OPERATING_SHARE).abs()
 }
@@ -185,12 +185,13 @@ mod tests {
             headline(&survey),
             "This server can take 372/s (predicted 370/s beforehand, −0.6 %). At 259/s a call took 8.92 ms on average."
         );
-        // However far the measured capacity is from the predicted one, the level was offered what it was.
+        // The sentence states the rate that the level was offered, however far the measured capacity is from the
+        // predicted one.
         survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0));
         assert!(headline(&survey).ends_with(" At 259/s a call took 8.92 ms on average."), "{}", headline(&survey));
         survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0)).given_host(Some(310.0));
         assert!(headline(&survey).contains("+23.3 %; +20.0 % of that is the host's, "), "{}", headline(&survey));
-        // A level in doubt is not quoted.
+        // A level with a doubtful verdict is not quoted.
         let doubt = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
         let quoted = survey.levels.iter_mut().find(|level| level.fraction == 0.7);
         quoted.unwrap().verdict = Verdict::from_reasons(vec![doubt]);

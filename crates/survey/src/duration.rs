@@ -1,9 +1,8 @@
-//! The duration of a survey, estimated at its start: the sum of all that the method will do, on a server of which only
-//! the throughput of one client is known.
+//! Estimates the duration of a survey at its start: the sum of the durations of all steps of the method. Only the
+//! throughput of one client is known by then.
 //!
-//! What cannot be known yet is assumed to be as it mostly is: all CPUs of the server serve clients at the same time,
-//! the search for the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured
-//! again.
+//! The rest is assumed to be as in most surveys: all CPUs of the server serve clients at the same time, the search for
+//! the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured again.
 
 use crate::baseline::IDLE;
 use crate::connections::ConnectionUse;
@@ -17,11 +16,12 @@ use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
-/// What a run takes besides its load: starting threads and the monitor, and waiting for the last answers.
+/// Time that a run takes in addition to its load: starting threads and the monitor, and waiting for the last answers.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(60);
-/// The same where several processes make the load: agreeing on an instant, and merging.
+/// Time that a run takes in addition to its load if several processes make the load: agreeing on a start, and merging
+/// the results.
 const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
-/// Rounds of the search for the capacity: most servers are no faster in the second round than in the first.
+/// Number of rounds of the search for the capacity. Most servers are no faster in the second round than in the first.
 const SEARCHES: f64 = 2.0;
 
 /// A number of runs, and the total duration of their loads and rests.
@@ -37,14 +37,14 @@ impl Runs {
         self.total += duration;
     }
 
-    /// The duration of `repetitions` of all runs, each with its set-up.
+    /// The duration of `repetitions` repetitions of all runs, each with its set-up.
     fn duration(self, repetitions: f64, set_up: Nanos) -> Nanos {
         times(repetitions, self.total + times(self.number, set_up))
     }
 }
 
-/// About how long the survey takes from its beginning, where one client at a time completes `first_rate` calls per
-/// second.
+/// Estimates the duration of the survey from its beginning, for a server that completes `first_rate` calls per second
+/// for a single client.
 pub(crate) fn estimated_duration(
     setup: &Setup,
     connections: &ConnectionUse,
@@ -69,7 +69,7 @@ pub(crate) fn estimated_duration(
         + levels(setup, &search, change).duration(1.0, set_up)
 }
 
-/// One round of the search for the capacity, and what it is expected to find.
+/// One round of the search for the capacity, and its expected result.
 struct Search {
     runs: Runs,
     clients: u64,
@@ -92,7 +92,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
     }
 }
 
-/// All levels after calibration.
+/// The runs of all levels after calibration.
 fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     let level = setup.level;
     let anchor = anchor_duration(setup, search.clients, search.capacity);

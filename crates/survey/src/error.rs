@@ -1,9 +1,9 @@
-//! Errors of a survey.
+//! The errors of a survey.
 
-/// Why a survey failed. The message says what to do next.
+/// An error that ends a survey. The message says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// A run failed.
+    /// A run could not be made.
     #[error(transparent)]
     Run(#[from] brimful_run::RunError),
     /// The server, its answers or the options do not permit a meaningful survey.

@@ -1,5 +1,5 @@
-//! The first look at the server: does it answer as it should, and what does a call roughly cost? A survey of redirects
-//! or of error pages would measure something else than the pages that the user has in mind.
+//! The first look at the server. It shows whether the server answers as it should, and roughly what a call costs. A
+//! survey of redirects or of error pages would not measure the pages that the user has in mind.
 
 use crate::SurveyError;
 use crate::bench::Answer;
@@ -11,27 +11,27 @@ use brimful_core::quantity::count;
 use brimful_core::workload::RequestClass;
 use brimful_core::{Bytes, Nanos};
 
-/// How long the first look lasts.
+/// Duration of the first look.
 pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
 
-/// What one client at a time got from the server.
+/// The results of a load of one client.
 #[derive(Debug)]
 pub(crate) struct FirstLook {
-    /// Calls per second.
+    /// Completed calls per second.
     pub rate: f64,
-    /// Mean size of a response.
+    /// Mean size of a response, in bytes.
     pub response: Bytes,
     pub counts: Counts,
 }
 
 impl FirstLook {
-    /// Duration of a call while there is no other, in seconds.
+    /// Duration of a call while no other call is in progress, in seconds.
     pub fn call_s(&self) -> f64 {
         1.0 / self.rate.max(1e-9)
     }
 }
 
-/// Offers one client for a moment, and ends the survey here if its answers would mean nothing.
+/// Offers the load of one client for a short time. Ends the survey if the answers are not fit to be measured.
 pub(crate) fn look_first(runner: &mut Runner<'_>) -> Result<FirstLook, Halt> {
     runner.begin("a first look at the server".to_owned(), FIRST_LOOK);
     let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;
@@ -52,7 +52,7 @@ pub(crate) fn look_first(runner: &mut Runner<'_>) -> Result<FirstLook, Halt> {
     Ok(FirstLook { rate: trial.record.rates.completed, response, counts })
 }
 
-/// Goes on only if some of the first answers are pages, or what the workload expects.
+/// Ends the survey unless some of the first answers are pages, or answers that the workload expects.
 fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Halt> {
     let counts = &first.record.counts;
     let status = counts.status;
@@ -104,7 +104,7 @@ pub(crate) fn parse_answer(status: u16, bytes: &[u8], url: &str) -> Answer {
     }
 }
 
-/// Resolves a reference on the page at `url` (RFC 3986 §5.2), but leaves `.` and `..` as they are.
+/// Resolves a reference on the page at `url` (RFC 3986 §5.2), but keeps `.` and `..` segments.
 fn absolute_url(reference: &str, url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return reference.to_owned() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -129,7 +129,7 @@ fn absolute_url(reference: &str, url: &str) -> String {
     }
 }
 
-/// Why a survey of these answers would mean nothing, and what to do. `answer` is an example of them.
+/// A message why a survey of these answers would be meaningless, and what to do. `answer` is one of the answers.
 fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String {
     let all = status.s3xx + status.s4xx + status.s5xx;
     let kinds = [("3xx", status.s3xx), ("4xx", status.s4xx), ("5xx", status.s5xx)];
@@ -172,7 +172,7 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
     }
 }
 
-/// What to do about a redirect to `location`.
+/// Advice on a redirect to `location`.
 fn redirect_advice(location: &str, answer: &Answer, url: &str) -> String {
     let without_slash = |url: &str| url.split('#').next().unwrap_or(url).trim_end_matches('/').to_owned();
     if without_slash(location) != without_slash(url) {

@@ -1,15 +1,15 @@
 //! The guardian: a second process that undoes changes of the server if the survey is killed. It moves the server back
-//! to its CPUs and removes its quota. It runs the same program in a session of its own and waits for the end of its
-//! stdin, which the kernel closes however the survey ends.
+//! to its CPUs and removes its quota. It runs the same program in a session of its own, and waits for the end of its
+//! stdin. However the survey ends, the kernel closes that pipe.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The hidden command that runs the guardian; it calls [`run_guardian`].
+/// The hidden command that runs the guardian. It calls [`run_guardian`].
 pub const GUARDIAN_COMMAND: &str = "put-back";
-/// The line that the guardian writes once it ignores signals.
+/// The line that the guardian writes as soon as it ignores signals.
 const READY: &str = "ready";
 
 /// A change of the server that can be undone.
@@ -21,21 +21,22 @@ pub enum Undo {
     Quota(FormerCgroups),
 }
 
-/// A running guardian process. Dropping this closes its stdin, so that it undoes the change, and waits for its end.
+/// A running guardian process. Dropping this value closes the guardian's stdin, so that the guardian undoes the change,
+/// and waits for the guardian's end.
 #[derive(Debug)]
 pub struct Guardian {
     process: Child,
-    /// `None` once it is closed.
+    /// The guardian's stdin; `None` once it is closed.
     stdin: Option<ChildStdin>,
 }
 
 impl Guardian {
-    /// Starts the process.
+    /// Starts the guardian process.
     ///
     /// # Errors
-    /// If it cannot be started, or does not say that it is ready.
+    /// If the process cannot be started, or does not report that it is ready.
     pub fn start() -> io::Result<Guardian> {
-        // The path of the program may name another version by now.
+        // The program's path may belong to another version by now.
         let mut command = Command::new("/proc/self/exe");
         // The guardian must not keep the survey's own output open.
         command.arg(GUARDIAN_COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -53,7 +54,7 @@ impl Guardian {
         }
     }
 
-    /// Sets the change to undo, in place of any earlier one.
+    /// Sets the change that the guardian undoes, and replaces any earlier one.
     ///
     /// # Errors
     /// If the process has ended.
@@ -66,18 +67,18 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         self.stdin = None;
-        // Waiting fails only if the process has been waited for already.
+        // Waiting fails only if the process has already been waited for.
         let _ = self.process.wait();
     }
 }
 
-/// Runs in the guardian process, which must ignore signals by then: reads changes until the end of `input`, then undoes
+/// Runs the guardian, in a process that already ignores signals: reads changes until the end of `input`, then undoes
 /// the last one.
 ///
 /// # Errors
 /// If `input` cannot be read.
 pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Writing fails if the survey has ended already, and then no change was made.
+    // Writing fails if the survey has already ended. In that case it has made no change.
     let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
     let mut undo = None;
     for line in input.split(b'\n') {

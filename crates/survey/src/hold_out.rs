@@ -1,4 +1,4 @@
-//! The held-out levels: each was predicted before, and no part of the fit has seen it.
+//! The held-out levels. Each was predicted before it is measured, and no part of the fit used it.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
@@ -11,9 +11,10 @@ use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
-/// TLS handshakes per call from which on handshakes matter: each costs the server as much as many calls.
+/// Number of TLS handshakes per call from which on handshakes matter. Each handshake costs the server as much as many
+/// calls.
 const HANDSHAKES: f64 = 0.002;
-/// Above this ratio, reconnecting is deliberate.
+/// If the number of handshakes per call exceeds this, reconnecting is deliberate.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
 
 /// Measures the held-out levels.
@@ -64,8 +65,8 @@ fn measure_held_out(
     runner.keep_level(&trial, &level.workload, &context)
 }
 
-/// The response times that the model predicts for the level's own arrivals, with the host's speed as it was during the
-/// level.
+/// The response times that the model predicts for the arrivals that the level really had, at the host's speed during
+/// the level.
 fn response_on_this_host(
     runner: &Runner<'_>,
     fit: &ServerFit,
@@ -78,8 +79,8 @@ fn response_on_this_host(
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 
-/// A remark on a level in which the server closed connections, so that TLS handshakes fell into the level. They come
-/// although the connections are opened before the level, and the model does not describe their cost.
+/// A remark on a level in which the server closed connections, so that TLS handshakes happened during the level.
+/// Connections are opened before the level to avoid this, because the model does not describe the cost of handshakes.
 fn handshake_note(counts: &Counts) -> Option<String> {
     let per_call = counts.handshakes as f64 / counts.completed as f64;
     (HANDSHAKES..DELIBERATE_HANDSHAKES).contains(&per_call).then(|| {
@@ -107,7 +108,7 @@ mod tests {
         let note = note_of(1_200, 60_000).unwrap();
         assert!(note.starts_with("1,200 TLS handshakes for 60,000 calls (2"), "{note}");
         assert!(note.contains("the server closes connections"), "{note}");
-        // Without TLS; a dozen connections that are kept; a connection for each call; no call completed.
+        // The cases: no TLS; a dozen connections that are kept; a connection for each call; no completed call.
         for (handshakes, completed) in [(0, 60_000), (12, 60_000), (60_000, 60_000), (5, 0)] {
             assert_eq!(note_of(handshakes, completed), None, "{handshakes} of {completed}");
         }

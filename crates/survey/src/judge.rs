@@ -1,6 +1,6 @@
-//! Whether a survey can be trusted: whether it reached its end, whether its levels were measured well, and whether its
-//! model predicted what was then measured. The last is separate from the first two: measurements that refute a model
-//! are still valid.
+//! Judges whether a survey can be trusted: whether it was completed, whether its levels were measured well, and whether
+//! its model predicted the later measurements. The last question is separate from the first two: measurements that
+//! refute a model are still valid.
 
 use crate::runner::{Halt, RunLog};
 use brimful_core::Nanos;
@@ -8,31 +8,32 @@ use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 
-/// A model is useful if it predicts throughput and utilization to within this share, and mean response times to within
-/// the second one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to
-/// 30 %).
+/// A model is useful if it predicts throughput and utilization to within [`THROUGHPUT`], and mean response times to
+/// within [`RESPONSE`] (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10
+/// to 30 %).
 const THROUGHPUT: f64 = 0.1;
 const RESPONSE: f64 = 0.3;
-/// From here on the host's part of an error is named.
+/// From this share on, the part of an error that the host's speed caused is stated.
 const NOTABLE: f64 = 0.05;
 
-/// Beyond this share of the saturation rate, the relative error of a mean response time is at least ten times that of a
-/// demand: no model is accepted or rejected there.
+/// At loads above this share of the saturation rate, the relative error of a mean response time is at least ten times
+/// that of a demand. There, no model is accepted or rejected by its mean response times.
 const SENSITIVE: f64 = 0.85;
 
-/// From these shares of the CPUs on, it is said that they were idle while the server was saturated, or that another
-/// program used them.
+/// From these shares of the CPUs on, the verdict says that CPUs were idle while the server was saturated, or that
+/// another program used them.
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on all of the survey. `full` is what calibration takes to be full beside the CPUs, and why.
+/// The verdict on the whole survey. `full` names the resource besides the CPUs that calibration considers saturated,
+/// and says why.
 pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, halt: Option<&Halt>) -> Verdict {
     let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, &log.step)).into_iter().collect();
     reasons.extend(log.doubts.iter().cloned());
-    // A reason that concerns the whole survey is not repeated for a level.
+    // A reason that concerns the whole survey is not repeated for the levels.
     let level_doubts = doubts(&log.levels).filter(|doubt| reasons.iter().all(|reason| reason.code != doubt.code));
     reasons.extend(level_doubts);
-    // A disturbed measurement does not refute a model.
+    // A disturbed measurement cannot refute a model.
     if reasons.is_empty() {
         reasons.extend(capacity_missed(&log.levels, saturation, full));
         reasons.extend(level_missed(&log.levels));
@@ -53,8 +54,8 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
     }
 }
 
-/// A few doubtful levels are only marked as such. The survey is in doubt if the level that measures the capacity is, or
-/// if more than a quarter of all levels are.
+/// A reason to distrust the survey because of its levels; a few doubtful levels are only marked. The survey is in doubt
+/// if the level that measures the capacity is, or if more than a quarter of all levels are.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
     let capacity = doubtful.iter().find(|level| measures_capacity(level));
@@ -70,7 +71,7 @@ fn measures_capacity(level: &Level) -> bool {
     level.clients.is_some() && level.role == Role::PastSaturation
 }
 
-/// How far a prediction may be from the measurement, as shares of the measurement.
+/// How far a prediction may be from the measurement, relative to the measurement.
 #[derive(Clone, Copy)]
 struct Tolerance {
     /// An error below this is always allowed.
@@ -84,14 +85,14 @@ struct Tolerance {
 struct Miss {
     predicted: f64,
     measured: f64,
-    /// The relative error, without the host's part of it.
+    /// The relative error, without the part that the host's speed caused.
     model_error: f64,
 }
 
 impl Miss {
     /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the
-    /// tolerance. The host's part of the error is not held against the model, and cannot refute a prediction that was
-    /// right.
+    /// tolerance. The part of the error that the host's speed caused does not count against the model, and cannot
+    /// refute a prediction that was right.
     fn of(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
@@ -121,7 +122,7 @@ fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>)
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// The model's part of an error, if the host's part is notable.
+/// A clause with the model's part of an error, if the host's part is notable.
 fn without_host(comparison: Comparison, model_error: f64) -> String {
     match comparison.error_drift {
         Some(drift) if drift.abs() > NOTABLE => {
@@ -132,7 +133,7 @@ fn without_host(comparison: Comparison, model_error: f64) -> String {
     }
 }
 
-/// What saturated the server, if that was not only its own work on the CPUs.
+/// A clause that says what saturated the server, if it was not only the server's own work on the CPUs.
 fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     let idle = closed.cpu?.idle;
     let others = 1.0 - idle - closed.utilization.measured?;
@@ -150,7 +151,7 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// The largest miss of the held-out levels.
+/// The largest miss of the held-out levels, as a reason.
 fn level_missed(levels: &[Level]) -> Option<Reason> {
     let tested =
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
@@ -180,7 +181,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
 
 /// A predicted figure of a level.
 struct Figure {
-    /// As in «predicted that calls take on average 3 ms»; the value follows.
+    /// The beginning of the sentence, as in «predicted that calls take on average 3 ms»; the value follows.
     phrase: &'static str,
     kind: Kind,
     comparison: Comparison,
@@ -193,13 +194,14 @@ enum Kind {
 }
 
 fn figures(level: &Level) -> [Figure; 5] {
-    // Near saturation, a mean is refuted only if it is beyond what its interval allows.
+    // Near saturation, a mean is refuted only by a measurement outside the range that its interval allows.
     let mean_tolerance = if level.fraction < SENSITIVE {
         Tolerance { least: RESPONSE / 2.0, most: RESPONSE }
     } else {
         Tolerance { least: RESPONSE, most: f64::INFINITY }
     };
-    // How far a percentile may be off is up to its interval. The 99th depends on few calls, so it may be off by more.
+    // For percentiles, the prediction's interval decides. The 99th percentile depends on few calls, so its tolerance is
+    // larger.
     let percentile_tolerance = Tolerance { least: RESPONSE, most: f64::INFINITY };
     let p99_tolerance = Tolerance { least: 2.0 * RESPONSE, most: f64::INFINITY };
     let time = |phrase, comparison, tolerance| Figure { phrase, kind: Kind::Time, comparison, tolerance };

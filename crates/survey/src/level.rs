@@ -1,4 +1,4 @@
-//! A level as the document shows it: what was measured, beside what was predicted.
+//! A level as the document shows it: the measurements beside the predictions.
 
 use crate::trial::Trial;
 use brimful_core::record::Verdict;
@@ -7,16 +7,16 @@ use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, R
 use brimful_core::workload::{Load, Workload};
 use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ResponseSummary};
 
-/// Fewer samples of a throughput do not make a useful confidence interval.
+/// Minimum number of throughput samples for a useful confidence interval.
 const MIN_SAMPLES: u64 = 3;
 
-/// What is known of a level apart from its Record.
+/// What is known about a level in addition to its Record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelContext<'a> {
     pub role: Role,
     /// The name of the workload.
     pub workload: &'a str,
-    /// The rate that counts as a load of 1.
+    /// The saturation rate, which counts as a load of 1.
     pub saturation: f64,
     /// Prediction for a host of constant speed.
     pub predicted: Option<&'a Prediction>,
@@ -25,23 +25,24 @@ pub(crate) struct LevelContext<'a> {
     pub host: HostConditions,
 }
 
-/// The host during a level.
+/// The state of the host during a level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostConditions {
-    /// Its speed relative to that during calibration, by the anchors.
+    /// Speed of the host relative to its speed during calibration, measured by the anchors.
     pub speed: Option<f64>,
-    /// Response times that the model predicts for the level's own arrivals on a host of the measured speed.
+    /// Response times that the model predicts for the arrivals that the level really had, on a host of the measured
+    /// speed.
     pub response: Option<ResponseSummary>,
 }
 
 impl<'a> LevelContext<'a> {
-    /// A level of which nothing was predicted.
+    /// The context of a calibration level, for which there is no prediction.
     pub fn calibration(workload: &'a str, saturation: f64) -> LevelContext<'a> {
         let host = HostConditions::default();
         LevelContext { role: Role::Calibration, workload, saturation, predicted: None, expected: None, host }
     }
 
-    /// A level past saturation.
+    /// The context of a level past saturation.
     pub fn past_saturation(saturation: f64, predicted: &'a Prediction, speed: Option<f64>) -> LevelContext<'a> {
         LevelContext {
             role: Role::PastSaturation,
@@ -53,7 +54,7 @@ impl<'a> LevelContext<'a> {
         }
     }
 
-    /// The level, on a server of this many CPUs.
+    /// Builds the level, for a server with this many CPUs.
     pub fn level(&self, trial: &Trial, workload: &Workload, servers: u32) -> Level {
         let record = &trial.record;
         let planned_rate = match workload.load {
@@ -65,7 +66,7 @@ impl<'a> LevelContext<'a> {
             _ => None,
         };
         let mut reasons = trial.verdict(servers).reasons;
-        // Open levels past saturation are meant to show what fails then.
+        // Open levels past saturation are meant to show the failures that happen there.
         if self.role != Role::PastSaturation || clients.is_some() {
             reasons.extend(trial.failures());
         }
@@ -148,7 +149,8 @@ impl<'a> LevelContext<'a> {
     }
 }
 
-/// The median of what is expected, or else the prediction for a steady host, beside the measurement.
+/// Compares a prediction with the measurement. The prediction is the median of the expected values if there are any, or
+/// else the value for a host of constant speed.
 fn compare(expected: Option<PredictedFigure>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
     Comparison {
         interval90: expected.map(|spread| spread.interval90),
@@ -156,7 +158,7 @@ fn compare(expected: Option<PredictedFigure>, predicted: Option<f64>, measured: 
     }
 }
 
-/// Pools the runs of all blocks at each place into one level per place.
+/// Merges the runs of all blocks into levels, one level for each load.
 pub(crate) fn pool_by_place(runs: &[Level]) -> Vec<Level> {
     let is_same_place = |a: &Level, b: &Level| {
         a.workload == b.workload && (a.clients.is_some() || (a.fraction - b.fraction).abs() < 1e-6)
@@ -171,7 +173,7 @@ pub(crate) fn pool_by_place(runs: &[Level]) -> Vec<Level> {
     places.iter().map(|runs| pool(runs)).collect()
 }
 
-/// Runs of one load as one level: shares and rates are weighted by time, response times by calls.
+/// Merges runs of one load into one level. Shares and rates are weighted by time, response times by calls.
 fn pool(runs: &[&Level]) -> Level {
     let by_time = |figure: &dyn Fn(&Level) -> Option<f64>| weighted_mean(runs, &|run| run.window_s, figure);
     let by_calls = |figure: &dyn Fn(&Level) -> Option<f64>| weighted_mean(runs, &completed_calls, figure);
@@ -189,7 +191,7 @@ fn pool(runs: &[&Level]) -> Level {
         measured_ci95_half_width: ci95_half_width(runs.iter().filter_map(|run| run.response_time_s.measured)),
         ..measured(by_calls(&|run| run.response_time_s.measured))
     };
-    // The percentiles of several runs have no exact mean; weighting by calls is close where the runs are alike.
+    // The percentiles of several runs have no exact mean. Weighting by calls is close if the runs are alike.
     whole.response_percentiles_s = ResponsePercentiles {
         p50: measured(by_calls(&|run| run.response_percentiles_s.p50.measured)),
         p95: measured(by_calls(&|run| run.response_percentiles_s.p95.measured)),
@@ -237,7 +239,7 @@ fn weighted_mean(
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// In doubt only where most of the runs are.
+/// The verdict is in doubt only if most of the runs are.
 fn verdict_of_most(runs: &[&Level]) -> Verdict {
     let mut doubtful = runs.iter().filter(|run| !run.verdict.valid);
     let first = doubtful.next();
@@ -247,7 +249,7 @@ fn verdict_of_most(runs: &[&Level]) -> Verdict {
     }
 }
 
-/// Half width of the 95 % interval of a mean, taking the values as normally distributed.
+/// Half width of the 95 % confidence interval of a mean, if the values are normally distributed.
 fn ci95_half_width(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let n = values.len() as f64;

@@ -1,8 +1,8 @@
-//! The methodology: check the client, calibrate at light load, fit, predict, and only then measure what was predicted
-//! (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
+//! Surveys a server: checks the client, calibrates at light load, fits a model, predicts, and only then measures the
+//! predicted levels (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
 //!
-//! [`survey`] is the entry point. `method.rs` is the method itself: the sequence of its phases. It needs nothing of the
-//! world but a `Bench`; the tests give it a simulated server.
+//! [`survey`] is the entry point. `method.rs` is the method itself: the sequence of its phases. It depends on the
+//! outside world only through a `Bench`; the tests use a simulated server.
 #![forbid(unsafe_code)]
 
 mod anchor;

@@ -1,6 +1,6 @@
-//! The method, in the order that keeps it honest: client, calibration, fit, predictions handed over, and only then the
-//! levels that were predicted. Each phase is a function in a file of its own. The method asks a [`Bench`] for all that
-//! it needs to know, and has no clock of its own.
+//! The method. The order of its phases keeps it honest: client, calibration, fit, predictions handed over, and only
+//! then the levels that were predicted. Each phase is a function in a file of its own. The method asks a [`Bench`] for
+//! all that it needs to know, and has no clock of its own.
 
 use crate::SurveyError;
 use crate::baseline::{find_client_limit, watch_idle};
@@ -18,8 +18,8 @@ use crate::setup::Setup;
 use crate::what_if::{measure_change, rehearse_change};
 use brimful_core::survey::Survey;
 
-/// Surveys the server on the bench. Once the first level is measured there is always a document: it also says what
-/// ended the survey early.
+/// Surveys the server on the bench. As soon as the first level has been measured, the survey always yields a document,
+/// which also says what ended the survey early.
 ///
 /// # Errors
 /// [`SurveyError`] if the survey failed before it measured a level.

@@ -1,4 +1,4 @@
-//! All that a survey predicts, before any of it is measured.
+//! All predictions of a survey, made before any of the predicted levels is measured.
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -7,46 +7,48 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
 
-/// About how long the predictions take.
+/// Approximate duration of the predictions.
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
 /// The held-out levels of the calibrated mix: load as a fraction of the saturation rate, and length in units of
-/// `--level`. Queues near saturation fluctuate slowly, so their means need more calls.
+/// `--level`. Queues near saturation fluctuate slowly, so these levels need more calls.
 const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
-/// The same of a mix that calibration never saw, as a fraction of that mix's own saturation rate.
+/// Load and length of the held-out level of a mix that calibration did not measure. The load is a fraction of that
+/// mix's own saturation rate.
 const UNSEEN: (f64, f64) = (0.6, 1.0);
-/// The same of bursts, by their mean rate.
+/// Load and length of the held-out level of bursts. The load is the mean rate as a fraction of the saturation rate.
 const BURSTS: (f64, f64) = (0.5, 1.0);
 const BURSTS_NAME: &str = "bursts";
-/// Arrivals of the bursts: 1.6 times the mean rate for 200 ms on average, then 0.4 times for as long.
+/// Arrivals of the bursts: 1.6 times the mean rate for 200 ms on average, then 0.4 times the mean rate for the same
+/// time.
 pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
 /// Length of the closed level that measures the saturation rate, in units of `--level`.
 const SATURATION: f64 = 1.0;
 
-/// What the model predicts.
+/// The model's predictions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predictions {
     /// The saturation rate, in calls per second.
     pub saturation: f64,
-    /// The same on a host whose speed varies as it did during calibration, over the time for which it will be measured.
+    /// The saturation rate on a host whose speed varies as it did during calibration, averaged over `saturation_lasts`.
     pub saturation_spread: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
     pub saturation_lasts: Nanos,
-    /// The held-out levels.
+    /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
 }
 
-/// A held-out level before it is measured.
+/// A held-out level, before its measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedLevel {
     /// `mix`, `unseen mix` or `bursts`.
     pub name: String,
-    /// Its rate as a fraction of the saturation rate of its mix.
+    /// The level's rate as a fraction of the saturation rate of its mix.
     pub fraction: f64,
-    /// Calls per second.
+    /// The level's rate, in calls per second.
     pub rate: f64,
-    /// How long it will be measured.
+    /// How long the level will be measured.
     pub lasts: Nanos,
-    /// What will be offered.
+    /// The workload that will be offered.
     pub workload: Workload,
     /// The prediction for a host of constant speed. It has no response times for bursts.
     pub prediction: Prediction,
@@ -55,7 +57,7 @@ pub struct PredictedLevel {
 }
 
 impl Predictions {
-    /// Predicts for a server that was calibrated under this mix. `level` is the unit of all lengths.
+    /// Makes the predictions for a server that was calibrated under this mix. `level` is the unit of all lengths.
     pub(crate) fn from_fit(
         fit: &ServerFit,
         mix: &Workload,
@@ -84,14 +86,14 @@ impl Predictions {
     }
 }
 
-/// The loads and durations of the held-out levels, before there is a model.
+/// The loads and durations of the held-out levels; they do not depend on the model.
 pub(crate) fn planned_levels(mix: &Workload, level: Nanos) -> Vec<(f64, Nanos)> {
     let unseen = unseen_mix(mix).map(|_| UNSEEN);
     let levels = HELD_OUT.into_iter().chain(unseen).chain([BURSTS]);
     levels.map(|(fraction, length)| (fraction, times(length, level))).collect()
 }
 
-/// How long the saturation rate is measured.
+/// How long the saturation rate will be measured.
 pub(crate) fn saturation_duration(level: Nanos) -> Nanos {
     times(SATURATION, level)
 }
@@ -127,7 +129,7 @@ fn predict(
     Ok(PredictedLevel { name: name.to_owned(), fraction, rate, lasts, prediction, expected: expected?, workload })
 }
 
-/// The mix with the shares of its classes in reverse order, or with unequal shares if that would change nothing.
+/// The mix with the shares of its classes in reverse order, or with unequal shares if the reversal changes nothing.
 fn unseen_mix(mix: &Workload) -> Option<Workload> {
     if mix.classes.len() < 2 {
         return None;

@@ -1,5 +1,5 @@
-//! What every phase of a survey works with: the bench, the next run's seed, progress messages, and a log of the levels
-//! measured so far.
+//! The state that all phases of a survey share: the bench, the seed of the next run, the listener to progress messages,
+//! and a log of the levels measured so far.
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -12,18 +12,18 @@ use brimful_core::survey::{Level, Stopped};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 
-/// Added to the seed of a level that is measured again, so that it gets another schedule.
+/// Offset that is added to the seed of a level that is measured again, so that the level gets another schedule.
 const REPEAT_SEED: u64 = 1 << 32;
-/// How often an overloaded server is asked whether it answers again, and how long each attempt and each pause lasts.
+/// The number of attempts to reach an overloaded server, and the duration of each attempt and of each pause.
 const RECOVERY_ATTEMPTS: usize = 20;
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
 
-/// Progress of a survey.
+/// A step in the progress of a survey.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A step began: its name, and about how long it takes.
+    /// A step began: its name, and its approximate duration.
     Begin(String, Nanos),
-    /// About how long the whole survey takes.
+    /// Approximate duration of the whole survey.
     EstimatedDuration(Nanos),
     /// A remark for the user.
     Note(String),
@@ -33,7 +33,7 @@ pub enum Step {
     Level(Box<Level>),
 }
 
-/// Why a survey ends early.
+/// The reason why a survey ends early.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Error(SurveyError),
@@ -46,7 +46,7 @@ impl<E: Into<SurveyError>> From<E> for Halt {
     }
 }
 
-/// What a survey has done so far.
+/// A log of the survey so far.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
     /// Name of the last step that began.
@@ -64,7 +64,7 @@ pub(crate) struct Runner<'a> {
     pub setup: &'a Setup,
     pub bench: &'a mut dyn Bench,
     listener: &'a mut dyn FnMut(Step),
-    /// Number of runs so far; each run's seed depends on it.
+    /// Number of runs so far, from which each run's seed is derived.
     runs: u64,
     pub log: RunLog,
 }
@@ -87,20 +87,20 @@ impl<'a> Runner<'a> {
         self.announce(Step::Note(text));
     }
 
-    /// Measures what this client can offer; the measurement's own remarks are announced.
+    /// Measures the load that this client can offer, and announces the remarks of that measurement.
     pub fn client_limit(&mut self, response: Bytes) -> Result<ClientCalibration, Halt> {
         let listener = &mut *self.listener;
         Ok(self.bench.client_limit(response, &mut |text| listener(Step::Note(text)))?)
     }
 
-    /// Offers a load once.
+    /// Offers a load and returns its trial.
     pub fn measure(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         self.runs += 1;
         self.measure_with_seed(workload, duration, self.setup.seed.wrapping_add(self.runs))
     }
 
-    /// Measures a level. A level that the host disturbed is measured once more. Whether it was disturbed depends on the
-    /// generator and on the server's CPUs, never on what the model predicted.
+    /// Measures a level. If the host disturbed the level, measures it once more. Whether a level was disturbed depends
+    /// on the generator and on the server's CPUs, never on the predictions.
     pub fn measure_level(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         let trial = self.measure(workload, duration)?;
         self.recover_after(&trial);
@@ -122,7 +122,7 @@ impl<'a> Runner<'a> {
         Ok(trial)
     }
 
-    /// Logs and announces a level, then halts unless the survey can go on.
+    /// Logs and announces a level, then halts if the survey cannot go on.
     pub fn keep_level(&mut self, trial: &Trial, workload: &Workload, context: &LevelContext<'_>) -> Result<(), Halt> {
         let level = context.level(trial, workload, self.setup.servers());
         self.announce(Step::Level(Box::new(level.clone())));
@@ -130,7 +130,7 @@ impl<'a> Runner<'a> {
         self.check(trial)
     }
 
-    /// Runs `measure` without logging that a quota stops the server: the survey itself set that quota.
+    /// Runs `measure` without logging that a quota stops the server, because the survey itself set that quota.
     pub fn under_own_quota<T>(&mut self, measure: impl FnOnce(&mut Runner<'a>) -> Result<T, Halt>) -> Result<T, Halt> {
         let throttled = self.log.throttled.clone();
         let result = measure(self);
@@ -142,7 +142,7 @@ impl<'a> Runner<'a> {
     pub fn recover(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
         for _ in 0..RECOVERY_ATTEMPTS {
-            // A failure of this run is ignored; the next regular run reports a server that does not answer at all.
+            // An error of this run is ignored. If the server does not answer at all, the next regular run reports that.
             if self.measure(&one_client, RECOVERY_ATTEMPT).is_ok_and(|trial| trial.record.counts.completed > 0) {
                 break;
             }
@@ -175,7 +175,7 @@ impl<'a> Runner<'a> {
         self.halt(ReasonCode::Interrupted, "it was interrupted")
     }
 
-    /// Stops the survey at the current step.
+    /// The reason to stop the survey at the current step.
     pub fn halt(&self, code: ReasonCode, reason: &str) -> Halt {
         Halt::Stopped(code, Stopped { level: self.log.step.clone(), reason: reason.to_owned() })
     }
@@ -185,7 +185,7 @@ impl<'a> Runner<'a> {
     }
 
     fn measure_with_seed(&mut self, workload: &Workload, duration: Nanos, seed: u64) -> Result<Trial, Halt> {
-        // The monitor fails when the server's processes are gone; Ctrl-C in a terminal ends them as well.
+        // The monitor fails when the server's processes have ended. Ctrl-C in a terminal also ends them.
         match self.bench.measure(workload, duration, seed) {
             Ok(record) => {
                 let trial = Trial::new(record, &workload.classes);
@@ -205,8 +205,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// After an overload, calls that the generator gave up are still in the server's queues: lets the server finish
-    /// them.
+    /// Lets the server finish calls that are still in its queues. After an overload, these are calls that the generator
+    /// gave up.
     fn recover_after(&mut self, trial: &Trial) {
         if trial.failed_share() > 0.0 && !trial.record.interrupted {
             self.recover();

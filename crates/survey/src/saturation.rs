@@ -1,4 +1,4 @@
-//! The server's capacity, measured, and what becomes of the server beyond it.
+//! Measures the server's capacity, and the server's behaviour beyond it.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::{Calibration, check_not_too_many_clients};
@@ -13,7 +13,7 @@ use brimful_target::Truth;
 
 /// Loads of the open levels past saturation, as fractions of the capacity.
 pub(crate) const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
-/// The number of calls that such a level may leave waiting; its duration is limited accordingly.
+/// Maximum number of calls that wait at the end of a level past saturation. It limits the duration of the level.
 const MAX_BACKLOG: f64 = 1000.0;
 
 /// The measured capacity.
@@ -22,14 +22,14 @@ pub(crate) struct Saturation {
     /// Calls per second of the closed level.
     pub rate: f64,
     pub ci95_half_width: Option<f64>,
-    /// Speed of the host then, relative to that during calibration.
+    /// Speed of the host during the level, relative to its speed during calibration.
     pub host_speed: Option<f64>,
-    /// What the reference server says that it had spent before and after the level.
+    /// The CPU time that the reference server reported before and after the level.
     pub truth: Option<(Truth, Truth)>,
 }
 
-/// Measures the capacity by a closed load with the most clients of calibration: it keeps the server busy without
-/// overloading it. Returns `None` if the level cannot be trusted.
+/// Measures the capacity by a closed load with the largest number of clients of calibration. Such a load keeps the
+/// server busy without overloading it. Returns `None` if the level cannot be trusted.
 pub(crate) fn saturate(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -59,7 +59,7 @@ pub(crate) fn saturate(
     }))
 }
 
-/// Says why the capacity is not measured where calibration could not saturate the server.
+/// Notes why the capacity is not measured if calibration could not saturate the server.
 pub(crate) fn leave_out_saturation(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -76,8 +76,8 @@ pub(crate) fn leave_out_saturation(
     Ok(())
 }
 
-/// Shows how the server behaves beyond its capacity. This comes after the capacity was measured, so that an overloaded
-/// server cannot spoil that measurement.
+/// Measures how the server behaves beyond its capacity. This comes after the capacity was measured, so that an
+/// overloaded server cannot disturb that measurement.
 pub(crate) fn overload(runner: &mut Runner<'_>, calibration: &Calibration, client: &ClientLimit) -> Result<(), Halt> {
     let capacity = calibration.fit.saturation();
     for fraction in PAST_SATURATION {
@@ -97,7 +97,7 @@ pub(crate) fn overload(runner: &mut Runner<'_>, calibration: &Calibration, clien
     Ok(())
 }
 
-/// How long a level past saturation lasts that offers `excess` calls per second more than the server completes.
+/// Duration of a level past saturation that offers `excess` calls per second more than the server completes.
 pub(crate) fn overload_duration(excess: f64, level: Nanos) -> Nanos {
     Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
 }

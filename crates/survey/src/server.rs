@@ -1,4 +1,4 @@
-//! The server under test: how it is observed, its CPUs, and the reference server.
+//! The server under test: its CPUs, its observation, and the reference server.
 
 use crate::SurveyError;
 use crate::guardian::{Guardian, Undo};
@@ -22,25 +22,28 @@ pub struct Server {
     pub cpus: Vec<usize>,
     /// The server's TCP port, if it has one.
     port: Option<u16>,
-    /// While the server is pinned to CPUs: the guard moves it back when dropped, the guardian if the survey is killed.
+    /// Set while the server is pinned to CPUs. The guard moves the server back when dropped; the guardian does so if
+    /// the survey is killed.
     _pin: Option<(PinGuard, Guardian)>,
-    /// The same while the server has a quota.
+    /// Set while the server has a quota. The guard removes the quota when dropped; the guardian does so if the survey
+    /// is killed.
     quota: Option<(LimitGuard, Guardian)>,
 }
 
 /// How the server is observed.
 #[derive(Clone, Debug)]
 enum Monitoring {
-    /// On this host, by its processes.
+    /// The server runs on this host and is observed by its processes.
     Local(Vec<ProcessSelector>),
-    /// On another host, through `brimful watch --serve` there.
+    /// The server runs on another host and is observed through `brimful watch --serve` on that host.
     Remote(RemoteConfig),
-    /// By its answers alone.
+    /// The server is observed by its answers only.
     BlackBox,
 }
 
 impl Server {
-    /// Finds the server's processes on this host. If `cpus` is given, keeps them on these CPUs until this is dropped.
+    /// Finds the server's processes on this host. If `cpus` is given, keeps the processes on these CPUs until this
+    /// value is dropped.
     pub fn local(
         endpoint: &Endpoint,
         selectors: Vec<ProcessSelector>,
@@ -52,7 +55,7 @@ impl Server {
         Ok(Server { monitoring: Monitoring::Local(selectors), cpus, port: endpoint.port(), _pin: pin, quota: None })
     }
 
-    /// A server on another host; the monitor there says which CPUs it has.
+    /// A server on another host. The monitor on that host reports the server's CPUs.
     pub fn remote(endpoint: &Endpoint, config: RemoteConfig) -> Result<Server, SurveyError> {
         let sample = Monitor::connect(&config)?.finish(Nanos::ZERO, None);
         if sample.process.is_empty() {
@@ -66,13 +69,13 @@ impl Server {
         Ok(Server { monitoring: Monitoring::Remote(config), cpus, port: endpoint.port(), _pin: None, quota: None })
     }
 
-    /// A server that is observed by its answers alone.
+    /// A server that is observed by its answers only.
     pub fn black_box(endpoint: &Endpoint) -> Server {
         let monitoring = Monitoring::BlackBox;
         Server { monitoring, cpus: Vec::new(), port: endpoint.port(), _pin: None, quota: None }
     }
 
-    /// Limits the server's processes to so many CPUs; `None` removes the limit.
+    /// Limits the server's processes to this number of CPUs; `None` removes the limit.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
         self.quota = None;
         let Some(cpus) = cpus else { return Ok(()) };
@@ -90,7 +93,7 @@ impl Server {
         matches!(self.monitoring, Monitoring::Local(_)).then_some(&self.cpus)
     }
 
-    /// What the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
+    /// The target that the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
     pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
         let intervals = Intervals::every(interval);
         match &self.monitoring {
@@ -122,11 +125,11 @@ fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), Surve
 
 /// Whether a server accepts connections at `address`.
 pub fn is_alive(address: SocketAddr) -> bool {
-    // An overloaded server accepts no connection until it has worked off some of its backlog.
+    // An overloaded server accepts no connection until it has processed some of its backlog.
     TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
 }
 
-/// The CPU time that the reference server has really spent so far; `None` for any other server.
+/// The CPU time that the reference server has really used so far; `None` for any other server.
 pub fn truth(address: SocketAddr) -> Option<Truth> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
@@ -137,8 +140,8 @@ pub fn truth(address: SocketAddr) -> Option<Truth> {
     response.starts_with(b"HTTP/1.1 200").then(|| serde_json::from_slice(&response[body..]).ok()).flatten()
 }
 
-/// The reference server, in a process of its own so that its CPU time can be told from the generator's. Dropping this
-/// ends the process.
+/// The reference server, in a process of its own so that its CPU time is separate from the generator's. Dropping this
+/// value ends the process.
 #[derive(Debug)]
 pub struct DemoServer {
     child: Child,
@@ -146,7 +149,7 @@ pub struct DemoServer {
 }
 
 impl DemoServer {
-    /// Starts `brimful target`, serving `service` on `cpu` with one worker.
+    /// Starts `brimful target` on `cpu` with one worker. `service` describes its classes.
     pub fn start(service: &str, cpu: Option<usize>, seed: u64) -> Result<DemoServer, SurveyError> {
         let start_error = |reason: String| SurveyError::Unfit(format!("cannot start the reference server: {reason}"));
         let program = std::env::current_exe().map_err(|error| start_error(error.to_string()))?;
@@ -175,15 +178,14 @@ impl DemoServer {
 
 impl Drop for DemoServer {
     fn drop(&mut self) {
-        // Both fail only if the process has ended already.
+        // Both calls fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey knows
-/// them. The work touches memory and calls the kernel, so that its cost depends on the load, as it does on real
-/// servers.
+/// The classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey
+/// knows them. The work accesses memory and calls the kernel, so that its cost depends on the load, as on real servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! The bench of a real server: loads come from this process or from a crew, and a monitor observes the server.
+//! The bench for a real server. Loads come from this process or from a crew, and a monitor observes the server.
 
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, Hold, Pool};
@@ -14,44 +14,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of an answer that are read to find its header fields.
+/// Number of bytes of an answer that are read to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
-/// How much longer than its timeouts a run of single calls lasts.
+/// Time by which a run of single calls exceeds its timeouts.
 const SPARE: Nanos = Nanos::from_millis(100);
-/// Interval of the monitor and of the course of a Record. A host may stop for some hundredths of a second, and the
-/// queue that this leaves takes longer to empty.
+/// Length of the intervals of the monitor and of a Record's time series. A host may stop for some hundredths of a
+/// second, and the resulting queue takes longer to empty.
 const INTERVAL: Nanos = Nanos(31_250_000);
 /// How often a rest checks whether the user has interrupted the survey.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
-/// A running server, and how it is loaded.
+/// A running server, and the means to load it.
 pub(crate) struct ServerBench<'a> {
-    /// The plan of a run, apart from its workload, window and seed.
+    /// The plan of a run, without its workload, window and seed.
     template: RunPlan,
     server: Server,
     crew: Option<Crew>,
     stop: &'a AtomicBool,
-    /// The most threads of a load.
+    /// The maximum number of threads of a load.
     max_threads: u64,
 }
 
 impl<'a> ServerBench<'a> {
-    /// Loads are made by the crew if there is one, else by this process.
+    /// Makes the bench. Loads come from the crew if there is one, or else from this process.
     pub fn new(mut template: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
-        // Connections without a call may hold up others; the survey measures that first.
+        // Idle connections may block other connections. The survey measures that first.
         template.connections.warm_connections = 0;
         template.calls = u64::MAX;
         let max_threads = template.threads;
         ServerBench { template, server, crew, stop, max_threads }
     }
 
-    /// A run by one thread of this process, without a monitor.
+    /// The plan of a run with one thread of this process, without a monitor.
     fn simple_run(&self, load: Load, calls: u64, window: Nanos) -> RunPlan {
         let plan = self.template.clone().with_load(load);
         RunPlan { calls, window, threads: 1, monitor: None, live: None, ..plan }
     }
 
-    /// What the monitor observes. Its thread stays on a CPU of the generator, away from the server's.
+    /// The target that the monitor observes. The monitor's thread stays on a CPU of the generator, away from the
+    /// server's CPUs.
     fn watched(&self) -> Option<MonitorTarget> {
         self.server.watched(INTERVAL, self.template.cpus.first().copied())
     }
@@ -91,7 +92,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError> {
-        // Connections that are opened all at once are opened within a millisecond.
+        // Even connections that are opened all at once take up to a millisecond.
         let seconds = hold.opening.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };

@@ -1,4 +1,4 @@
-//! What a survey is asked to do: the server's address, the workload, and how gently the server is to be treated.
+//! The task of a survey: the server's address, the workload, and how gently the server must be treated.
 
 use brimful_core::Nanos;
 use brimful_core::workload::{Load, Workload};
@@ -6,14 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-/// What is surveyed, and how.
+/// The server and the workload to survey, and the options of the survey.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub header: Header,
     pub seed: u64,
     /// The classes and their mix; the survey chooses the arrivals.
     pub workload: Workload,
-    /// CPUs of the server; empty where the monitor cannot see it.
+    /// CPUs of the server; empty if the monitor cannot observe the server.
     pub server_cpus: Vec<usize>,
     pub client_cpus: Vec<usize>,
     /// The unit of time of the survey: the length of every run is a multiple of it.
@@ -21,11 +21,11 @@ pub(crate) struct Setup {
     pub gentleness: Gentleness,
     pub change: Option<PlannedChange>,
     pub connections: ConnectionPolicy,
-    /// Number of generator processes that share each load; `None` where this process makes the load alone.
+    /// Number of generator processes that share each load; `None` if this process makes the load alone.
     pub shards: Option<u64>,
 }
 
-/// What the document says of the survey itself.
+/// The document's statements about the survey itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub started_at: SystemTime,
@@ -34,12 +34,12 @@ pub(crate) struct Header {
     pub url: String,
 }
 
-/// How much load the server may get.
+/// How much load the server may be given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gentleness {
     /// Upper bound of the mean load during calibration, as a share of the server's capacity.
     pub max_load: f64,
-    /// During calibration, the longest that a call of another client may have to wait for ours.
+    /// The longest time that a call of another client may have to wait for our calls during calibration.
     pub max_delay: Nanos,
     /// Whether levels above `max_load` are left out after calibration, too.
     pub after_calibration: bool,
@@ -56,7 +56,7 @@ pub(crate) struct PlannedChange {
 /// A change whose effect is predicted and then measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// The server's processes may use this share of its CPUs.
+    /// Limits the server's processes to this share of the server's CPUs.
     Quota(f64),
 }
 
@@ -66,12 +66,13 @@ pub(crate) struct ConnectionPolicy {
     pub limit: ConnectionLimit,
     /// Whether each call opens a connection of its own.
     pub one_call_each: bool,
-    /// Whether connections are opened before a load begins, unless they hold up other calls. TLS needs this because a
-    /// handshake is expensive; HTTP/2 because a call opens no connection while another one has a free stream.
+    /// Whether connections are opened before a load begins, unless they block other calls. TLS needs this because a
+    /// handshake is expensive. HTTP/2 needs it because a call opens no connection while an existing one has a free
+    /// stream.
     pub opened_ahead: bool,
 }
 
-/// How many connections an open load may have at once.
+/// The maximum number of connections of an open load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionLimit {
     /// A pool whose size fits the server.
@@ -79,12 +80,12 @@ pub enum ConnectionLimit {
     Pool,
     /// A pool of at most this many connections.
     AtMost(u64),
-    /// A new connection for each call that finds no idle one.
+    /// No limit: each call that finds no idle connection opens a new one.
     Unlimited,
 }
 
 impl Setup {
-    /// CPUs of the server; a server whose CPUs cannot be seen counts as one.
+    /// Number of CPUs of the server. A server whose CPUs cannot be observed counts as one.
     pub fn servers(&self) -> u32 {
         self.server_cpus.len().max(1) as u32
     }
@@ -104,12 +105,12 @@ pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
     Workload { load: Some(load), ..workload.clone() }
 }
 
-/// A closed load whose clients call again as soon as they are answered.
+/// A closed load whose clients call again as soon as they have an answer.
 pub(crate) fn closed(clients: u64) -> Load {
     Load::Closed { clients, think: Nanos::ZERO }
 }
 
-/// `factor` times a duration; zero where the factor is negative.
+/// `factor` times a duration; zero if the factor is negative.
 pub(crate) fn times(factor: f64, duration: Nanos) -> Nanos {
     Nanos::from_secs_f64(factor.max(0.0) * duration.as_secs_f64())
 }

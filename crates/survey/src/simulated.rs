@@ -1,9 +1,9 @@
 //! A bench without clock or network: the simulator of `brimful-model` answers the calls, and Records are derived from
 //! them as from real runs. So the tests compare the method's results with servers whose parameters are known.
 //!
-//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all others are
-//! elsewhere. The model's first classes are those of the workload, in that order; the others are background work, at
-//! the rates of the model.
+//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all other stations are
+//! elsewhere. The model's first classes are those of the workload, in that order; the remaining classes are background
+//! work, at the rates of the model.
 
 mod broken;
 mod connections;
@@ -40,7 +40,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// Interval of the monitor and of the course of a run, the same as that of the real bench, in seconds.
+/// Length of the intervals of the monitor and of a Record's time series, in seconds. The bench of a real server uses
+/// the same.
 const INTERVAL_S: f64 = 0.031_25;
 
 /// Response timeout of a call.
@@ -48,18 +49,18 @@ const TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Size of a response, in bytes.
 const RESPONSE: u64 = 1_000;
 
-/// Changes the server for an offered rate, which is ∞ for a closed load.
+/// A function that changes the server for an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
-/// How the n-th call ends at an offered rate, if it fails.
+/// A function that returns how the n-th call ends at an offered rate; `None` if the call does not fail.
 type Failure = dyn Fn(f64, u64) -> Option<End>;
 
-/// A simulated server, and a log of what the survey did to it.
+/// A simulated server, and a log of the survey's actions on it.
 struct Simulated {
-    /// The server; the rates and populations of its first classes come from the load.
+    /// The server. The load sets the rates and populations of its first classes.
     server: Model,
-    /// CPUs of the server; the servers of the first station are its workers.
+    /// Number of CPUs of the server. The number of servers of the first station is the number of its workers.
     cpus: u32,
-    /// Programs of the server: name, share of its CPU time, number of processes.
+    /// Programs of the server: name, share of the server's CPU time, and number of processes.
     programs: Vec<(&'static str, f64, u64)>,
     /// Whether background work is the server's own, such as garbage collection.
     own_work: bool,
@@ -69,7 +70,7 @@ struct Simulated {
     throttled: Box<dyn Fn(f64) -> f64>,
     /// The change that the survey makes at its end.
     change: Option<Change>,
-    /// The share of its CPUs that the server may use. It is simulated as if each CPU were slower.
+    /// The share of the server's CPUs that the server may use. The simulation slows each CPU down by this factor.
     cpu_share: f64,
     /// Whether the host refuses a quota.
     refuses_quota: bool,
@@ -77,46 +78,47 @@ struct Simulated {
     /// Whether `client_max` is only a lower bound.
     client_may_offer_more: bool,
     module: Option<SimulatedModule>,
-    /// Connections that the server serves at a time, if it gives each a worker.
+    /// Number of connections that the server serves at the same time, if it dedicates a worker to each; otherwise
+    /// `None`.
     workers_for_connections: Option<u64>,
-    /// Whether only the answers of the server can be observed.
+    /// Whether only the server's answers can be observed.
     is_black_box: bool,
-    /// Threads of the programs beside one for each process.
+    /// Number of threads of the programs in addition to one per process.
     more_threads: u64,
-    /// Status of the answers.
+    /// HTTP status of the answers.
     status: u16,
-    /// The connections that the survey chose, one choice after another.
+    /// The connections that the survey chose, in the order of the choices.
     pools: Vec<Pool>,
     /// Seed of the survey.
     seed: u64,
-    /// Bound of the delay of other clients' calls, if the survey is gentle.
+    /// Upper bound of the delay of other clients' calls, if the survey is gentle.
     max_delay: Option<Nanos>,
     /// Number of runs after which the server dies.
     lives: usize,
-    /// The loads that were offered; shared so that a test can read it during the survey.
+    /// The loads that were offered. They are shared, so that a test can read them during the survey.
     offered: Rc<RefCell<Vec<Load>>>,
-    /// Length and CPU time of each of these loads, in seconds.
+    /// Length and CPU time of each load in `offered`, in seconds.
     worked: Vec<(f64, f64)>,
-    /// Length of each rest.
+    /// Durations of the server's rests.
     rested: Vec<Nanos>,
-    /// Total time that the survey spent on the bench.
+    /// Total simulated time of the survey.
     spent: Nanos,
     last_seed: u64,
-    /// Calls of the last run: when they came, in seconds, and their classes.
+    /// The calls of the last run: arrival times in seconds, and classes.
     last_calls: Vec<(f64, usize)>,
 }
 
 /// A Server Module that measures one request in sixteen.
 #[derive(Clone, Copy)]
 struct SimulatedModule {
-    /// CPU seconds of a request that the module does not see.
+    /// CPU seconds per request that the module does not measure.
     outside_s: f64,
-    /// The station whose servers are the workers, if it is not the first.
+    /// Index of the station whose servers are the workers; `None` for the first station.
     workers: Option<usize>,
 }
 
 impl SimulatedModule {
-    /// The module's measurements of these calls, on a server with this many seconds of work at each station.
+    /// The module's measurements of these calls, on a server that did this many seconds of work at each station.
     fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
         let cpu = &server.stations[0];
         let class = |(index, class): (usize, &ModelClass)| {
@@ -143,7 +145,7 @@ impl SimulatedModule {
 }
 
 impl Simulated {
-    /// An undisturbed server of these stations. `demands`: stations × classes.
+    /// An undisturbed server with these stations. `demands` has a row for each station and a column for each class.
     fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
         let class = |index| ModelClass { name: format!("class {index}"), ..ModelClass::default() };
         Simulated {
@@ -182,12 +184,12 @@ impl Simulated {
         }
     }
 
-    /// A server of one station and one class.
+    /// A server with one station and one class.
     fn single(station: Station, demand_s: f64) -> Simulated {
         Simulated::new(vec![station], vec![vec![demand_s]])
     }
 
-    /// Adds background work on the CPUs that has priority over the calls.
+    /// Adds background work on the CPUs, which has priority over the calls.
     fn with_other_work(mut self, rate: f64, demand_s: f64) -> Simulated {
         self.server.stations[0].scheduling = Scheduling::Preemptive;
         self.server.classes.iter_mut().for_each(|class| class.priority = 1);
@@ -199,7 +201,7 @@ impl Simulated {
         self
     }
 
-    /// The server under a load.
+    /// The server's model under a load.
     fn under_load(&self, workload: &Workload) -> Model {
         let mut model = self.server.clone();
         let mix = workload.mix();
@@ -224,7 +226,7 @@ impl Simulated {
         model
     }
 
-    /// Surveys the server. `level_s` is the survey's unit of time.
+    /// Surveys the server. `level_s` is the survey's unit of time, in seconds.
     fn survey(&mut self, mix: &[f64], level_s: f64) -> Survey {
         self.survey_with(mix, level_s, &mut |_| ())
     }
@@ -266,7 +268,7 @@ impl Simulated {
         }
     }
 
-    /// What the monitor reports. `intervals`: CPUs kept busy by the server and by others.
+    /// The monitor's report. `intervals` has the numbers of CPUs kept busy by the server and by other programs.
     fn monitored(&self, intervals: Vec<(f64, f64)>, length_s: f64, disks: BTreeMap<String, Disk>) -> Server {
         let n = intervals.len().max(1) as f64;
         let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;
@@ -299,14 +301,14 @@ impl Simulated {
         }
     }
 
-    /// Shares of CPU time, from the CPUs that the server and others kept busy.
+    /// Shares of CPU time, from the numbers of CPUs that the server and other programs kept busy.
     fn shares(&self, own: f64, others: f64) -> CpuShares {
         let share = |busy: f64| busy / f64::from(self.cpus);
         CpuShares { user: share(own), system: share(others), idle: 1.0 - share(own + others), ..CpuShares::default() }
     }
 
-    /// CPUs that the server and others kept busy, from the seconds of work at the first station, by class. The first
-    /// `calls` classes are calls.
+    /// The numbers of CPUs that the server and other programs kept busy, from the seconds of work of each class at the
+    /// first station. The first `calls` classes are calls; the remaining ones are background work.
     fn busy(&self, calls: usize, work: &[f64], length_s: f64) -> (f64, f64) {
         let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s * self.cpu_share;
         let station = &self.server.stations[0];
@@ -502,7 +504,7 @@ impl Bench for Simulated {
     }
 }
 
-/// The arrival process that [`ON_OFF`] describes, for the simulator.
+/// The simulator's form of the arrival process [`ON_OFF`].
 const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [5.0, 5.0] };
 
 fn is_on_off(load: &Load) -> bool {
@@ -520,7 +522,8 @@ struct Calls {
 }
 
 impl Calls {
-    /// Records the end of a call that was due in the window. `failure` says how the n-th call fails, if it does.
+    /// Records the end of a call that was due in the window. `failure` returns how the n-th call fails; `None` if it
+    /// does not.
     fn ended(&mut self, call: Passage, failure: impl Fn(u64) -> Option<End>) {
         let class = ClassId(call.class as u16);
         let due = Nanos::from_secs_f64(call.began);
@@ -549,7 +552,7 @@ impl Calls {
     }
 }
 
-/// Divides whole clients in the proportions of a mix.
+/// Divides a whole number of clients in the proportions of a mix.
 fn divide_clients(clients: u64, mix: &[f64]) -> Vec<u32> {
     let wanted = |share: &f64| share * clients as f64;
     let mut counts: Vec<u32> = mix.iter().map(|share| wanted(share) as u32).collect();

@@ -1,4 +1,4 @@
-//! The entry point: finds or starts the server, and leaves the rest to the method.
+//! The entry point of a survey: finds or starts the server, and runs the method.
 
 use crate::SurveyError;
 use crate::method::conduct;
@@ -14,31 +14,31 @@ use brimful_run::{Crew, Endpoint, RunPlan};
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
-/// Default bound of the mean load during calibration, as a share of the server's capacity.
+/// Default upper bound of the mean load during calibration, as a share of the server's capacity.
 pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.3;
-/// Default bound of the time that a call of another client waits for the calls of calibration.
+/// Default upper bound of the time that a call of another client waits for the calls of calibration.
 pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 
 /// The options of a survey.
 #[derive(Clone, Debug)]
 pub struct SurveyPlan {
-    /// The server.
+    /// The server to survey.
     pub subject: Subject,
-    /// The plan of a run; the survey chooses its load and its window.
+    /// The plan of a run. The survey chooses its load and its window.
     pub template: RunPlan,
-    /// CPUs to keep the server on; `None` leaves it where it is.
+    /// CPUs to keep the server on; `None` does not move the server.
     pub server_cpus: Option<Vec<usize>>,
     /// The unit of time: the length of every run is a multiple of it.
     pub level: Nanos,
-    /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is given, levels
-    /// above it are left out; without it, only calibration is gentle.
+    /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is set, levels above
+    /// it are left out, too; otherwise only calibration is gentle.
     pub max_load: Option<f64>,
-    /// The longest that a call of another client may wait for ours during calibration. If it is given, levels above the
-    /// bound of the load are left out.
+    /// The longest time that a call of another client may wait for our calls during calibration. If it is set, levels
+    /// above the bound of the load are left out.
     pub max_delay: Option<Nanos>,
-    /// How many connections open loads may have at once.
+    /// The maximum number of connections of an open load.
     pub connection_limit: ConnectionLimit,
-    /// A change of the server to predict, make and measure at the end.
+    /// A change of the server that the survey predicts, makes and measures at its end.
     pub change: Option<Change>,
     /// The version of brimful that the document names.
     pub version: String,
@@ -47,17 +47,17 @@ pub struct SurveyPlan {
 /// The server to survey.
 #[derive(Clone, Debug)]
 pub enum Subject {
-    /// A server on this host: its processes.
+    /// A server on this host, given by its processes.
     Local(Vec<ProcessSelector>),
     /// A server on another host, observed through `brimful watch --serve` there.
     Remote(RemoteConfig),
-    /// A server that is observed by its answers alone.
+    /// A server that is observed by its answers only.
     BlackBox,
-    /// The reference server, started for the survey, with demands that only it knows.
+    /// The reference server, which is started for the survey. Only the server knows its demands.
     Demo,
 }
 
-/// The workload of the demonstration: the classes that the reference server serves there.
+/// The workload of the demonstration: the classes that the reference server serves for it.
 pub fn demo_classes() -> Workload {
     let class = |name: &str, weight: f64| brimful_core::workload::RequestClass {
         name: name.to_owned(),
@@ -67,8 +67,9 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server. The load comes from the crew if there is one, else from this process. `listener` is told of each
-/// step. Once the first level is measured there is always a document: it also says what ended the survey early.
+/// Surveys a server. The load comes from the crew if there is one, or else from this process. `listener` is called with
+/// each step. As soon as the first level has been measured, the survey always yields a document, which also says what
+/// ended the survey early.
 ///
 /// # Errors
 /// [`SurveyError`] if the survey failed before it measured a level.
@@ -78,7 +79,7 @@ pub fn survey(
     stop: &AtomicBool,
     listener: &mut dyn FnMut(Step),
 ) -> Result<Survey, SurveyError> {
-    // The survey chooses the loads, so a load that the workload names is ignored.
+    // The survey chooses the loads. A load in the workload is ignored.
     let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = start_demo(plan, &mut template)?;
     template.validate()?;
@@ -133,7 +134,7 @@ pub fn survey(
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }
 
-/// Starts the reference server if it is to be surveyed, and directs the runs at it.
+/// Starts the reference server if it is the server to survey, and directs the runs at it.
 fn start_demo(plan: &SurveyPlan, template: &mut RunPlan) -> Result<Option<DemoServer>, SurveyError> {
     if !matches!(plan.subject, Subject::Demo) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! One load that was offered: what the fit needs of its Record, and what speaks against it.
+//! A load that was offered: the figures of its Record that the fit needs, and the reasons to distrust them.
 
 use crate::SurveyError;
 use brimful_core::Nanos;
@@ -13,10 +13,10 @@ use brimful_estimate::{
 };
 use std::collections::BTreeMap;
 
-/// From this share of failed calls on, the response times and the CPU time of the other calls are those of another
-/// load.
+/// From this share of failed calls on, the response times and the CPU time of the remaining calls are those of a
+/// different load.
 pub(crate) const FAILED_SHARE: f64 = 0.01;
-/// A quota that stops the server for this share of the time changes what is measured.
+/// If a quota stops the server for at least this share of the time, it affects the measurements.
 const THROTTLED_SHARE: f64 = 0.01;
 
 /// A load that was offered, and its Record.
@@ -25,27 +25,28 @@ pub(crate) struct Trial {
     pub record: Record,
     /// Names of the workload's classes.
     class_names: Vec<String>,
-    /// What the server's processes did under load, by class in the workload's order.
+    /// Activity of the server's processes under load, by class in the workload's order.
     observed: Option<Observed>,
-    /// For a server that cannot be observed: seconds in which it answered, and completed calls per second by class.
+    /// For a server whose processes cannot be observed: the seconds in which it answered, and the completed calls per
+    /// second of each class.
     answers: Option<(f64, Vec<f64>)>,
 }
 
 /// A CPU quota that stopped the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Throttled {
-    /// Share of the time for which it did.
+    /// Share of the time for which the quota stopped the server.
     pub share: f64,
     pub reason: Reason,
 }
 
 impl Trial {
-    /// Evaluates the Record of a workload of these classes.
+    /// Evaluates the Record of a workload with these classes.
     pub fn new(record: Record, classes: &[RequestClass]) -> Trial {
         Trial::warmed_up(record, classes, Nanos::ZERO)
     }
 
-    /// Evaluates a Record without its first moments, for a load that found the server idle.
+    /// Evaluates a Record without its first moments, for a load that began while the server was idle.
     pub fn warmed_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
@@ -55,7 +56,7 @@ impl Trial {
         Trial { observed, answers, class_names, record }
     }
 
-    /// What the server itself measured of each class; `None` for a server without the Server Module.
+    /// The server's own measurements of each class; `None` for a server without the Server Module.
     pub fn inside(&self) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
         let classes: Vec<(&str, Option<&ClassRecord>)> =
             self.class_names.iter().map(|name| (name.as_str(), self.record.classes.get(name))).collect();
@@ -67,7 +68,7 @@ impl Trial {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
     }
 
-    /// What the server's processes did under load.
+    /// Activity of the server's processes under load.
     pub fn observed(&self) -> Result<&Observed, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
             SurveyError::Unfit(
@@ -81,12 +82,12 @@ impl Trial {
     pub fn mean_demand(&self) -> Result<f64, SurveyError> {
         let observed = self.observed()?;
         let completed: f64 = observed.throughput.iter().sum();
-        // Where no call ended in time because calls take so long, all calls count.
+        // If calls take so long that none ended in time, all completed calls count.
         let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
         Ok(observed.busy / rate)
     }
 
-    /// The trial as a measurement of calibration.
+    /// The trial as one of calibration's measurements.
     pub fn measurement(&self, load: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
         let busy = self.busy_cpus();
         let server = self.record.server.as_ref();
@@ -152,17 +153,17 @@ impl Trial {
         self.share_of_calls(self.failed_calls())
     }
 
-    /// CPUs that the server's processes kept busy.
+    /// Number of CPUs that the server's processes kept busy.
     pub fn busy_cpus(&self) -> Option<f64> {
         self.observed.as_ref().map(|observed| observed.busy)
     }
 
-    /// How the time of the server's CPUs was spent.
+    /// Shares of the time of the server's CPUs.
     pub fn cpu(&self) -> Option<CpuShares> {
         self.record.server.as_ref()?.kernel.cpu
     }
 
-    /// Whether the measurement can be trusted: the generator kept up, and the server's CPUs did no other work.
+    /// The verdict on the measurement: whether the generator kept up, and whether the server's CPUs did no other work.
     pub fn verdict(&self, servers: u32) -> Verdict {
         let mut reasons = self.record.verdict.reasons.clone();
         let other_work = self.cpu().zip(self.busy_cpus()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
@@ -198,7 +199,7 @@ impl Trial {
         Some(Throttled { share, reason: Reason { code: ReasonCode::Throttled, message } })
     }
 
-    /// If the server answered 429 because calls came too fast: a message with the rate that it accepts.
+    /// A message with the rate that the server accepts, if it answered 429 because calls came too fast.
     pub fn rate_limit(&self) -> Option<String> {
         let counts = &self.record.counts;
         let refused = counts.status.s429;
@@ -214,7 +215,7 @@ impl Trial {
         ))
     }
 
-    /// The server's failures, if there are so many that the other figures say little.
+    /// The server's failures, if they are so frequent that the remaining figures say little.
     pub fn failures(&self) -> Option<Reason> {
         if let Some(message) = self.rate_limit() {
             return Some(Reason { code: ReasonCode::RateLimited, message });
@@ -231,7 +232,8 @@ impl Trial {
         Some(Reason { code: ReasonCode::ServerErrors, message })
     }
 
-    /// Squared coefficient of variation of response times within a class, averaged over the classes, weighted by calls.
+    /// Squared coefficient of variation of response times within a class, averaged over the classes and weighted by
+    /// calls.
     fn response_scv(&self) -> Option<f64> {
         let summaries = self.record.classes.values().filter_map(|class| class.response_time_us);
         let mut variances = 0.0;

@@ -1,5 +1,5 @@
-//! A change of the server that is predicted, then made, measured and undone: the usual question to a model (Menascé,
-//! Almeida & Dowdy), compared with an answer.
+//! A change of the server that is predicted, then made, measured and undone. Models are mostly used to answer such
+//! questions (Menascé, Almeida & Dowdy); here the answer is compared with a measurement.
 
 use crate::calibration::Calibration;
 use crate::level::LevelContext;
@@ -18,8 +18,8 @@ pub(crate) const LENGTH: f64 = 0.5;
 /// The share of the predicted capacity at which the mean response time is measured.
 const OPEN_LOAD: f64 = 0.5;
 
-/// Makes the change and undoes it, to find out before all measurements whether the host permits it. Returns the change
-/// that the survey can make at its end.
+/// Makes the change and undoes it, to find out before all measurements whether the host permits the change. Returns the
+/// change that the survey can make at its end.
 pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
     let Some(planned) = runner.setup.change else { return Ok(None) };
     let change = planned.change;
@@ -34,7 +34,7 @@ pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>,
     }
 }
 
-/// Predicts the effect of the change, makes the change, measures, and undoes it even if a measurement failed.
+/// Predicts the effect of the change, makes it, measures, and undoes the change even if a measurement failed.
 pub(crate) fn measure_change(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -77,7 +77,7 @@ fn quota(setup: &Setup, Change::Quota(share): Change) -> Quota {
     Quota { servers, period_s: quota_period_s(servers) }
 }
 
-/// A level whose verdict ignores that the quota stops the server.
+/// Measures a level. Its verdict ignores that the quota stops the server.
 fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: Nanos) -> Result<Level, Halt> {
     let trial = runner.measure(workload, duration)?;
     runner.check(&trial)?;
@@ -87,12 +87,12 @@ fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: N
     Ok(level)
 }
 
-/// What was predicted of a change.
+/// The predicted effect of a change.
 struct Prediction {
     change: Change,
     quota: Quota,
     limited: QuotaPrediction,
-    /// Calls per second of the open load, and their predicted mean response time in seconds.
+    /// Rate of the open load in calls per second, and its predicted mean response time in seconds.
     rate: f64,
     response: Option<f64>,
 }

@@ -1,8 +1,8 @@
 //! Arrival processes: reproducible sequences of due times, in [`Nanos`] from the start of the run.
 //!
-//! Every process combines *ticks* of unit rate with a *rate curve* λ(t): the call of tick a is due when the area
-//! Λ(t) = ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0, 1, 2… follow the curve exactly and never
-//! drift. Ticks with exponential gaps make a Poisson process of that rate, or a Cox process if the curve is random.
+//! Every process combines *ticks* of unit rate with a *rate curve* λ(t): the call of tick a is due when the area Λ(t) =
+//! ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0, 1, 2… follow the curve exactly and never drift. Ticks
+//! with exponential gaps make a Poisson process of that rate, or a Cox process if the curve is random.
 //!
 //! | process | ticks | rate curve |
 //! |---|---|---|
@@ -16,7 +16,7 @@
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
 //!
-//! Memory does not grow with the length of the run; a trace is held in memory once, for all shards. The mean rate of a
+//! The memory in use does not grow with the length of the run; all shards share one copy of a trace. The mean rate of a
 //! random curve holds in expectation. The documentation of each process states how far one run may deviate from it.
 
 mod fgn;
@@ -66,11 +66,11 @@ pub enum Process {
 }
 
 /// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits each piece,
-/// so more of them would make calls late.
+/// so a larger number would make calls late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl Process {
-    /// Refuses a rate curve that changes so much more often than calls are due that its calls would be late.
+    /// Rejects a rate curve that changes so often, relative to the rate of calls, that calls would be late.
     fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
         let pieces_per_s = match self {
             Process::Constant | Process::Poisson | Process::Uniform(_) | Process::OnOff(_) => 0.0,
@@ -87,7 +87,7 @@ impl Process {
     }
 }
 
-/// Due times, never decreasing. Only stages and traces end; all other processes are endless.
+/// Due times in ascending order. Only stages and traces end; all other processes are endless.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     ticks: Ticks,
@@ -96,14 +96,14 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Calls at a mean `rate`, in calls per second, which must be finite and above zero.
+    /// Makes arrivals with the mean rate `rate`, in calls per second. The rate must be finite and above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::TooSlow`] if the process changes its rate far more often than calls are due.
     pub fn new(process: Process, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
-        // The curve has a random stream of its own: the ticks must not depend on how often the curve draws.
+        // The curve has a random stream of its own, so that the ticks do not depend on how often the curve draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
             Process::Constant | Process::Poisson | Process::Uniform(_) => Curve::Steady(rate),
@@ -121,9 +121,9 @@ impl Arrivals {
         Ok(Arrivals::from_parts(ticks, curve))
     }
 
-    /// Calls along `stages`: in each, the rate goes linearly from that of the stage before (`start`, for the first) to
-    /// its own. There are no calls after the last stage. Calls are evenly spaced with [`Process::Constant`] and a
-    /// Poisson process with [`Process::Poisson`].
+    /// Calls along `stages`. In each stage, the rate changes linearly from the previous stage's rate (`start`, for the
+    /// first) to the stage's own rate. There are no calls after the last stage. Calls are evenly spaced with
+    /// [`Process::Constant`] and a Poisson process with [`Process::Poisson`].
     ///
     /// # Errors
     /// [`ArrivalsError::StagesOf`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
@@ -154,7 +154,7 @@ impl Arrivals {
                 }
             }
         }
-        // Updates `last`, so that the call after the skipped ones is not due before them.
+        // This updates `last`, so that the next call is not due before the skipped ones.
         self.next();
     }
 
@@ -162,9 +162,9 @@ impl Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
     }
 
-    /// When an open load of these arrivals ends: with the window, or when the call after the last one would be due, if
-    /// that is earlier. Until then even arrivals keep their rate exactly, and a Poisson process of n calls keeps it on
-    /// average: n over the sum of n + 1 gaps is an unbiased estimate of the rate.
+    /// The time at which an open load of these arrivals ends: with the window, or when the call after the last one
+    /// would be due, if that is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson process of n
+    /// calls keeps its rate on average, because n over the sum of n + 1 gaps is an unbiased estimate of the rate.
     pub fn end(mut self, extent: Extent) -> Nanos {
         let Extent { window, calls } = extent;
         if calls == u64::MAX {
@@ -200,20 +200,20 @@ impl Iterator for Arrivals {
             Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
             Curve::Trace(trace, speed) => trace.at(tick as usize, *speed)?,
         };
-        // At the joint of two pieces, rounding may put a call one nanosecond before its predecessor.
+        // At the boundary of two pieces, rounding may put a call one nanosecond before its predecessor.
         self.last = self.last.max(due);
         Some(self.last)
     }
 }
 
-/// Areas under the rate curve at which calls are due: one per unit of area, on average.
+/// Areas under the rate curve at which calls are due: on average one call per unit of area.
 #[derive(Clone, Debug)]
 enum Ticks {
-    /// 0, 1, 2…; an integer count does not drift.
+    /// Areas 0, 1, 2…; an integer count does not drift.
     Even { index: u64 },
-    /// A Poisson process of rate one.
+    /// Areas of a Poisson process of rate one.
     Exponential { area: f64, rng: Pcg64 },
-    /// The first at 0, then uniform gaps of 1 ± `spread`.
+    /// The first area is 0; the gaps after it are uniformly distributed within 1 ± `spread`.
     Uniform { area: f64, spread: f64, rng: Pcg64 },
 }
 
@@ -248,7 +248,7 @@ impl Ticks {
     }
 }
 
-/// Rate curves. Each can invert the area under itself.
+/// Rate curves. Each curve can invert the area under itself.
 #[derive(Clone, Debug)]
 enum Curve {
     Steady(f64),
@@ -279,7 +279,7 @@ mod tests {
         let moments = Moments::from_values(&gaps).unwrap();
         let mean = moments.mean();
         let variance = moments.population_variance();
-        // Width² / 12.
+        // The variance of a uniform distribution is width² / 12.
         assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
         let mut part = Arrivals::new(Process::Uniform(0.5), Rate(10.0), 3).unwrap();
         part.skip_calls(7);
@@ -304,7 +304,8 @@ mod tests {
         let variance = moments.population_variance();
         let covariance =
             gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / gaps.len() as f64;
-        // Five standard errors: of a mean of exponentials 1/√n, of its scv √8/√n, of an autocorrelation 1/√n.
+        // Five standard errors. The standard error of a mean of exponentials is 1/√n, that of their squared coefficient
+        // of variation √8/√n, and that of an autocorrelation 1/√n.
         let five = 5.0 / (n as f64).sqrt();
         assert!((mean * 1000.0 - 1.0).abs() < five, "mean gap {mean}");
         assert!((variance / mean.powi(2) - 1.0).abs() < five * 8f64.sqrt(), "variance {variance}");

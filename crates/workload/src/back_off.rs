@@ -1,9 +1,10 @@
-//! How long users of a closed load wait before they call again because a call failed at once.
+//! The waits of a closed load's users before they call again after a call that failed at once.
 //!
-//! A user that calls again as soon as a call has ended would make a busy loop of a server that is down: each refusal
+//! If a server is down, a user that calls again as soon as a call has ended would run in a busy loop: each refusal
 //! takes some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice
 //! as long after each further failure, up to a second. A user whose established connection was lost waits from the
-//! fourth loss in a row, and only while no call is answered: a server that answers some calls never gets less load.
+//! fourth loss in a row, and only while no call gets an answer. So the load on a server that answers some calls never
+//! becomes less.
 //!
 //! Each wait is drawn from the upper half of its range, so that users do not return in step.
 
@@ -16,16 +17,16 @@ use rand_pcg::Pcg64;
 const FIRST_WAIT: Nanos = Nanos::from_millis(10);
 /// Upper bound of every wait.
 const MAX_WAIT: Nanos = Nanos::from_secs(1);
-/// Number of connections lost in a row after which the next call is still made at once.
+/// Number of connections that a user may lose in a row without waiting before the next call.
 const FREE_LOSSES: u8 = 3;
-/// First random stream of the waits; arrivals, mixes and sessions use streams with lower numbers.
+/// The first random stream of the waits. Arrivals, mixes and sessions use streams with lower numbers.
 const STREAM: u64 = 1 << 32;
 
 /// The waits of one shard's users.
 #[derive(Clone, Debug)]
 pub(crate) struct BackOff {
     rng: Pcg64,
-    /// When a call of this shard was last answered.
+    /// The time at which a call of this shard was last answered.
     answered_at: Option<Nanos>,
     waits: bool,
 }
@@ -35,13 +36,13 @@ impl BackOff {
         BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None, waits: true }
     }
 
-    /// For users that never wait.
+    /// A back-off without waits.
     pub fn none() -> BackOff {
         BackOff { waits: false, ..BackOff::new(0, Shard::WHOLE) }
     }
 
-    /// Returns how long a user waits after this outcome, and its new number of failures in a row, which was `failures`
-    /// before.
+    /// Returns how long a user waits after this outcome, and the user's new number of failures in a row. `failures` is
+    /// the number before the outcome.
     #[inline]
     pub fn after(&mut self, outcome: &Outcome, failures: u8) -> (Nanos, u8) {
         match outcome.end {
@@ -49,7 +50,7 @@ impl BackOff {
                 self.answered_at = Some(outcome.at);
                 (Nanos::ZERO, 0)
             }
-            // These calls have taken as long as their timeout, or end with the run.
+            // These calls have taken as long as their timeout, or they end with the run.
             End::Abandoned | End::TimedOut | End::Unfinished { .. } => (Nanos::ZERO, failures),
             End::Refused | End::ClientLimited(_) | End::TlsFailed { sent: false, .. } => self.fail(failures, 0),
             _ if self.answered_at.is_some_and(|at| at >= outcome.due) => (Nanos::ZERO, 0),

@@ -1,12 +1,13 @@
-//! The closed workload of clients that pipeline: groups of clients, each group with its own connection, call in bursts.
+//! The closed workload of clients that pipeline: clients form groups, and each group sends bursts of calls on a
+//! connection of its own.
 //!
 //! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as
-//! with wrk's scripts and httperf's bursts. A burst leaves in one write and wakes the server once rather than for each
-//! call, so it costs both sides the least CPU time.
+//! with wrk's scripts and httperf's bursts. A burst is sent with one write and wakes the server once rather than for
+//! each call. So it costs both sides the least CPU time.
 //!
-//! A client whose call is answered early waits for the others of its group before it thinks. Its next call is not due
-//! before that, so the wait is not part of a response time. A group that cannot connect waits before its next burst
-//! (see `back_off.rs`).
+//! A client whose call is answered early waits for the other clients of its group before it thinks. Its next call is
+//! due only afterwards, so the wait is not part of a response time. A group that cannot connect waits before its next
+//! burst (see `back_off.rs`).
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
@@ -18,9 +19,9 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug)]
 pub struct ClosedBursts<C = Mix> {
     groups: Vec<Group>,
-    /// When each group that does not wait for an answer calls again, and its index in `groups`.
+    /// When each group that is not waiting for an answer calls again, with the group's index in `groups`.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// The burst whose calls are being returned.
+    /// The burst whose calls are being returned to the engine.
     burst: Option<Burst>,
     back_off: BackOff,
     chooser: C,
@@ -30,13 +31,13 @@ pub struct ClosedBursts<C = Mix> {
     calls_left: u64,
 }
 
-/// Clients that share a connection.
+/// A group of clients that share a connection.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     clients: u32,
-    /// Calls of its latest burst that have no answer yet, including those that have not been returned yet.
+    /// Number of calls of the latest burst that have no answer yet, including calls that have not been returned yet.
     unanswered: u32,
-    /// Failures in a row.
+    /// Number of failures in a row.
     failures: u8,
 }
 
@@ -44,7 +45,7 @@ struct Group {
 struct Burst {
     due: Nanos,
     session: SessionId,
-    /// Calls that have not been returned yet, at least one.
+    /// Number of calls that have not been returned yet; at least one.
     left: u32,
 }
 
@@ -72,19 +73,19 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
         }
     }
 
-    /// Draws the waits of groups that cannot connect from this seed.
+    /// Sets the seed from which the waits of groups that cannot connect are drawn.
     #[must_use]
     pub fn seeded(self, seed: u64) -> ClosedBursts<C> {
         ClosedBursts { back_off: BackOff::new(seed, self.shard), ..self }
     }
 
-    /// The session that a group's calls belong to: its number is the group's number in the whole load.
+    /// The session that a group's calls belong to. Its number is the number of the group in the whole load.
     fn session(&self, place: u32) -> SessionId {
         SessionId((u64::from(place) * self.shard.count + self.shard.index) as u32)
     }
 
     fn place(&self, session: SessionId) -> u32 {
-        // Avoids the division if possible: it would take longer than all other work for an outcome.
+        // A division would take longer than all other work for an outcome, so it is avoided if possible.
         if self.shard.count == 1 { session.0 } else { (u64::from(session.0) / self.shard.count) as u32 }
     }
 
@@ -126,7 +127,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
         let Some(place) = outcome.call.session.map(|session| self.place(session)) else { return };
         let Some(group) = self.groups.get_mut(place as usize) else { return };
         group.unanswered = group.unanswered.saturating_sub(1);
-        // The calls of a burst share a connection, so they count as one failure.
+        // The calls of a burst share a connection, so all their failures count as one.
         let (wait, failures) = self.back_off.after(outcome, group.failures);
         if group.unanswered == 0 {
             group.failures = failures;
@@ -153,7 +154,7 @@ mod tests {
         Outcome { call, due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
-    /// The calls that are due now, each with its session and due time.
+    /// The calls that are due at `now`, each with its session and due time.
     fn due(workload: &mut ClosedBursts, now: Nanos) -> Vec<(u32, Nanos, CallSpec)> {
         let mut calls = Vec::new();
         while let Next::Due { due, call } = workload.next(now, calls.len()) {
@@ -170,7 +171,7 @@ mod tests {
         let sessions = |calls: &[(u32, Nanos, CallSpec)]| calls.iter().map(|call| (call.0, call.1)).collect::<Vec<_>>();
         assert_eq!(sessions(&first), [(0, ms(0)), (0, ms(0)), (0, ms(0)), (1, ms(5)), (1, ms(5))]);
         assert_eq!(workload.next(ms(5), 5), Next::WaitForOutcome);
-        // The last call of the first burst is answered first.
+        // The first burst's last call is answered first.
         for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
             workload.on_outcome(&ended(first[nth].2, at));
         }
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(workload.next(ms(22), 3), Next::NotBefore(ms(32)));
     }
 
-    /// A call that fails at once ends before the others of its burst are made.
+    /// A call that fails at once ends before the other calls of its burst are made.
     #[test]
     fn a_burst_is_whole_whenever_its_calls_end() {
         let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);

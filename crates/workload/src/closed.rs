@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
 pub struct Closed<C = Mix> {
-    /// When each thinking client calls again.
+    /// The time at which each thinking client calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
-    /// Failures in a row of clients that failed, by the due time of the client's next call.
+    /// Number of failures in a row of each client whose last call failed, by the due time of the client's next call.
     failing: BTreeMap<Nanos, u8>,
     back_off: BackOff,
     chooser: C,
@@ -39,7 +39,7 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
         }
     }
 
-    /// Draws the waits of clients that cannot connect from this seed.
+    /// Sets the seed from which the waits of clients that cannot connect are drawn.
     #[must_use]
     pub fn seeded(self, seed: u64, shard: Shard) -> Closed<C> {
         Closed { back_off: BackOff::new(seed, shard), ..self }
@@ -95,7 +95,7 @@ mod tests {
         Outcome { call: CallSpec::of_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
-    /// Runs against a server that answers every call after `service`, and returns the due times.
+    /// Runs the workload against a server that answers every call after `service`. Returns the due times.
     fn run(mut workload: Closed, service: Nanos, calls: usize) -> Vec<Nanos> {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn clients_keep_the_interactive_response_time_law() {
-        // X = N / (R + Z): 20 clients, R = 1 ms, Z = 9 ms, so 2000 calls a second.
+        // X = N / (R + Z) with 20 clients, R = 1 ms and Z = 9 ms is 2000 calls per second.
         let due = run(closed(20, Nanos::from_millis(9), FOREVER, Shard::WHOLE), Nanos::from_millis(1), 2001);
         assert_eq!(due[2000], Nanos::from_secs(1));
     }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(due.len(), 3);
     }
 
-    /// Number of refusals that the clients of a server get while it is down for a second.
+    /// The number of refusals that the clients get from a server that is down for one second.
     fn refusals(clients: u64) -> usize {
         let mut workload = closed(clients, Nanos::ZERO, FOREVER, Shard::WHOLE);
         let (mut now, mut refusals) = (Nanos::ZERO, 0);

@@ -1,10 +1,10 @@
-//! Errors in arrival processes, as users write them.
+//! Errors in arrival processes as users write them.
 
 use crate::Process;
 use brimful_core::Nanos;
 use brimful_core::quantity::number;
 
-/// Why an arrival process, a stage or a trace cannot be used.
+/// An error in an arrival process, a stage or a trace. The message says what to write instead.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ArrivalsError {
     /// There is no process of this name.
@@ -16,7 +16,7 @@ pub enum ArrivalsError {
     /// A known process with parameters that cannot be read.
     #[error("the parameters of `{text}` cannot be read: write it like {form}")]
     Parameters {
-        /// The text as written.
+        /// The text as the user wrote it.
         text: String,
         /// The correct form, and an example.
         form: &'static str,
@@ -24,16 +24,16 @@ pub enum ArrivalsError {
     /// A burst rate below the mean.
     #[error("a burst cannot have {0} times the mean rate: make its ratio 1 or more")]
     Ratio(f64),
-    /// Bursts that last none or all of the time.
+    /// Bursts whose share of the time is zero or one.
     #[error("a burst cannot take a share of {0} of the time: write a share between 0 and 1, like 5% or 0.05")]
     Share(f64),
-    /// Bursts that exceed the mean rate by themselves.
+    /// Bursts that alone exceed the mean rate.
     #[error(
         "{ratio} times the mean rate for a share of {share} of the time is more than the mean rate allows: make \
          the ratio at most {}, or the share smaller", (1e4 / .share).floor() / 1e4
     )]
     TooMuch {
-        /// Burst rate divided by mean rate.
+        /// Burst rate divided by the mean rate.
         ratio: f64,
         /// Share of the time in bursts.
         share: f64,
@@ -44,20 +44,20 @@ pub enum ArrivalsError {
          {} calls per second or more", number(*.slowest)
     )]
     TooSlow {
-        /// Calls per second.
+        /// The mean rate, in calls per second.
         rate: f64,
-        /// The arrival process.
+        /// The arrival process that changes its rate.
         process: Box<Process>,
-        /// The lowest rate that this process can have.
+        /// The lowest rate that this process can have, in calls per second.
         slowest: f64,
     },
-    /// Invalid steps.
+    /// Steps that violate a condition.
     #[error(
         "these steps are not valid: write 1 to 10 steps, each with a time above zero and a rate of 0 or from 1e-9 to 1e9, \
          and at least one rate above zero"
     )]
     Steps,
-    /// A period of zero.
+    /// Bursts with a period of zero.
     #[error("a burst needs a period above zero: write one like 100s")]
     Period,
     /// Bursts that are too short.
@@ -66,13 +66,13 @@ pub enum ArrivalsError {
     /// A Hurst parameter out of range.
     #[error("H = {0} is not self-similar: write an H above 0.5 and at most 0.99; web traffic has 0.7 to 0.9")]
     Hurst(f64),
-    /// Stages with a process that has its own time scales.
+    /// Stages combined with a process that has time scales of its own.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
     StagesOf(Box<Process>),
-    /// Stages without a call.
+    /// Stages in which no call is due.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,
-    /// An invalid speed.
+    /// A playback speed that is not a number above zero.
     #[error("`{0}` is not a speed: write how many times faster, like 2x or 0.5x")]
     Speed(String),
     /// A trace line without a number.
@@ -80,7 +80,7 @@ pub enum ArrivalsError {
         "line {line} of the trace, `{text}`, does not begin with a number of seconds: correct it, or put a # before it"
     )]
     TraceLine {
-        /// Line number, from 1.
+        /// Number of the line, counted from 1.
         line: usize,
         /// The beginning of the line.
         text: String,
@@ -88,7 +88,7 @@ pub enum ArrivalsError {
     /// A trace that is not sorted.
     #[error("line {line} of the trace, `{text}`, is earlier than the one before it: sort the trace by time (sort -g)")]
     TraceOrder {
-        /// Line number, from 1.
+        /// Number of the line, counted from 1.
         line: usize,
         /// The beginning of the line.
         text: String,

@@ -2,9 +2,9 @@
 //! workloads made of them.
 //!
 //! Everything here is a pure function of a seed. A schedule that is split over N shards is the same as the whole
-//! schedule: each shard makes every N-th call. It skips the calls of the other shards in one step if due times follow
-//! from the index alone (constant and on/off arrivals, their stages, traces), and by drawing their gaps if these are
-//! random.
+//! schedule: each shard makes every N-th call. If due times follow from the index alone (constant and on/off arrivals,
+//! their stages, traces), a shard skips the calls of other shards in one step. If gaps are random, it draws the gaps of
+//! these calls.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -41,17 +41,17 @@ pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {
 /// A part of a schedule: shard `index` of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 0.
+    /// Index of the shard, from 0.
     pub index: u64,
-    /// At least 1.
+    /// Number of shards, at least 1.
     pub count: u64,
 }
 
 impl Shard {
-    /// The whole schedule.
+    /// The only shard of a schedule that is not split.
     pub const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Splits this shard into `n` parts, whatever the other shards are split into.
+    /// Splits this shard into `n` parts. The other shards may be split into other numbers of parts.
     pub fn split(self, n: u64) -> impl Iterator<Item = Shard> {
         (0..n).map(move |part| Shard { index: self.index + self.count * part, count: self.count * n })
     }
@@ -62,16 +62,16 @@ impl Shard {
     }
 }
 
-/// The end of a workload: whichever limit is reached first.
+/// The limits of a workload, which ends when the first of them is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// No call is due at or after this instant.
     pub window: brimful_core::Nanos,
-    /// Upper bound of the number of calls, over all shards.
+    /// Upper bound of the number of calls of all shards together.
     pub calls: u64,
 }
 
-/// Independent random streams from one seed.
+/// A random stream. Streams with different numbers are independent, even from one seed.
 fn rng(seed: u64, stream: u64) -> rand_pcg::Pcg64 {
     rand_pcg::Pcg64::new(u128::from(seed), u128::from(stream))
 }

@@ -3,8 +3,8 @@
 //!
 //! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call carries its
 //! number within the class, from which the engine renders the request. In the order of a whole schedule the numbers are
-//! 0, 1, 2 …; if each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no two calls of a
-//! load have the same number.
+//! 0, 1, 2 … If each shard has an order of its own, shard i of n uses the numbers i, i + n, i + 2n …, so no two calls
+//! of a load have the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::Alias;
@@ -21,35 +21,35 @@ pub struct Mix {
     slots: Arc<Slots>,
     /// The number of the next call of each class. It does not change for classes that are not numbered.
     next: Vec<Cell<u64>>,
-    /// Difference between a number and the next.
+    /// Difference between successive numbers of a class.
     step: u64,
     rng: Pcg64,
 }
 
-/// The draws, shared by all shards: one slot for each request of a class that is not numbered, and one slot for each
-/// numbered class, in the order of the classes and of their targets.
+/// The tables that requests are drawn from, shared by all shards. There is one slot for each request of a class that is
+/// not numbered, and one slot for each numbered class, in the order of the classes and of their targets.
 #[derive(Debug)]
 struct Slots {
     shares: Alias,
-    /// The only possible call, if there is only one.
+    /// The only possible call; `None` if there are several.
     only: Option<CallSpec>,
-    /// The first slot of each class. There are usually few classes, so this stays in the CPU cache.
+    /// Index of each class's first slot. There are usually few classes, so this list stays in the CPU cache.
     first: Vec<u32>,
     /// Whether each class is numbered.
     numbered: Vec<bool>,
 }
 
-/// A mix that cannot be drawn from.
+/// An error in the shares of a mix.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum MixError {
-    /// No class, a share below zero or not finite, or nothing but zeros.
+    /// There is no class, a share is negative or not finite, or all shares are zero.
     #[error("a mix needs at least one share above zero and none below; got {0:?}")]
     Shares(Vec<f64>),
 }
 
-/// Upper bound of the shares that an error message lists.
+/// Upper bound of the number of shares that an error message lists.
 const MAX_SHARES_SHOWN: usize = 10;
-/// Bits of a call's number. The highest bit of a [`RequestId`] marks a scripted request.
+/// Mask of the bits of a call's number. The highest bit of a [`RequestId`] marks a scripted request.
 const NUMBER_MASK: u64 = (1 << 63) - 1;
 
 impl Mix {
@@ -80,8 +80,8 @@ impl Mix {
         Mix::drawing(&shares, first, numbered, seed)
     }
 
-    /// The same mix for a shard with an order of its own. Its draws are independent of the other shards', which would
-    /// otherwise all request the same at the same time.
+    /// Returns this mix for a shard with an order of its own. Its draws are independent of the other shards' draws.
+    /// Otherwise all shards would make the same requests at the same time.
     #[must_use]
     pub fn for_shard(mut self, shard: Shard, seed: u64) -> Mix {
         self.next.iter_mut().for_each(|next| next.set(shard.index));
@@ -90,7 +90,8 @@ impl Mix {
         self
     }
 
-    /// The call that a number `u`, uniform on [0, 1), selects. In a numbered class it is the class's next call.
+    /// The call that a number `u`, uniform on [0, 1), selects. In a numbered class, the result is the class's next
+    /// call.
     pub(crate) fn call_at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.index_at(u);
         let class = self.slots.class(slot);
@@ -127,8 +128,8 @@ impl Slots {
 }
 
 impl Chooser for Mix {
-    /// Skips in one step if possible: each call takes one random number, and the generator can jump. Calls have to be
-    /// drawn only if there are several slots and some class is numbered.
+    /// Skips all calls in one step if possible: each call takes one random number, and the generator can jump. Calls
+    /// have to be drawn only if there are several slots and a class is numbered.
     fn skip_calls(&mut self, n: u64) {
         let has_one_slot = self.slots.shares.len() == 1;
         if !has_one_slot && self.slots.numbered.contains(&true) {
@@ -206,7 +207,8 @@ mod tests {
         assert!(counts[0].abs_diff(30_000) < 700 && counts[1..].iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
     }
 
-    /// P(i) ∝ i^-s, by a χ² test at 1e-6 over the most popular requests and all others together.
+    /// P(i) ∝ i^-s. A χ² test at a level of 1e-6 compares the most popular requests, and all remaining requests
+    /// together.
     #[test]
     fn popularity_is_zipfs() {
         const FIRST: usize = 50;
@@ -223,7 +225,7 @@ mod tests {
             let expected = (0..FIRST).map(weight).chain([rest]).map(|weight| weight / total * n as f64);
             let chi2: f64 =
                 counts.iter().zip(expected).map(|(is, should): (&f64, f64)| (is - should).powi(2) / should).sum();
-            // 50 degrees of freedom.
+            // There are 50 degrees of freedom.
             assert!(chi2 < 120.0, "{exponent}: {chi2}");
         }
     }

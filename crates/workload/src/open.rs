@@ -12,7 +12,7 @@ pub struct Open<C = Mix> {
     extent: Extent,
     /// Index of this shard's next call in the whole schedule.
     index: u64,
-    /// This shard's next call.
+    /// This shard's next call and its due time; `None` after the last call.
     head: Option<(Nanos, CallSpec)>,
 }
 
@@ -84,7 +84,7 @@ mod tests {
         calls
     }
 
-    /// A shard for each process, split among its threads.
+    /// Makes one shard for each process and splits it among the process's threads.
     fn shards(threads: &[u64]) -> impl Iterator<Item = Shard> {
         Shard::WHOLE.split(threads.len() as u64).zip(threads).flat_map(|(shard, threads)| shard.split(*threads))
     }
@@ -108,7 +108,8 @@ mod tests {
         }
     }
 
-    /// Ten of 10¹² calls: visiting the other shards' calls one by one would never finish.
+    /// There are 10¹² calls, of which the shard makes ten: visiting the other shards' calls one by one would never
+    /// finish.
     #[test]
     fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
         let extent = Extent { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
@@ -137,7 +138,7 @@ mod tests {
             Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0).unwrap(), mix, extent, Shard::WHOLE);
         assert!(matches!(workload.next(Nanos::ZERO, 0), Next::Due { due: Nanos::ZERO, .. }));
         assert_eq!(workload.next(Nanos(1), 1), Next::NotBefore(Nanos::from_millis(10)));
-        // A late call keeps its own due time.
+        // A late call keeps its due time.
         let Next::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
         assert_eq!(due, Nanos::from_millis(10));
     }

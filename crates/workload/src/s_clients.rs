@@ -1,7 +1,7 @@
-//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always in progress. When an attempt is
-//! established, its call continues by itself and a new attempt begins at once; the same happens when an attempt is
-//! abandoned after T. So the rate of attempts is at least D/T whatever the server does, while a closed workload would
-//! adapt to the server.
+//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always in progress. When an attempt succeeds, its
+//! call continues independently and a new attempt begins at once. A new attempt also begins when an attempt is
+//! abandoned after the timeout T. So the rate of attempts is at least D/T whatever the server does, while a closed
+//! workload would adapt to the server.
 
 use crate::{Extent, Mix, Shard};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Workload};
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 /// One shard of S-Clients. Each call is one attempt: the engine must open a connection for every call.
 #[derive(Clone, Debug)]
 pub struct SClients<C = Mix> {
-    /// When each attempt that is not in progress begins.
+    /// The time at which each attempt that is not in progress begins.
     ready: BinaryHeap<Reverse<Nanos>>,
     chooser: C,
     timeout: Nanos,
@@ -60,10 +60,10 @@ impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
             End::Abandoned => self.ready.push(Reverse(outcome.at)),
-            // Refusals and a lack of ports are immediate, so immediate retries would make a busy loop of D attempts.
-            // The attempt is repeated when it would have been abandoned.
+            // The server refuses connections, or the host has no free port, without delay. Retrying at once would make
+            // a busy loop of D attempts, so the attempt is repeated when it would have been abandoned.
             End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
-            // The attempt was established earlier, and its successor began then.
+            // The attempt succeeded earlier, and the next attempt began then.
             _ => {}
         }
     }

@@ -1,16 +1,17 @@
 //! Sessions of users that arrive, make bursts of calls with think times in between, and leave, like those of httperf's
 //! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - The first call of a burst is answered before the others are sent; these are due at the instant of that answer. No
-//!   more calls are in flight than the session has connections, unless they are pipelined. Calls that wait for a
-//!   connection keep their due time.
+//! - The other calls of a burst are sent only after its first call is answered; they are due at the time of that
+//!   answer. The number of calls in flight is at most the number of the session's connections, unless calls are
+//!   pipelined. Calls that wait for a connection keep their due time.
 //! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
-//!   call with an unexpected answer is due again at once instead, and its session waits for it.
+//!   call with an unexpected answer does not end its session: the call is due again at once, and the session waits for
+//!   it.
 //! - Session `i` of the whole schedule has a random stream of its own and belongs to shard `i mod count`: a split
-//!   schedule has the same sessions, however they are answered. In a closed load, user `i` has a random stream for all
-//!   its sessions, which follow one another and have the user's number.
+//!   schedule has the same sessions, whatever the server answers. In a closed load, user `i` has a random stream for
+//!   all its sessions, which follow one another and have the user's number.
 //! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among
-//!   `n` users is session `u + k·n`. With a given number of sessions, session numbers are below it.
+//!   `n` users is session `u + k·n`. If the number of sessions is given, all session numbers are below it.
 //! - Memory is proportional to the sessions in progress, and in a closed load to the number of users.
 //! - No call is due, and no waiting call is made, at or after the end of the window.
 
@@ -57,17 +58,18 @@ impl Plan {
 #[derive(Debug)]
 pub struct Sessions {
     plan: Plan,
-    /// Future sessions of an open load.
+    /// Future sessions of an open load; `None` in a closed load.
     coming: Option<FutureSessions>,
     /// Sessions in progress, and resting users of a closed load. Slots are reused.
     visits: Vec<Visit>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
-    /// Due times, each with the slot of its visit. An entry is stale if the visit is not queued for that time.
+    /// Due times, each with the slot of its visit. An entry is stale if its visit is not queued for that time.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Calls to be retried, each with its due time. Their visits count them as in flight, so the visits still exist.
+    /// Calls to be retried, each with its due time. Each of them counts as in flight in its visit, so the visit still
+    /// exists.
     again: VecDeque<(Nanos, CallSpec)>,
-    /// Waits of the users of a closed load.
+    /// The waits of a closed load's users after failures.
     back_off: BackOff,
     window: Nanos,
     calls_left: u64,
@@ -103,7 +105,7 @@ impl Sessions {
             calls_left: shard.share(extent.calls),
         };
         let past = load.in_progress.then(|| Past::new(load));
-        // Each session takes one seed, so that the seeds of other shards' sessions can be skipped in one step.
+        // Each session takes one seed, so the seeds of other shards' sessions can be skipped in one step.
         let mut seeds = rng(seed, 4);
         seeds.advance(u128::from(shard.index));
         match &load.comes {
@@ -121,7 +123,7 @@ impl Sessions {
                     let place = user as f64 / *users as f64;
                     match &past {
                         Some(past) => past.begin_user(place, load, rest_s, &mut visit),
-                        // Spread over one rest time, so that users do not arrive in step.
+                        // The users' first sessions are spread over one rest time, so that users do not arrive in step.
                         None => visit.due = Nanos::from_secs_f64(place * rest_s.mean()),
                     }
                     if sessions.plan.sessions_of_user(visit.session) > 0 {
@@ -133,13 +135,13 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// Users do not wait after a failed connection attempt.
+    /// Lets users call again without a wait after a failed connection attempt.
     #[must_use]
     pub fn without_back_off(self) -> Sessions {
         Sessions { back_off: BackOff::none(), ..self }
     }
 
-    /// Sessions follow these scripts.
+    /// Makes the sessions follow these scripts.
     #[must_use]
     pub fn with_scripts(mut self, scripts: Option<Arc<Scripts>>) -> Sessions {
         self.plan.scripts = scripts;
@@ -206,7 +208,7 @@ impl Sessions {
         self.visits.get(*self.slots.get(&session)? as usize)
     }
 
-    /// Allocated bytes.
+    /// Number of allocated bytes.
     #[cfg(test)]
     fn footprint(&self) -> usize {
         self.visits.capacity() * size_of::<Visit>()
@@ -292,7 +294,7 @@ impl Workload for Sessions {
     }
 }
 
-/// The future sessions of an open load, of one shard.
+/// The future sessions of an open load that belong to one shard.
 #[derive(Debug)]
 struct FutureSessions {
     arrivals: Arrivals,
@@ -300,16 +302,16 @@ struct FutureSessions {
     shard: Shard,
     /// Number of the next session in the whole schedule.
     index: u64,
-    /// Its arrival, counted from `before` the start of the run.
+    /// The arrival time of that session, counted from `before` the start of the run.
     head: Option<Nanos>,
-    /// How long before the run the arrivals begin.
+    /// How long before the start of the run the arrivals begin.
     before: Nanos,
-    /// Number of sessions left.
+    /// Number of this shard's sessions that have not begun.
     left: u64,
 }
 
 impl FutureSessions {
-    /// `seeds` must be at the seed of this shard's first session.
+    /// `seeds` must be positioned at the seed of this shard's first session.
     fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos, left: u64) -> FutureSessions {
         arrivals.skip_calls(shard.index);
         let head = arrivals.next();
@@ -335,14 +337,15 @@ impl FutureSessions {
         Some(visit)
     }
 
-    /// The next session if it arrived before the run, and its arrival in seconds, below zero.
+    /// Takes the next session if it arrived before the run. Also returns its arrival time in seconds, which is
+    /// negative.
     fn take_past(&mut self) -> Option<(f64, Visit)> {
         let arrival = self.head.filter(|arrival| *arrival < self.before)?;
         Some((-(self.before - arrival).as_secs_f64(), self.take()?))
     }
 }
 
-/// Draws seconds from a distribution.
+/// Draws a duration in seconds from a distribution.
 fn draw_s(spread: &Spread, rng: &mut impl RngExt) -> f64 {
     spread.quantile(rng.random())
 }

@@ -1,5 +1,5 @@
-//! Calls that arrive through a channel while the run is in progress, like those of a log that is being read. The
-//! channel's bound limits the memory.
+//! Calls that arrive through a channel during the run, like the calls of a log that is read meanwhile. The channel's
+//! capacity limits the memory in use.
 
 use brimful_core::{CallSpec, Nanos, Next, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -11,7 +11,7 @@ const POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 /// A call and its due time.
 pub type DueCall = (Nanos, CallSpec);
 
-/// One shard of calls that arrive in batches, ordered by due time. The workload is done when the sender is gone.
+/// One shard of calls that arrive in batches, ordered by due time. The workload ends when the sender is dropped.
 #[derive(Debug)]
 pub struct Streamed {
     batches: Receiver<Vec<DueCall>>,
@@ -20,7 +20,7 @@ pub struct Streamed {
 }
 
 impl Streamed {
-    /// Takes the calls from this channel.
+    /// Makes a workload of the calls from this channel.
     pub fn new(batches: Receiver<Vec<DueCall>>) -> Streamed {
         Streamed { batches, batch: Vec::new().into_iter(), head: None }
     }
@@ -67,7 +67,7 @@ mod tests {
         sender.send(vec![]).unwrap();
         sender.send(vec![(Nanos(30), call(2))]).unwrap();
         assert_eq!(streamed.next(Nanos(9), 0), Next::NotBefore(Nanos(10)));
-        // A late call keeps its own due time.
+        // A late call keeps its due time.
         assert_eq!(streamed.next(Nanos(12), 0), Next::Due { due: Nanos(10), call: call(0) });
         assert_eq!(streamed.next(Nanos(12), 1), Next::Due { due: Nanos(10), call: call(1) });
         assert_eq!(streamed.next(Nanos(12), 2), Next::NotBefore(Nanos(30)));

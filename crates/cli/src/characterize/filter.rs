@@ -1,4 +1,4 @@
-//! The filter of a log's requests, by time, status and URL.
+//! Filters the requests of a log by time, status and URL.
 
 use crate::exit::UsageError;
 use brimful_accesslog::Entry;
@@ -7,12 +7,12 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use std::str::FromStr;
 
-/// Requests that are kept.
+/// The rules that decide which requests are kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    /// Keep requests from this instant on, in nanoseconds since 1970.
+    /// Keep requests from this time on, in nanoseconds since 1970.
     pub since: Option<i64>,
-    /// Keep requests before this instant, in nanoseconds since 1970.
+    /// Keep requests before this time, in nanoseconds since 1970.
     pub until: Option<i64>,
     /// Statuses to keep or to skip.
     pub status: Vec<StatusRange>,
@@ -20,7 +20,7 @@ pub struct Filter {
     pub urls: Vec<UrlPattern>,
 }
 
-/// `304`, `4xx`, `400-499`; with `!` in front, a range to skip.
+/// A status or a range of statuses to keep, like `304`, `4xx` or `400-499`; with `!` in front, to skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusRange {
     from: u16,
@@ -28,7 +28,8 @@ pub struct StatusRange {
     leave_out: bool,
 }
 
-/// `/shop/*`, where an asterisk matches any text, also none; with `!` in front, a pattern to skip.
+/// A pattern of URLs to keep, like `/shop/*`; with `!` in front, to skip. An asterisk matches any text, even an empty
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlPattern {
     pattern: String,
@@ -48,8 +49,8 @@ impl Filter {
     }
 }
 
-/// Whether no rule to skip matches, and a rule to keep does, if there is any. The items are whether a rule is one to skip,
-/// and whether it matches.
+/// Decides whether an item is kept: no rule to skip may match, and if there are rules to keep, one of them must match.
+/// Each item of `matches` says whether the rule is one to skip, and whether it matches.
 fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
     let mut any_kept = false;
     let mut kept = false;
@@ -63,12 +64,12 @@ fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
     kept || !any_kept
 }
 
-/// Whether a text matches the pattern. After a mismatch, only the last asterisk takes more text: whatever the asterisks
-/// before it took, the rest of the text is the same.
+/// Whether a text matches the pattern. After a mismatch, only the last asterisk is extended: extending an earlier one
+/// would not make more of the text match.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let mut pattern_at = 0;
     let mut text_at = 0;
-    // The positions in pattern and text after the last asterisk.
+    // The positions after the last asterisk, in the pattern and in the text.
     let mut retry: Option<(usize, usize)> = None;
     while let Some(byte) = text.get(text_at) {
         match pattern.get(pattern_at) {
@@ -127,14 +128,14 @@ impl FromStr for UrlPattern {
     }
 }
 
-/// Whether a rule is one to skip, and the rest of it.
+/// Splits off a leading exclamation mark. Returns whether there was one, and the rest of the rule.
 fn split_exclamation(text: &str) -> (bool, &str) {
     text.strip_prefix('!').map_or((false, text), |rest| (true, rest))
 }
 
-/// Parses the instant of a flag, in nanoseconds since 1970: RFC 3339, or a date, with or without a time, in the zone. When
-/// clocks are set back, a time that occurs twice is the first; when they are set forward, a skipped time is the same
-/// amount later.
+/// Parses the time in a flag, and returns it in nanoseconds since 1970. The time is in RFC 3339, or a date with or
+/// without a time of day, in the zone. If clocks were set back and the time occurs twice, the first is meant. If clocks
+/// were set forward and the time was skipped, it is moved forward by the same amount.
 pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageError> {
     let text = text.trim();
     let clock = || text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<civil::Date>().ok()?.at(0, 0, 0, 0)));
@@ -148,7 +149,7 @@ pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageErro
     })
 }
 
-/// Parses the two instants of `FROM/TO`.
+/// Parses the two times of `FROM/TO`.
 pub fn window(text: &str, zone: &TimeZone, flag: &str) -> Result<(i64, i64), UsageError> {
     let usage = |why: &str| UsageError(format!("{flag}: {why}: write it like 2026-03-01T14:00/2026-03-01T15:00"));
     let (from, to) = text.split_once('/').ok_or_else(|| usage("a window has a start and an end"))?;
@@ -184,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
         }
-        // The worst case is not slow.
+        // Even the worst case is fast.
         let long = vec![b'a'; 100_000];
         assert!(!matches(b"*a*a*a*a*a*a*b", &long));
     }

@@ -1,4 +1,5 @@
-//! Progress of reading logs, on stderr: a bar on a terminal after two seconds, elsewhere a line every 30 seconds.
+//! Shows the progress of reading logs on stderr: on a terminal a bar after two seconds, elsewhere a line every 30
+//! seconds.
 
 use crate::output::say;
 use brimful_accesslog::read::Progress;
@@ -11,14 +12,14 @@ use std::time::{Duration, Instant};
 const BAR_DELAY: Duration = Duration::from_secs(2);
 /// Time between two updates of the bar.
 const BAR_INTERVAL: Duration = Duration::from_millis(200);
-/// Time between two lines in a file or pipe.
+/// Time between two lines if stderr is a file or a pipe.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Shows progress until it is dropped.
+/// A display of the progress, which is shown until it is dropped.
 pub struct Meter {
     began: Instant,
     terminal: bool,
-    /// Elapsed time at which to show progress next; `None` for never.
+    /// Elapsed time at which to show progress next; `None` to show no progress.
     next: Option<Duration>,
     bar: Option<ProgressBar>,
 }
@@ -31,7 +32,7 @@ impl Meter {
         Meter { began: Instant::now(), terminal, next: (!quiet).then_some(next), bar: None }
     }
 
-    /// Shows the progress if it is time to.
+    /// Shows the progress if an update is due.
     pub fn show(&mut self, progress: &Progress) {
         let elapsed = self.began.elapsed();
         if self.next.is_none_or(|next| elapsed < next) {
@@ -67,7 +68,7 @@ fn bar() -> ProgressBar {
     bar
 }
 
-/// Like `1.20 GB of 4.00 GB, 6,000,000 lines, 600 MB/s, 5 s left`.
+/// A message like `1.20 GB of 4.00 GB, 6,000,000 lines, 600 MB/s, 5 s left`.
 fn message(progress: &Progress, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let per_s = progress.bytes as f64 / seconds;

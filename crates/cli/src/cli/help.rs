@@ -1,6 +1,7 @@
-//! The form of `--help`: one line for each flag, by headings. `-h` shows the flags that most people need, `--help` shows
-//! all, and `brimful help COMMAND` and the man pages explain each at length. All are made from one definition of the flags.
-//! `brimful --help` lists the commands by headings, which clap cannot do.
+//! The layout of `--help`: one line for each flag, grouped by headings. `-h` shows the flags that most people need,
+//! `--help` shows all flags, and `brimful help COMMAND` and the man pages explain each flag at length. All these texts
+//! are made from one definition of the flags. `brimful --help` also groups the commands by headings, which clap cannot
+//! do.
 
 use crate::output;
 use brimful_core::text::wrap;
@@ -9,10 +10,11 @@ use clap::{Arg, ArgAction, Command};
 
 /// Maximum width of help, in columns.
 pub const MAX_WIDTH: usize = 120;
-/// Width of help where the terminal's is not known. clap has the same.
+/// Width of help if the terminal's width is not known. clap has the same default.
 const DEFAULT_WIDTH: usize = 100;
 
-/// The headings of the list of commands. A command that is in none of them is listed last, under a heading of its own.
+/// The headings in the list of commands, each with its commands. A command without a heading is listed last, under a
+/// heading of its own.
 pub(super) const HEADINGS: [(&str, &[&str]); 6] = [
     ("Commands", &["load", "survey", "watch", "plan"]),
     ("Access logs", &["characterize", "replay", "fileset"]),
@@ -22,16 +24,16 @@ pub(super) const HEADINGS: [(&str, &[&str]); 6] = [
     ("Other", &["httperf", "completions", "man"]),
 ];
 
-/// Which flags the help shows.
+/// The flags that the help shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShownFlags {
-    /// Those that most people need: all that are not marked with `hide_short_help`.
+    /// The flags that most people need: all flags that are not marked with `hide_short_help`.
     Usual,
-    /// All flags.
+    /// All flags of the command.
     All,
 }
 
-/// The program with the help texts of this module, for all its commands.
+/// Adds the help texts of this module to all commands of the program.
 pub fn with_help(program: Command, shown: ShownFlags) -> Command {
     let program = with_help_flag(program, shown);
     let commands = commands_by_heading(&program, output::columns().unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH));
@@ -41,7 +43,7 @@ pub fn with_help(program: Command, shown: ShownFlags) -> Command {
     ))
 }
 
-/// The list of commands as the definitions describe them, in lines of at most `width` columns.
+/// The list of commands with their descriptions, in lines of at most `width` columns.
 fn commands_by_heading(program: &Command, width: usize) -> String {
     let visible: Vec<&Command> = program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let name_width = visible.iter().map(|command| command.get_name().len()).max().unwrap_or(0);
@@ -63,7 +65,7 @@ fn commands_by_heading(program: &Command, width: usize) -> String {
     list + &section("More commands", &unlisted.map(|command| entry(command)).collect::<String>())
 }
 
-/// A heading with its entries, or nothing without entries.
+/// A heading with its entries; an empty text if there are no entries.
 fn section(title: &str, entries: &str) -> String {
     if entries.is_empty() { String::new() } else { format!("{}\n{entries}\n", heading(title)) }
 }
@@ -75,7 +77,7 @@ fn heading(title: &str) -> String {
     format!("{style}{title}:{style:#}")
 }
 
-/// Replaces clap's `--help` by one that shows one line for each flag.
+/// Replaces clap's `--help` with one that shows one line for each flag.
 fn with_help_flag(command: Command, shown: ShownFlags) -> Command {
     const OUTPUT: &str = "Output";
     let command = command.mut_subcommands(|command| with_help_flag(command, shown));

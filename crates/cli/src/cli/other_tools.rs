@@ -1,5 +1,5 @@
-//! Habits from other load generators. Flags with the same meaning are aliases; other flags get an error with a tip here,
-//! because an alias would be a guess.
+//! Handles habits from other load generators. Flags with the same meaning are aliases. For other flags, this module
+//! adds a tip to the error, because an alias would be a guess.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -51,10 +51,10 @@ pub(super) const FLAGS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The error, with a tip if one is known.
+/// Adds a tip to an error if there is one for it.
 pub fn with_tip(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    // Clap suggests that an unknown flag is meant as a value, which is never the case here.
+    // Clap suggests to pass an unknown flag as a value, which is never meant here.
     error.remove(ContextKind::Suggested);
     if let Some(tip) = tip(&error, &words, command) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
@@ -127,7 +127,7 @@ fn command_tip(word: &str) -> Option<String> {
     }
 }
 
-/// A long flag with one dash, as in Go's tools: `-rate=500`.
+/// Finds a long flag with a single dash, like `-rate=500`, as Go's tools have it.
 fn long_flag_with_one_dash<'a>(words: &'a [String], command: &Command) -> Option<&'a str> {
     let command = command.find_subcommand(words.first()?)?;
     let name = |word: &'a String| word.split('=').next().and_then(|name| name.strip_prefix('-'));
@@ -138,7 +138,7 @@ fn long_flag_with_one_dash<'a>(words: &'a [String], command: &Command) -> Option
     words.iter().find(|word| name(word).is_some_and(is_long)).map(String::as_str)
 }
 
-/// The flags with which the invalid flag conflicts.
+/// The flags that the invalid flag conflicts with.
 fn conflicting(error: &clap::Error) -> String {
     match error.get(ContextKind::PriorArg) {
         Some(ContextValue::String(flag)) => flag.clone(),

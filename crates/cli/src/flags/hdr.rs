@@ -1,4 +1,4 @@
-//! `--hdr FILE`: the response times of a Record for HdrHistogram's own tools.
+//! `--hdr FILE`: writes the response times of a Record for HdrHistogram's own tools.
 
 use crate::exit::UsageError;
 use crate::output::OutFile;
@@ -19,7 +19,7 @@ pub struct HdrArgs {
     pub hdr: Option<PathBuf>,
 }
 
-/// The opened file of `--hdr`.
+/// The open files of `--hdr`.
 #[derive(Debug)]
 pub struct HdrFile {
     format: HdrFormat,
@@ -27,7 +27,7 @@ pub struct HdrFile {
 }
 
 impl HdrArgs {
-    /// Opens the file if the flag is given.
+    /// Opens the files if the flag is given.
     pub fn open(&self) -> anyhow::Result<Option<HdrFile>> {
         let Some(path) = &self.hdr else { return Ok(None) };
         let format = HdrFormat::from_path(path).ok_or_else(|| {

@@ -173,7 +173,7 @@ pub struct GeneratorArgs {
 }
 
 impl RequestArgs {
-    /// The workload of `--workload`, with the shares of `--mix`.
+    /// The workload of `--workload`, with the shares of `--mix` in place of its own.
     pub fn workload(&self) -> anyhow::Result<Option<Workload>> {
         let Some(path) = &self.workload else { return Ok(None) };
         let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
@@ -185,7 +185,7 @@ impl RequestArgs {
         Ok(Some(workload))
     }
 
-    /// The header fields of every request: those of `--header`, and the one of `--user`.
+    /// The header fields of every request: those of `--header`, and the one that `--user` stands for.
     pub fn headers(&self) -> Result<Vec<(String, String)>, UsageError> {
         let given = self.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<_> = given.chain(self.user.as_ref().map(Credentials::header)).collect();
@@ -215,7 +215,7 @@ impl RequestArgs {
 }
 
 impl ConnectionArgs {
-    /// Where to connect instead of the addresses of the URL's host.
+    /// The destination of connections, if it is not the addresses of the URL's host.
     pub fn detour(&self) -> Detour {
         Detour {
             socket: self.unix_socket.clone(),
@@ -224,7 +224,7 @@ impl ConnectionArgs {
         }
     }
 
-    /// Checks that the flags suit the endpoint.
+    /// Checks that the endpoint supports the flags.
     ///
     /// # Errors
     /// When a flag needs TCP and the endpoint is a Unix socket.
@@ -250,7 +250,7 @@ impl TlsArgs {
         }
     }
 
-    /// The name of the first of these flags that was given.
+    /// The name of the first flag of this group that was given.
     pub fn first_flag(&self) -> Option<&'static str> {
         let flags = [
             ("--insecure", self.insecure),
@@ -265,7 +265,7 @@ impl TlsArgs {
 }
 
 impl GeneratorArgs {
-    /// The CPUs of the generator; empty for any.
+    /// The CPUs of the generator; empty for any CPU.
     pub fn cpus(&self) -> Vec<usize> {
         self.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The syntax of flags' values: parsers, and their error messages.
+//! Parsers of the flags' values, and their error messages.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brimful_core::Nanos;
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// The arrivals of an open loop's calls.
+/// The process that determines when the calls of an open loop are due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// A stochastic or constant process with a mean rate.
@@ -27,7 +27,7 @@ pub enum Arrivals {
     Trace(PathBuf),
 }
 
-/// The sampling interval of one group of figures, or of all groups (`None`).
+/// The sampling interval of one group of figures; with `None`, of all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
 
@@ -36,7 +36,7 @@ pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
 pub struct Header {
     pub name: String,
     pub value: String,
-    /// The argument as it was given on the command line.
+    /// The argument as the user wrote it.
     pub written: String,
 }
 
@@ -47,7 +47,7 @@ pub struct MixList(pub Vec<(String, f64)>);
 /// A user's name and password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// The argument as it was given on the command line, `NAME:PASSWORD`.
+    /// The argument as the user wrote it, `NAME:PASSWORD`.
     pub written: String,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Parser of HTTP versions.
+/// A parser of HTTP versions.
 pub fn http_version() -> impl TypedValueParser<Value = Version> {
     one_of([
         ("1.0", "HTTP/1.0", Version::Http10),
@@ -73,12 +73,12 @@ pub fn http_version() -> impl TypedValueParser<Value = Version> {
     ])
 }
 
-/// Parser of minimum TLS versions.
+/// A parser of minimum TLS versions.
 pub fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
     one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
 }
 
-/// Parser of the side that closes a connection.
+/// A parser of the side that closes a connection.
 pub fn close() -> impl TypedValueParser<Value = Close> {
     one_of([
         ("server", "The server, by `Connection: close`; its host keeps the socket in TIME_WAIT", Close::Server),
@@ -87,7 +87,7 @@ pub fn close() -> impl TypedValueParser<Value = Close> {
     ])
 }
 
-/// Parser of I/O engines.
+/// A parser of I/O engines.
 pub fn engine() -> impl TypedValueParser<Value = Engine> {
     one_of([
         ("auto", "io_uring if it is allowed, else epoll", Engine::Auto),
@@ -96,7 +96,7 @@ pub fn engine() -> impl TypedValueParser<Value = Engine> {
     ])
 }
 
-/// Parser of one of several values, each with its name and description.
+/// A parser of one of several values, each with its name and description.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     values: [(&'static str, &'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
@@ -105,7 +105,7 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(names).try_map(move |given| value(given).ok_or("there is no such value"))
 }
 
-/// Reads `1/4`.
+/// Parses a shard, like `1/4`.
 pub fn shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
     match numbers {
@@ -114,16 +114,16 @@ pub fn shard(text: &str) -> Result<Shard, String> {
     }
 }
 
-/// Upper bound of the number of connections of an open load.
+/// The limit on the number of connections of an open load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxConnections {
-    /// A pool: a call waits while all its connections are in use.
+    /// A pool of this many connections: a call waits while all of them are in use.
     AtMost(u64),
-    /// A call opens another connection while all are in use.
+    /// No limit: a call opens another connection while all are in use.
     Unlimited,
 }
 
-/// Reads `32` and `unlimited`.
+/// Parses a number of connections, like `32`, or `unlimited`.
 pub fn max_connections(text: &str) -> Result<MaxConnections, String> {
     if text == "unlimited" {
         return Ok(MaxConnections::Unlimited);
@@ -135,14 +135,14 @@ pub fn max_connections(text: &str) -> Result<MaxConnections, String> {
     }
 }
 
-/// Reads an instant in RFC 3339, with any offset, and in seconds since 1970.
+/// Parses a time in RFC 3339, with any offset, or in seconds since 1970.
 pub fn instant(text: &str) -> Result<SystemTime, String> {
     let since_1970 = || SystemTime::UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(text.parse().ok()?).ok()?);
     let at = text.parse::<Timestamp>().ok().map(SystemTime::from).or_else(since_1970);
     at.ok_or_else(|| format!("`{text}` is not an instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
 }
 
-/// Reads `1.2ms/300us` and `-15us/300us`.
+/// Parses a clock offset and its error, like `1.2ms/300us` and `-15us/300us`.
 pub fn clock_offset(text: &str) -> Result<FleetClock, String> {
     let read = || {
         let (ahead, error) = text.split_once('/')?;
@@ -156,7 +156,7 @@ pub fn clock_offset(text: &str) -> Result<FleetClock, String> {
     })
 }
 
-/// Reads an arrival process with its parameters, and `trace:FILE`.
+/// Parses an arrival process with its parameters, or `trace:FILE`.
 pub fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     match text.strip_prefix("trace:") {
         Some(file) => Ok(Arrivals::Trace(file.into())),
@@ -164,7 +164,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     }
 }
 
-/// Reads `1s` and `process=5s`.
+/// Parses an interval, like `1s` or, for one group, `process=5s`.
 pub fn interval(text: &str) -> Result<IntervalOf, String> {
     let (group, time) = match text.split_once('=') {
         Some((group, time)) => (Some(group.parse()?), time),
@@ -177,13 +177,13 @@ pub fn interval(text: &str) -> Result<IntervalOf, String> {
     }
 }
 
-/// Reads a share above 0, like `70%` and `0.7`.
+/// Parses a share above 0, like `70%` and `0.7`.
 pub fn share(text: &str) -> Result<f64, String> {
     let above_zero = share_or_zero(text).ok().filter(|share| *share > 0.0);
     above_zero.ok_or_else(|| format!("`{text}` is not a share above 0: write it like 70% or 0.7"))
 }
 
-/// Reads a share, like `0.5%` and `0.005`.
+/// Parses a share, like `0.5%` and `0.005`.
 pub fn share_or_zero(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().map(|number| number / scale).ok();
@@ -191,20 +191,21 @@ pub fn share_or_zero(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("`{text}` is not a share from 0 to 100%: write it like 0.5% or 0.005"))
 }
 
-/// Reads `20%` and `0.2`.
+/// Parses a duty cycle, like `20%` and `0.2`.
 pub fn duty(text: &str) -> Result<DutyCycle, String> {
     let share = share(text)?;
     DutyCycle::from_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
 }
 
-/// Reads `9477`, `:9477` and `0.0.0.0:9477`. Without an address, it is 127.0.0.1, so that only this host is served.
+/// Parses a local address, like `9477`, `:9477` and `0.0.0.0:9477`. The default is 127.0.0.1, which serves only this
+/// host.
 pub fn local_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse();
     let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
     address.map_err(|_| format!("`{text}` is not an address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
 }
 
-/// Reads `light=0.7,heavy=0.3`.
+/// Parses shares of classes, like `light=0.7,heavy=0.3`.
 pub fn mix(text: &str) -> Result<MixList, String> {
     let share = |item: &str| {
         let (name, share) = item.split_once('=')?;
@@ -214,21 +215,21 @@ pub fn mix(text: &str) -> Result<MixList, String> {
     shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
 }
 
-/// Reads `10s`, and `10` as seconds: nobody means any other unit.
+/// Parses a duration, like `10s`. A number without a unit is in seconds, because nobody means another unit.
 pub fn time(text: &str) -> Result<Nanos, ParseUnitError> {
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if seconds { format!("{text}s") } else { text.to_owned() };
     with_unit.parse().or_else(|_| text.parse())
 }
 
-/// Reads a method, and makes the standard ones upper case. Other methods keep their case.
+/// Parses a method, and makes the standard methods upper case. Other methods keep their case.
 pub fn method(text: &str) -> Result<String, Infallible> {
     const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
     let known = METHODS.iter().find(|method| method.eq_ignore_ascii_case(text));
     Ok(known.map_or(text, |method| method).to_owned())
 }
 
-/// Reads `NAME:PASSWORD`.
+/// Parses credentials, `NAME:PASSWORD`.
 pub fn credentials(text: &str) -> Result<Credentials, &'static str> {
     match text.contains(':') {
         true => Ok(Credentials { written: text.to_owned() }),
@@ -236,7 +237,7 @@ pub fn credentials(text: &str) -> Result<Credentials, &'static str> {
     }
 }
 
-/// Reads `Accept: text/html`.
+/// Parses a header field, like `Accept: text/html`.
 pub fn header(text: &str) -> Result<Header, String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
@@ -283,7 +284,7 @@ mod tests {
         }
         assert_eq!([method("get"), method("Post"), method("purge")].map(Result::unwrap), ["GET", "POST", "purge"]);
         let user = credentials("Aladdin:open sesame").unwrap();
-        // The example of RFC 7617, section 2.
+        // This is the example of RFC 7617, section 2.
         assert_eq!(user.header().1, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         assert_eq!(format!("{user:?}"), MASK);
         assert!(credentials("Aladdin").is_err());

@@ -1,10 +1,10 @@
-//! What httperf prints before a test: its options as it understood them.
+//! The output of httperf before a test: its options as it understood them.
 
 use super::getopt::Takes;
 use super::options::{KNOWN, Options, Parts, Period};
 use std::fmt::Write;
 
-/// The first line of the output: most of the given options, and those with a default, in httperf's order.
+/// The first line of the output: most of the given options, and the options with a default, in httperf's order.
 pub fn command_line(options: &Options) -> String {
     let (client, clients) = options.client;
     let mut line = "httperf".to_owned();
@@ -97,7 +97,7 @@ pub fn command_line(options: &Options) -> String {
     line
 }
 
-/// A number with six significant digits, as by C's `%g`.
+/// Formats a number with six significant digits, like C's `%g`.
 fn number(number: f64) -> String {
     let before_point = if number >= 1.0 { number.log10().floor() as usize + 1 } else { 0 };
     let text = format!("{number:.*}", 6_usize.saturating_sub(before_point));

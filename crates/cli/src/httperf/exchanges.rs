@@ -1,15 +1,15 @@
-//! `--print-request` and `--print-reply`: prints every line that is sent and received, with the number of its call, when the
-//! call has ended (httperf(1)).
+//! `--print-request` and `--print-reply`: print every line that is sent and received, with the number of its call, as
+//! soon as the call has ended (httperf(1)).
 
 use super::options::{Options, Parts};
 use crate::output;
 use brimful_run::{Exchange, MessagePrefix, Tap};
 use std::fmt::Write;
 
-/// Printed part of each request and reply, in bytes.
+/// Maximum number of bytes of each request and reply that are printed.
 const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// The tap that prints the calls, if an option asks for it.
+/// The tap that prints the calls; `None` if no option requests it.
 pub fn tap(options: &Options) -> Option<Tap> {
     let request = options.print_request;
     let reply = options.print_reply;
@@ -18,7 +18,7 @@ pub fn tap(options: &Options) -> Option<Tap> {
     }
     let mut number = 0_u64;
     Some(Tap::new(MAX_PRINTED_BYTES, move |exchange| {
-        // The test continues if stdout cannot be written.
+        // If stdout cannot be written, the test continues.
         let _ = output::print(&text(number, exchange, request, reply));
         number += 1;
     }))
@@ -37,8 +37,8 @@ fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> Strin
     text
 }
 
-/// Adds the lines of one message: `S` for sent or `R` for received, `H` for head or `B` for body, the call's number, and the
-/// line.
+/// Adds the lines of one message. Each line begins with `S` for sent or `R` for received, `H` for head or `B` for body,
+/// and the number of the call.
 fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, parts: Parts) {
     let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
     let (head, body) = kept.bytes.split_at(end);

@@ -1,25 +1,25 @@
-//! Parses options as GNU's getopt_long does: `--name value`, `--name=value`, unambiguous abbreviations of names, groups of
+//! Parses options like GNU's getopt_long: `--name value`, `--name=value`, unambiguous abbreviations of names, groups of
 //! single letters, and other arguments anywhere between them.
 
-/// Whether an option has a value.
+/// Whether an option takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// No value.
+    /// The option takes no value.
     Nothing,
-    /// A value, after `=` or as the next word.
+    /// The option takes a value, after `=` or as the next word.
     Value,
-    /// A value after `=`, or none.
+    /// The option may have a value after `=`.
     OptionalValue,
 }
 
-/// An option that exists.
+/// An option that the program knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Its long name, without dashes.
+    /// The option's long name, without dashes.
     pub name: &'static str,
-    /// Its letter, if it has one.
+    /// The option's letter; `None` if it has none.
     pub letter: Option<char>,
-    /// Whether it has a value.
+    /// Whether the option takes a value.
     pub takes: Takes,
 }
 
@@ -29,7 +29,7 @@ pub type GivenOption = (&'static str, Option<String>);
 /// Parses the words after the program's name. Returns the options in their order, and all other words.
 ///
 /// # Errors
-/// Describes the first option that is unknown, ambiguous, or lacks its value.
+/// A description of the first option that is unknown, ambiguous, or lacks its value.
 pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec<String>), String> {
     let mut given = Vec::new();
     let mut others = Vec::new();
@@ -56,7 +56,7 @@ pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec
     Ok((given, others))
 }
 
-/// The option with this name, or the only one whose name starts with it.
+/// The option with this name, or the only option whose name starts with this text.
 fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
     if let Some(option) = known.iter().find(|option| option.name == name) {
         return Ok(option);
@@ -72,7 +72,8 @@ fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
     }
 }
 
-/// Parses `-vd3`: letters without a value, and possibly one with its value at the end.
+/// Parses a word of letters like `-vd3`: letters without a value, and optionally a last one that is followed by its
+/// value.
 fn read_letters<'w>(
     known: &[Known],
     letters: &str,

@@ -4,7 +4,7 @@ use super::getopt::{self, Known, Takes};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Every option, in the order of `--help`.
+/// All options, in the order of `--help`.
 pub const KNOWN: &[Known] = &[
     takes_value("add-header"),
     takes_value("burst-length"),
@@ -55,13 +55,13 @@ const fn flag(name: &'static str) -> Known {
     Known { name, letter: None, takes: Takes::Nothing }
 }
 
-/// A test as its options describe it.
+/// A test, as the options describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Header lines to add to every request, with escapes as they were written.
+    /// Header lines to add to every request, with escapes as the user wrote them.
     pub add_header: String,
     pub burst_length: u32,
-    /// This client's number, from 0, and the number of clients.
+    /// This client's number (from 0), and the number of clients.
     pub client: (u64, u64),
     pub close_with_reset: bool,
     pub debug: u32,
@@ -98,27 +98,27 @@ pub struct Options {
     pub wsess: Option<Wsess>,
     pub wsesslog: Option<Wsesslog>,
     pub wset: Option<Wset>,
-    /// Words that are not options.
+    /// The words that are not options.
     pub others: Vec<String>,
 }
 
-/// Time between the starts of connections or sessions.
+/// The time between the starts of connections or sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Period {
-    /// Each starts as soon as the one before it has ended.
+    /// Each starts as soon as the previous one has ended.
     #[default]
     OneAfterAnother,
-    /// A constant period.
+    /// All periods have this length, in seconds.
     Fixed(f64),
-    /// Exponentially distributed with this mean.
+    /// Exponentially distributed periods with this mean.
     Exponential(f64),
-    /// Uniformly distributed between two bounds.
+    /// Periods that are uniformly distributed between two bounds.
     Uniform(f64, f64),
     /// Constant periods one after another, each with its duration.
     Steps(Vec<(f64, f64)>),
 }
 
-/// The parts of each request or reply that are printed.
+/// Selects the parts of each request or reply that are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub head: bool,
@@ -128,12 +128,12 @@ pub struct Parts {
 /// `--wlog`: paths from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wlog {
-    /// Whether to repeat the list after its last path.
+    /// Whether the list is repeated after its last path.
     pub again: bool,
     pub file: PathBuf,
 }
 
-/// `--wsess`: sessions.
+/// The value of `--wsess`: sessions of equal length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wsess {
     pub sessions: u64,
@@ -207,7 +207,7 @@ impl Options {
     /// Parses the words after the program's name.
     ///
     /// # Errors
-    /// Describes the first option that is wrong, and the form of its value.
+    /// A description of the first invalid option, and the form of its value.
     pub fn parse(words: &[String]) -> Result<Options, String> {
         let (given, others) = getopt::parse(KNOWN, words)?;
         let mut options = Options { others, ..Options::default() };
@@ -220,6 +220,8 @@ impl Options {
         Ok(options)
     }
 
+    /// Sets an option.
+    ///
     /// # Errors
     /// The form of the option's value.
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
@@ -276,12 +278,12 @@ impl Options {
         self.wsess.is_some() || self.wsesslog.is_some()
     }
 
-    /// The lines of `--add-header`.
+    /// The header lines of `--add-header`.
     pub fn added_lines(&self) -> Vec<String> {
         unescaped(&self.add_header).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The port of `--port`, or else that of the scheme.
+    /// The port of `--port`, or else the default port of the scheme.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(if self.ssl { 443 } else { 80 })
     }
@@ -290,7 +292,7 @@ impl Options {
 impl FromStr for Period {
     type Err = String;
 
-    /// Reads `[d|e]T`, `uT1,T2` and `vT1,D1,T2,D2…`.
+    /// Parses a period in the forms `[d|e]T`, `uT1,T2` and `vT1,D1,T2,D2…`.
     fn from_str(text: &str) -> Result<Period, String> {
         let form = || {
             "a period in seconds: 0.1 or d0.1 (fixed), e0.1 (exponential with this mean), u0.05,0.15 (uniform between two \
@@ -381,7 +383,7 @@ fn wset(text: &str) -> Result<Wset, String> {
     if wset.rate > 1.0 { Err(form()) } else { Ok(wset) }
 }
 
-/// Splits at the first two commas.
+/// Splits a text at its first two commas.
 fn three_parts(text: &str) -> Option<[&str; 3]> {
     let mut parts = text.splitn(3, ',');
     Some([parts.next()?, parts.next()?, parts.next()?])

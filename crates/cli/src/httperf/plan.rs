@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// The User-Agent header of httperf.
 const USER_AGENT: &str = "httperf/0.9.0";
 
-/// Time limit for connection attempts before a test, if the server has several addresses.
+/// Time limit for connection attempts before a test. They are made if the server has several addresses.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
-/// Warnings about options without effect, with the reason.
+/// Warnings about options without effect, each with the reason.
 pub fn warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |condition: bool, text: &str| {
@@ -86,7 +86,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         engine: Engine::Auto,
         tick: None,
         client_max: None,
-        // As in httperf, each refused connection is one of the --num-conns.
+        // In httperf, each refused connection is one of the --num-conns, and no client waits afterwards.
         back_off: false,
         follow: None,
         threads: 1,
@@ -97,34 +97,35 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         keeper: None,
         clock: None,
         interval: Nanos::from_secs(1),
-        // The same client repeats the same test.
+        // The seed depends only on the client's number, so the same client repeats the same test.
         seed: options.client.0 + 1,
         monitor: None,
         command: vec![super::echo::command_line(options)],
     })
 }
 
-/// The endpoint. A single address of a server is not tried before the test: the test itself measures refused connections.
+/// The endpoint of the server. If the server has a single address, no connection is tried before the test, because the
+/// test itself measures refused connections.
 fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let server = options.server.as_str();
     let port = options.port();
     let endpoint = Endpoint::of_server(server, port, CONNECT_TIMEOUT)
         .with_context(|| format!("cannot resolve the server {server}: check --server and the name service"))?;
     let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
-    // Without the port, as in httperf.
+    // httperf leaves out the port.
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
     let is_secure = options.ssl;
     let path = options.uri.clone();
     let scheme = if is_secure { "https" } else { "http" };
     let url = match path.starts_with('/') {
         true => format!("{scheme}://{host}:{port}{path}"),
-        // A whole URL in --uri is sent to the server as to a proxy.
+        // A whole URL in --uri is sent to the server as if to a proxy.
         false => format!("{scheme}://{host}:{port}/"),
     };
     Ok(Endpoint { url, authority, path, is_secure, ..endpoint })
 }
 
-/// The settings of `--ssl`: httperf accepts any certificate, and resumes TLS sessions by default.
+/// The TLS settings of `--ssl`. httperf accepts any certificate, and resumes TLS sessions by default.
 fn tls(options: &Options) -> Option<Tls> {
     options.ssl.then(|| Tls { insecure: true, resume: !options.ssl_no_reuse, ..Tls::default() })
 }
@@ -140,7 +141,7 @@ fn secured(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<Arc<Security>> {
     Ok(Arc::new(security.map_err(RunError::from)?))
 }
 
-/// The header fields that httperf sends, besides those of the class. An empty value removes a field that `load` sends.
+/// The header fields that httperf sends, except those of the class. An empty value removes a field that `load` sends.
 fn headers(options: &Options) -> anyhow::Result<Vec<(String, String)>> {
     let mut headers = vec![("User-Agent", USER_AGENT), ("Accept", ""), ("Content-Length", "")];
     if options.http_version != "1.0" || options.has_sessions() {
@@ -163,7 +164,7 @@ fn connections(options: &Options) -> ConnectionPolicy {
     let timeout = options.timeout.map(Nanos::from_secs_f64);
     ConnectionPolicy {
         close: if options.close_with_reset { Close::Rst } else { Close::Fin },
-        // If the server closes a connection, its remaining calls are dropped.
+        // If the server closes a connection, the connection's remaining calls are dropped.
         connections_per_session: (!options.has_sessions()).then_some(1),
         connect_timeout: timeout,
         response_timeout: timeout.map_or(Nanos::MAX, |timeout| timeout + Nanos::from_secs_f64(options.think_timeout)),
@@ -197,7 +198,7 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
     Ok(workload)
 }
 
-/// Expects every status except one.
+/// The expectation of every status except one.
 fn every_status_except(failure: u16) -> anyhow::Result<Expect> {
     if !(100..600).contains(&failure) {
         return Err(
@@ -211,7 +212,7 @@ fn every_status_except(failure: u16) -> anyhow::Result<Expect> {
     Ok(Expect { status: Some(written.parse().map_err(UsageError)?), ..Expect::default() })
 }
 
-/// The sessions of the test. A connection without sessions is a session with one connection.
+/// The sessions of the test. A connection of a test without sessions becomes a session with one connection.
 fn sessions(options: &Options) -> anyhow::Result<Sessions> {
     let mut sessions = Sessions::with_arrivals(arrivals(&options.period)?);
     let constant = |number: u64| Spread::Constant(number as f64);
@@ -241,7 +242,8 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
     Ok(sessions)
 }
 
-/// Sends bursts as httperf does: pipelined on one connection while the server keeps it open, otherwise on several.
+/// Sends bursts as httperf does: pipelined on one connection while the server keeps it open, and otherwise on several
+/// connections.
 fn use_browser_connections(sessions: &mut Sessions, options: &Options) {
     sessions.connections = options.max_connections.unwrap_or(4);
     sessions.pipelined = options.max_piped_calls != Some(1);

@@ -1,5 +1,5 @@
-//! Flags of `brimful load` that choose the requests: lists and sets of URLs, templates, and expected responses. They become
-//! the classes of a Workload.
+//! Flags of `brimful load` that choose the requests: lists and sets of URLs, templates, and expected responses. These
+//! flags become the classes of a Workload.
 
 use crate::documents::load_files;
 use crate::exit::UsageError;
@@ -67,7 +67,7 @@ pub struct UrlLog {
 }
 
 impl ChooserArgs {
-    /// Applies the flags to the plan. Headers that are templates move from the plan to the classes.
+    /// Applies the flags to the plan. Headers that are templates are moved from the plan to the classes.
     pub fn apply(&self, plan: &mut RunPlan) -> anyhow::Result<()> {
         let has_templates = plan.headers.iter().any(|(_, value)| is_template(value));
         let (templates, literal) = plan.headers.drain(..).partition(|(_, value)| is_template(value));
@@ -115,7 +115,7 @@ impl ChooserArgs {
         Ok(())
     }
 
-    /// Merges the flags into what the class expects. The flags win.
+    /// Merges the flags into the class's expectations. The flags have priority.
     fn expect(&self, class: &mut RequestClass) {
         let Expect { status, length, sha256 } = class.expect.take().unwrap_or_default();
         let expect = Expect {
@@ -135,7 +135,8 @@ impl ChooserArgs {
     }
 }
 
-/// One class for each class name in the file of `--requests-file`. In all else the classes are like the first one.
+/// One class for each class name in the file of `--requests-file`. In all other respects, each class is like the first
+/// of `like`.
 fn classes_of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestClass>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;
@@ -151,7 +152,7 @@ fn classes_of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<
     Ok(classes.into_iter().map(class).collect())
 }
 
-/// Reads `1024,0.25` and `1024`.
+/// Parses a set of files, like `1024,0.25` and `1024`.
 fn file_set(text: &str) -> Result<FileSet, String> {
     let wrong = || {
         format!(
@@ -167,7 +168,7 @@ fn file_set(text: &str) -> Result<FileSet, String> {
     Ok(FileSet { ratio: ratio.transpose()?, ..FileSet::random(files) })
 }
 
-/// Reads `y,FILE`.
+/// Parses `y,FILE` or `n,FILE`.
 fn url_log(text: &str) -> Result<UrlLog, String> {
     let order = |again: &str| match again {
         "y" => Some(Order::Listed),
@@ -181,7 +182,7 @@ fn url_log(text: &str) -> Result<UrlLog, String> {
     Ok(UrlLog { order, file })
 }
 
-/// Reads `0.8`.
+/// Parses an exponent, like `0.8`.
 fn zipf(text: &str) -> Result<Popularity, String> {
     format!("zipf:{text}")
         .parse()

@@ -1,5 +1,5 @@
-//! The file of `--keep`, which has the Record of the load so far, and `--until-stdin-ends`, by which a shard ends with the
-//! process that started it.
+//! `--keep`, the file that has the Record of the load so far, and `--until-stdin-ends`, which ends a shard together
+//! with the process that started it.
 
 use crate::output::RewrittenFile;
 use anyhow::Context;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 /// Time between two writes of the file.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Time between the request for the shards' accounts and the write. A shard answers when it next wakes up.
+/// Time between the request for the shards' figures and the write. Each shard replies when it next wakes up.
 const COLLECTION_TIME: Duration = Duration::from_millis(150);
 
-/// A file that contains a complete Record at any time after the first write.
+/// A file that contains a complete Record at all times after the first write.
 #[derive(Debug)]
 pub struct KeptFile(RewrittenFile);
 
@@ -33,8 +33,8 @@ impl KeptFile {
         self.0.replace(&brimful_report::json::record(record)?)
     }
 
-    /// Writes the Record so far once a second, while `body` runs the plan. Errors, such as a full disk, do not end the run:
-    /// the whole Record is still to come.
+    /// Runs the plan with `body`, and writes the Record so far once a second. Errors, such as a full disk, do not end
+    /// the run, because the complete Record is delivered at its end.
     pub fn during<T>(&self, plan: &RunPlan, body: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -42,7 +42,7 @@ impl KeptFile {
                 let mut due = Instant::now() + INTERVAL;
                 while sleep_until(due - COLLECTION_TIME, &done) {
                     if let Some(keeper) = &plan.keeper {
-                        // Ignored here: the end of the run reports the error.
+                        // An error is ignored here, because the end of the run reports it.
                         let _ = keeper.collect();
                     }
                     if sleep_until(due, &done)
@@ -62,7 +62,7 @@ impl KeptFile {
     }
 }
 
-/// Sleeps until the instant. Returns false if the run ended before.
+/// Sleeps until this time. Returns false if the run ended earlier.
 fn sleep_until(instant: Instant, done: &AtomicBool) -> bool {
     while !done.load(Ordering::Relaxed) {
         let left = instant.saturating_duration_since(Instant::now());
@@ -74,11 +74,11 @@ fn sleep_until(instant: Instant, done: &AtomicBool) -> bool {
     false
 }
 
-/// Sets the flag when stdin ends: the process at its other end has ended, for whatever reason.
+/// Sets the flag when stdin ends, which means that the process at its other end has ended.
 pub fn stop_when_stdin_ends(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let stop = Arc::clone(stop);
     let wait = move || {
-        // The content of stdin has no meaning.
+        // The data on stdin have no meaning.
         let _ = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
         stop.store(true, Ordering::Relaxed);
     };

@@ -1,5 +1,5 @@
-//! Flags of `brimful load` for sessions: their length, as with httperf's `--wsess` and `--wsesslog`, how they start, and
-//! whether they keep cookies. A Workload document can define the same; the flags override it.
+//! Flags of `brimful load` for sessions: the sessions' length, as with httperf's `--wsess` and `--wsesslog`, the rate
+//! at which they start, and whether they keep cookies. A Workload document can define the same; the flags override it.
 
 use crate::exit::UsageError;
 use crate::flags::values::Arrivals;
@@ -45,10 +45,10 @@ pub struct SessionArgs {
     pub cookies: bool,
 }
 
-/// Flags of loads without sessions.
+/// Flags of loads that have no sessions.
 const OTHER_LOADS: [&str; 5] = ["rate", "clients", "s_clients", "stages", "speed"];
 
-/// `--wsess`: sessions of equal length.
+/// The value of `--wsess`: sessions of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UniformSessions {
     sessions: u64,
@@ -56,7 +56,7 @@ pub struct UniformSessions {
     think_s: Spread,
 }
 
-/// `--wsesslog`: sessions that a file describes.
+/// The value of `--wsesslog`: sessions that a file describes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptedSessions {
     sessions: u64,
@@ -65,7 +65,7 @@ pub struct ScriptedSessions {
 }
 
 impl SessionArgs {
-    /// The load of `--wsess` or `--wsesslog`, before [`apply`](Self::apply) adds the other flags.
+    /// The load of `--wsess` or `--wsesslog`, before [`apply`](Self::apply) applies the flags that change sessions.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -90,7 +90,7 @@ impl SessionArgs {
         Ok(Some(Load::Sessions(sessions)))
     }
 
-    /// Applies the other flags to a workload's sessions.
+    /// Applies the flags that change existing sessions, such as --session-rate and --pipelined, to the workload.
     ///
     /// # Errors
     /// When a flag is given but the workload has no sessions.
@@ -137,7 +137,7 @@ fn scripts(file: &Path) -> Result<Vec<brimful_core::workload::Script>, UsageErro
     read_session_log(bytes_without_mark(&bytes)).map_err(|error| named(&error))
 }
 
-/// Reads `100,50,10`.
+/// Parses uniform sessions, like `100,50,10`.
 fn uniform_sessions(text: &str) -> Result<UniformSessions, String> {
     let form = || {
         format!("`{text}` does not define sessions: write sessions, calls per session and think time, like 100,50,10")
@@ -147,7 +147,7 @@ fn uniform_sessions(text: &str) -> Result<UniformSessions, String> {
     Ok(UniformSessions { sessions, calls, think_s: seconds(think_s)? })
 }
 
-/// Reads `100,10,sessions.txt`.
+/// Parses scripted sessions, like `100,10,sessions.txt`.
 fn scripted_sessions(text: &str) -> Result<ScriptedSessions, String> {
     let form = || {
         format!("`{text}` does not define sessions: write sessions, think time in seconds and a file, like 100,10,FILE")
@@ -156,7 +156,7 @@ fn scripted_sessions(text: &str) -> Result<ScriptedSessions, String> {
     Ok(ScriptedSessions { sessions: count(sessions).ok_or_else(form)?, think_s: seconds(think_s)?, file: file.into() })
 }
 
-/// Splits at the first two commas.
+/// Splits a text at its first two commas.
 fn three_parts(text: &str) -> Option<[&str; 3]> {
     let mut parts = text.splitn(3, ',');
     Some([parts.next()?, parts.next()?, parts.next()?])

@@ -1,10 +1,10 @@
-//! Requests and responses as they were sent and received, for debugging a workload. `--print N` prints the first calls and
-//! the first failure of each kind to stderr. `--trace FILE` writes all calls to a file, one line of JSON per call, in the
-//! order in which the calls ended.
+//! Shows requests and responses as they were sent and received, for debugging a workload. `--print N` prints the first
+//! calls and the first failure of each kind to stderr. `--trace FILE` writes all calls to a file, one line of JSON per
+//! call, in the order in which the calls ended.
 //!
 //! Only the beginning of each request and response is kept. Secret values of header fields are replaced by `•••`, as in
-//! every document. Memory grows with the printed calls only. The shard whose call has ended writes the trace, so a slow
-//! disk makes the load late, which the Record reports.
+//! every document. The memory in use grows only with the printed calls. The shard whose call has ended writes the
+//! trace, so a slow disk makes the load late, which the Record reports.
 
 use super::args::LookArgs;
 use crate::output::{StreamFile, say};
@@ -17,9 +17,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Traced part of each request and response, in bytes.
+/// Maximum number of bytes of each request and response that are traced.
 const TRACED_BYTES: usize = 64 * 1024;
-/// Printed part of each head and body, in bytes.
+/// Maximum number of bytes of each head and body that are printed.
 const PRINTED_BYTES: usize = 4 * 1024;
 /// Maximum number of kinds of failures that are printed.
 const MAX_FAILURE_KINDS: usize = 32;
@@ -29,30 +29,30 @@ pub struct CallTrace(Option<Arc<Mutex<TracedCalls>>>);
 
 struct TracedCalls {
     names: Names,
-    /// Calls to print.
+    /// Number of calls to print.
     max_printed: usize,
-    /// The calls that were due first, in order of due time.
+    /// The calls with the earliest due times, in order of due time.
     first: Vec<Exchange>,
-    /// The first failure of each kind, with its kind.
+    /// The first failure of each kind, with the name of the kind.
     failures: Vec<(String, Exchange)>,
     file: Option<TraceFile>,
     calls: u64,
 }
 
-/// Names of classes, and of header fields with secret values.
+/// Names of request classes, and names of header fields whose values are secret.
 struct Names {
     classes: Vec<String>,
     secret_headers: Vec<String>,
 }
 
-/// The file of `--trace`, and the first error in writing it.
+/// The file of `--trace`, and the first error of a write.
 struct TraceFile {
     file: BufWriter<StreamFile>,
     failed: Option<io::Error>,
 }
 
 impl CallTrace {
-    /// The trace that the flags ask for, of a run with this plan.
+    /// The trace that the flags request, for a run with this plan.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -70,7 +70,7 @@ impl CallTrace {
         Ok(CallTrace(Some(Arc::new(Mutex::new(calls)))))
     }
 
-    /// What the run must observe for the trace: nothing if neither flag is given.
+    /// The observer that the trace needs; by default it observes nothing.
     pub fn observer(&self) -> RunObserver {
         let Some(calls) = self.0.clone() else { return RunObserver::default() };
         let has_file = calls.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
@@ -125,7 +125,7 @@ impl TracedCalls {
     }
 }
 
-/// The kind of failure if the call failed: its end, or its status if that is an error.
+/// The kind of failure: the call's end, or its status if that is an error. `None` if the call did not fail.
 fn failure_kind(exchange: &Exchange) -> Option<String> {
     match exchange.outcome.end {
         End::Completed { status } if status >= 400 => Some(status.to_string()),
@@ -197,7 +197,7 @@ impl Names {
         self.classes.get(usize::from(exchange.call().class.0)).map_or("redirect", String::as_str)
     }
 
-    /// The text of a head with masked secrets.
+    /// The text of a head, with secret values masked.
     fn without_secrets(&self, head: &[u8]) -> String {
         let line = |line: &str| {
             let secret = |name: &str| {
@@ -208,13 +208,13 @@ impl Names {
                 _ => line.to_owned(),
             }
         };
-        // Unfold continued lines first: the rest of a secret value may be on the next line.
+        // Continued lines are unfolded first, because a secret value may continue on the next line.
         let text = String::from_utf8_lossy(head).replace("\r\n ", " ").replace("\r\n\t", " ");
         text.split_inclusive('\n').map(line).collect()
     }
 }
 
-/// Splits a message into its head, with the heads of informational responses before it, and its body.
+/// Splits a message into its head and its body. Informational responses before the head count as part of it.
 fn split_head(message: &[u8]) -> (&[u8], &[u8]) {
     let mut end = 0;
     loop {
@@ -243,7 +243,8 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// One call of a trace. Times are in seconds from the start of the run; times that the call did not reach are absent.
+/// A line of the trace: one call. Times are in seconds from the start of the run; times that the call did not reach are
+/// absent.
 #[derive(Serialize)]
 struct TraceLine<'a> {
     /// Number of the call, from 1, in the order in which calls ended.
@@ -282,7 +283,7 @@ struct Message {
     head: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     body: String,
-    /// Bytes at the end that are not included here.
+    /// Number of bytes at the end that are left out.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: u64,
 }

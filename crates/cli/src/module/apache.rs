@@ -1,4 +1,4 @@
-//! Apache 2.4: its version and paths according to `apache2 -V`, and the files that its configuration includes.
+//! Apache 2.4: the server's version and paths according to `apache2 -V`, and the files that its configuration includes.
 //!
 //! Debian's configuration uses variables that a shell script sets, so `apache2ctl` is run instead of the program for
 //! Debian's own installation.
@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MODULE: &str = "mod_brimful.so";
-/// Directories of modules in distributions that do not keep them in the server's own directory.
+/// Module directories of distributions that keep modules outside the server's own directory.
 const MODULES: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
 
@@ -26,18 +26,19 @@ const MODULES: [&str; 4] =
 #[derive(Debug)]
 pub struct Apache {
     installation: Installation,
-    /// The module magic number. It loads modules that were built with headers of the same major number.
+    /// The server's module magic number. The server loads modules that were built with headers of the same major
+    /// number.
     magic: String,
-    /// The control script, if it must be run instead of the program.
+    /// The control script; `None` if the program itself can be run.
     control: Option<PathBuf>,
-    /// `-d` and `-f` with their values, if they were given.
+    /// `-d` and `-f` with their values, if the user gave them.
     flags: Vec<OsString>,
     root: PathBuf,
     config: PathBuf,
 }
 
 impl Apache {
-    /// Finds the server, and reads how it was built.
+    /// Finds the server, and reads its version and build options.
     ///
     /// # Errors
     /// When there is no Apache, or `-V` does not print its version.
@@ -113,7 +114,8 @@ impl Server for Apache {
     }
 
     fn check(&self, module: &[u8]) -> anyhow::Result<()> {
-        // The server's own test compares the magic number in the structure `brimful_module`.
+        // The string `brimful_module` identifies the module. The server's own test compares the magic number in the
+        // structure of that name.
         let is_module = module.starts_with(b"\x7fELF") && module.windows(14).any(|window| window == b"brimful_module");
         match is_module {
             true => Ok(()),
@@ -153,7 +155,7 @@ impl Server for Apache {
     }
 
     fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
-        // The existing configuration has the modules and directives that any Apache needs.
+        // The existing configuration loads the modules and has the directives that every Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
         for piece in pieces {
             text += &format!("Include {}\n", quoted(&piece.path)?);
@@ -182,7 +184,7 @@ impl Server for Apache {
             pid.as_raw_nonzero(),
             self.installation.binary.display()
         );
-        // `-k graceful` would do the same, but also start a server that is not running.
+        // `-k graceful` does the same, but also starts a server that is not running.
         kill_process(pid, Signal::USR1).with_context(|| format!("cannot signal process {}", pid.as_raw_nonzero()))
     }
 
@@ -197,7 +199,7 @@ impl Server for Apache {
     }
 }
 
-/// The directory of the modules of a server with this root.
+/// The directory with the modules of a server that has this root directory.
 fn modules_directory(root: &Path, is_named: bool) -> PathBuf {
     let own = root.join("modules");
     if is_named || own.is_dir() {

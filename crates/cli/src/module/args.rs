@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name on the command line and in manifests.
+    /// The server's name on the command line and in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",

@@ -1,6 +1,6 @@
 //! Classes of requests in the server's configuration: a name, and a rule by size or by path.
 //!
-//! Names and patterns are accepted only if both servers read them as one word, so that no class can end a directive and
+//! Names and patterns are accepted only if both servers read them as a single word. So no class can end a directive and
 //! start another one.
 
 use brimful_core::text::one_line;
@@ -16,12 +16,12 @@ const MAX_NAME_BYTES: usize = 47;
 /// Maximum length of a pattern in bytes, without the terminating zero in recorder.h.
 const MAX_PATTERN_BYTES: usize = 255;
 
-/// One rule, and the class of the requests that match it. A class may have several rules.
+/// One rule, and the class of the requests that match the rule. A class may have several rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Letters, digits, `.`, `_`, `-`.
+    /// The name of the class: letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// Which requests match.
+    /// The condition that the requests of the class meet.
     pub rule: Rule,
 }
 
@@ -30,11 +30,11 @@ pub struct Class {
 pub enum Rule {
     /// Size of the body in bytes: lower and upper bound, inclusive.
     Size(u64, Option<u64>),
-    /// The path without the query; `*` matches anything.
+    /// A pattern of the path without the query; `*` matches any text.
     Url(String),
 }
 
-/// The arguments of the directive, in the syntax of both servers.
+/// Writes the arguments of the directive, in the syntax of both servers.
 impl Display for Class {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.rule {
@@ -84,7 +84,7 @@ fn size(text: &str) -> Result<Rule, String> {
 }
 
 fn pattern(text: &str) -> Result<String, String> {
-    // These characters end a word or have a meaning in one of the two servers' configurations.
+    // The excluded characters end a word or have a meaning in one of the two servers' configurations.
     let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\;{}$#<>".contains(c);
     if !text.starts_with(['/', '*']) || text.len() > MAX_PATTERN_BYTES || !text.chars().all(is_plain) {
         return Err(format!(
@@ -98,7 +98,7 @@ fn pattern(text: &str) -> Result<String, String> {
 /// Checks that the rules and classes fit into a server's configuration.
 ///
 /// # Errors
-/// Describes what there is too much of.
+/// States which limit is exceeded.
 pub fn check(classes: &[Class]) -> Result<(), String> {
     let mut names: Vec<&str> =
         classes.iter().map(|class| class.name.as_str()).filter(|name| *name != "other").collect();

@@ -1,4 +1,4 @@
-//! Finds other programs, and runs them without a shell and with a time limit.
+//! Finds other programs, and runs them without a shell and within a time limit.
 
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -12,16 +12,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit for a program that reports something or tests a configuration.
+/// Time limit for a program that prints information or tests a configuration.
 pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
 /// Time limit for a build.
 pub const BUILD_LIMIT: Duration = Duration::from_secs(900);
 
-/// Maximum size of the output that is kept.
+/// Maximum number of bytes of output that are kept.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// Time to wait for the end of the output after the program has ended: its children may still have the pipe open.
+/// Time to wait for the end of the output after the program has ended. The program's children may still have the pipe
+/// open.
 const OUTPUT_DELAY: Duration = Duration::from_secs(2);
-/// Directories of servers that are often not in PATH.
+/// Directories that often contain servers but are not in PATH.
 const SERVER_DIRECTORIES: [&str; 7] = [
     "/usr/sbin",
     "/usr/local/sbin",
@@ -32,14 +33,14 @@ const SERVER_DIRECTORIES: [&str; 7] = [
     "/usr/bin",
 ];
 
-/// The result of a program that ran.
+/// The result of a program that has run.
 #[derive(Debug)]
 pub struct Ran {
-    /// Whether its exit status was success.
+    /// Whether the exit status was 0.
     pub ok: bool,
-    /// Its stdout.
+    /// The program's stdout.
     pub stdout: String,
-    /// Its stderr.
+    /// The program's stderr.
     pub stderr: String,
 }
 
@@ -53,10 +54,11 @@ impl Ran {
     }
 }
 
-/// Runs a program in this directory, or in the current one, without input and with messages in English.
+/// Runs a program without input and with messages in English. The working directory is `directory` or, with `None`, the
+/// current one.
 ///
 /// # Errors
-/// When it does not exist, cannot be started, or does not end within the limit, after which it is killed.
+/// When the program does not exist or cannot be started. Also when it exceeds the time limit; it is then killed.
 pub fn run<S: AsRef<OsStr>>(
     program: &Path,
     args: &[S],
@@ -84,7 +86,7 @@ pub fn run<S: AsRef<OsStr>>(
     }
 }
 
-/// Reads a pipe on its own thread, so that the program never blocks on a full pipe.
+/// Reads a pipe on a thread of its own, so that the program never blocks on a full pipe.
 fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -94,13 +96,13 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
             let _ = pipe.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut kept);
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
-        // Fails if the receiver has stopped waiting.
+        // Sending fails if the receiver has stopped waiting.
         let _ = sender.send(kept);
     });
     receiver
 }
 
-/// Waits for a process to end. Returns `None` if it exceeded the limit and was killed.
+/// Waits for a process to end. Returns `None` if the process exceeded the limit and was killed.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let began = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -128,7 +130,7 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
 /// The absolute path of a program that the user named.
 ///
 /// # Errors
-/// When it is not an executable file.
+/// When the path is not an executable file.
 pub fn named_program(path: &Path) -> anyhow::Result<PathBuf> {
     let whole = std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()))?;
     match is_executable(&whole) {

@@ -1,4 +1,5 @@
-//! `brimful module install`: checks everything before it changes anything, and undoes its changes if the server refuses them.
+//! `brimful module install`: checks everything before it changes anything. If the server rejects the changes, they are
+//! undone.
 
 use super::args::{InstallArgs, Kind};
 use super::classes;
@@ -30,7 +31,7 @@ struct Prepared {
     pieces: Vec<Piece>,
     /// The path of the manifest.
     manifest_path: PathBuf,
-    /// The manifest of an earlier installation.
+    /// The manifest of an earlier installation, if there is one.
     before: Option<Manifest>,
 }
 
@@ -45,7 +46,7 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
         say("nothing was changed");
         return Ok(Exit::Ok);
     }
-    // Only now, because Ctrl-C is a valid answer to the question before.
+    // Signals are handled only from here on, because Ctrl-C is a valid answer to the question above.
     let interrupt_flag = super::interrupt_flag()?;
     let interrupted = || interrupt_flag.load(Ordering::Relaxed);
     match install(args, &prepared, &interrupted) {
@@ -102,13 +103,13 @@ fn settings(args: &InstallArgs) -> anyhow::Result<Settings> {
     Ok(Settings { memory, cpu_one_in: args.cpu_one_in, classes: args.classes.clone() })
 }
 
-/// The path of a server's manifest.
+/// The path of the manifest of a server.
 pub fn manifest_path(server: &dyn Server) -> PathBuf {
     server.module().with_extension("json")
 }
 
-/// Checks that each file can be written: it does not exist or an earlier installation made it, and its directory is
-/// writable.
+/// Checks that each file can be written: the file does not exist, or an earlier installation made it, and its directory
+/// is writable.
 fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>) -> anyhow::Result<()> {
     let module = server.module();
     let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));
@@ -136,7 +137,7 @@ fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>
     Ok(())
 }
 
-/// Prints what will be written, and asks for confirmation.
+/// Prints which files will be written, and asks for confirmation.
 fn user_agrees(server: &dyn Server, pieces: &[Piece]) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(
@@ -155,7 +156,7 @@ fn user_agrees(server: &dyn Server, pieces: &[Piece]) -> anyhow::Result<bool> {
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-/// The module's bytes, compiled now or read from --module.
+/// The bytes of the module, which is compiled now or read from --module.
 fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::Result<Vec<u8>> {
     let path = match &args.module {
         Some(path) => path.clone(),
@@ -169,7 +170,7 @@ fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> a
     Ok(bytes)
 }
 
-/// Lists in the manifest what will be made.
+/// Lists in the manifest the files that will be made.
 fn fill_manifest(
     server: &dyn Server,
     module: &[u8],
@@ -188,8 +189,8 @@ fn fill_manifest(
     manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
 }
 
-/// Makes what the manifest lists. The manifest is correct before, during and after that: if this program is killed, the
-/// partial installation can be removed or repeated.
+/// Makes the files that the manifest lists. The manifest is correct before, during and after that. So if this program
+/// is killed, the partial installation can be removed or repeated.
 fn write_files(
     server: &dyn Server,
     module: &[u8],
@@ -208,7 +209,7 @@ fn write_files(
         journal.remove(path)?;
         journal.link(path, to)?;
     }
-    // Files that an earlier installation made in other places.
+    // Remove files that an earlier installation made at other paths.
     for made in before.iter().flat_map(|before| &before.made) {
         let path = made.path();
         let is_left = !manifest.has(path) && planned.state(path) == Some(State::AsMade);
@@ -219,7 +220,7 @@ fn write_files(
     journal.write(manifest_path, manifest.text()?.as_bytes())
 }
 
-/// Has the server test its configuration, and undoes all changes if it refuses them.
+/// Tests the configuration with the server's own test. If the server rejects it, undoes all changes.
 fn test_or_undo(server: &dyn Server, pieces: &[Piece], scratch: &Scratch, journal: &mut Journal) -> anyhow::Result<()> {
     let mut verdict = server.test()?;
     if verdict.is_ok() && pieces.iter().any(|piece| piece.by_hand.is_some()) {
@@ -246,7 +247,7 @@ fn report(server: &dyn Server, manifest: &Manifest) -> String {
     text
 }
 
-/// Reloads the server, or says how to.
+/// Reloads the server, or prints the command that does.
 fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> anyhow::Result<Exit> {
     if !args.reload || !manifest.by_hand.is_empty() {
         let then = "then see `brimful module status` and `brimful watch`";
@@ -268,7 +269,7 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
     Ok(Exit::Ok)
 }
 
-/// The shared memory of a server on this host: the named one, that of the manifest, or the default.
+/// The shared memory of a server on this host: the file that the user named, the one in the manifest, or the default.
 pub fn memory_path(kind: Kind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
     named
         .map(Path::to_owned)

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Finds the server of this kind.
 ///
 /// # Errors
-/// When it is not installed, or does not report its version.
+/// When the server is not installed, or does not report its version.
 pub fn find_server(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
     let absolute =
         |path: &PathBuf| std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()));

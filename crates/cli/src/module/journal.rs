@@ -1,10 +1,12 @@
-//! Changes to the file system that are made together or not at all. Each is recorded with the information to undo it.
+//! Makes several changes to the file system, either all or none. Each change is recorded with the information to undo
+//! it.
 //!
-//! A file is written under a temporary name and renamed when it is complete, so that a server that has mapped the former
-//! file keeps that. A journal that is dropped undoes all changes, the latest first; `keep` makes them final.
+//! A file is written under a temporary name and renamed when it is complete, so that a server that has mapped the
+//! former file keeps the former content. A journal that is dropped undoes all changes, the latest first; `keep` makes
+//! them final.
 //!
-//! A killed program undoes nothing. So the first change is to write the manifest, which lists what will be made. The
-//! directories for the manifest are made under a temporary name and appear together with it. `sweep` and
+//! A killed program undoes nothing. So the first change is to write the manifest, which lists the files that will be
+//! made. The directories for the manifest are made under a temporary name and appear together with it. `sweep` and
 //! `sweep_directories` remove temporary files and directories of killed programs.
 
 use anyhow::Context;
@@ -23,7 +25,7 @@ pub struct Journal {
 enum Change {
     /// A file, a link or an empty directory that was made.
     Made(PathBuf),
-    /// A file that was made, and the uppermost directory that was made for it.
+    /// A file that was made, and the uppermost directory that was made to contain it.
     MadeWithDirectories(PathBuf, PathBuf),
     /// A file that was replaced or removed: its path, content and mode.
     ReplacedFile(PathBuf, Vec<u8>, u32),
@@ -37,7 +39,7 @@ impl Journal {
     /// Writes or replaces a file that all users can read.
     ///
     /// # Errors
-    /// When the change fails. The file is then unchanged, as after the errors of all functions below.
+    /// When the change fails. The file is then unchanged. This is so for the errors of all functions below.
     pub fn write(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         let former = existing(path).with_context(cannot)?;
@@ -49,14 +51,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a symbolic link where nothing exists.
+    /// Makes a symbolic link at a path that does not exist.
     pub fn link(&mut self, path: &Path, to: &Path) -> anyhow::Result<()> {
         symlink(to, path).with_context(|| format!("cannot make the link {}", path.display()))?;
         self.done.push(Change::Made(path.to_owned()));
         Ok(())
     }
 
-    /// Writes a file and makes its missing directories. None of these directories is ever visible without the file.
+    /// Writes a file and makes its missing directories. No other program ever sees these directories without the file.
     pub fn write_with_directories(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let Some(top) = missing_directories(path).into_iter().next() else { return self.write(path, bytes) };
         let cannot = || format!("cannot make the directory {}", top.display());
@@ -73,7 +75,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes a file or a link, if it exists.
+    /// Removes a file or a link if it exists.
     pub fn remove(&mut self, path: &Path) -> anyhow::Result<()> {
         let cannot = || format!("cannot remove {}", path.display());
         if let Some(former) = existing(path).with_context(cannot)? {
@@ -83,7 +85,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Renames a file to a name that does not exist.
+    /// Renames a file to a path that does not exist.
     pub fn rename(&mut self, from: &Path, to: &Path) -> anyhow::Result<()> {
         fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))?;
         self.done.push(Change::Renamed(from.to_owned(), to.to_owned()));
@@ -95,7 +97,7 @@ impl Journal {
         self.done.clear();
     }
 
-    /// Undoes all changes, the latest first. Returns those that cannot be undone, with the error.
+    /// Undoes all changes, the latest first. Returns a message for each change that cannot be undone.
     pub fn undo(&mut self) -> Vec<String> {
         let mut stuck = Vec::new();
         while let Some(change) = self.done.pop() {
@@ -131,7 +133,7 @@ impl Change {
     }
 }
 
-/// The directories of a path that do not exist yet, the uppermost first.
+/// The directories of a path that do not exist yet, beginning with the uppermost.
 pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> =
         path.ancestors().skip(1).take_while(|directory| !directory.is_dir()).map(Path::to_owned).collect();
@@ -139,9 +141,9 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Removes a file, and the directories from `top` down that were made for it, if they contain nothing else. They are
-/// renamed first, so that they disappear at once: if this program is killed meanwhile, `sweep_directories` finds the
-/// rest.
+/// Removes a file, and the directories from `top` down that were made for it, if they contain nothing else. The
+/// directories are renamed first, so that they disappear at once. If this program is killed during the removal,
+/// `sweep_directories` finds the rest.
 ///
 /// # Errors
 /// When the file cannot be removed.
@@ -160,7 +162,7 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
     fs::remove_file(path)?;
     let made = |directory: &&Path| top.is_some_and(|top| directory.starts_with(top));
     for directory in path.ancestors().skip(1).take_while(made) {
-        // Other programs may have files in it.
+        // The directory may contain files of other programs.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -170,11 +172,11 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
 
 /// Removes the temporary file that a killed program left.
 pub fn sweep(path: &Path) {
-    // Usually it does not exist.
+    // Usually there is no such file.
     let _ = fs::remove_file(temporary_path(path));
 }
 
-/// Removes what a program left that was killed while it made or removed a file with its directories.
+/// Removes the rest of a file with its directories that a killed program was making or removing.
 pub fn sweep_directories(path: &Path) {
     sweep(path);
     for top in path.ancestors().skip(1) {
@@ -187,23 +189,24 @@ pub fn sweep_directories(path: &Path) {
     }
 }
 
-/// Removes this file and the directories above it, up to `top`. Directories with other contents stay.
+/// Removes this file and the directories above it, up to `top`. Directories with other contents remain.
 fn clear(top: &Path, inside: &Path) {
-    // Each of them may not exist.
+    // The file and each directory may not exist.
     let _ = fs::remove_file(inside);
     for directory in inside.ancestors().skip(1).take_while(|directory| directory.starts_with(top)) {
         let _ = fs::remove_dir(directory);
     }
 }
 
-/// The temporary path of a file or directory. Servers do not read files with such names: they include *.conf and *.load.
+/// The temporary path of a file or directory. Servers do not read files with such a name, because they include *.conf
+/// and *.load.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".brimful-new");
     path.with_file_name(name)
 }
 
-/// The existing file or link, as the change that would restore it.
+/// The change that would restore this file or link.
 fn existing(path: &Path) -> io::Result<Option<Change>> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -219,10 +222,10 @@ fn existing(path: &Path) -> io::Result<Option<Change>> {
     Ok(Some(Change::ReplacedFile(path.to_owned(), fs::read(path)?, found.permissions().mode() & 0o7777)))
 }
 
-/// Writes a file under its temporary name, then renames it.
+/// Writes a file under a temporary name, and then renames it.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let new = temporary_path(path);
-    // A killed program may have left it.
+    // A killed program may have left a file of that name.
     let _ = fs::remove_file(&new);
     let written = write_new(&new, bytes, mode).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
@@ -234,7 +237,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
-    // Regardless of the umask.
+    // The mode must not depend on the umask.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()
 }

@@ -1,6 +1,7 @@
-//! The manifest: a JSON document beside the module that lists what `install` made, so that `remove` can undo it.
+//! The manifest: a JSON document beside the module that lists the files, links and directories that `install` made, so
+//! that `remove` can remove them.
 //!
-//! The manifest is not trusted: a file is removed only if it is still as it was made.
+//! The manifest is not trusted: a file is removed only if its content has not changed since.
 
 use super::args::Kind;
 use crate::exit::UsageError;
@@ -13,53 +14,54 @@ use std::path::{Path, PathBuf};
 const SCHEMA: &str = "brimful.module-manifest/1";
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The manifest of one installation.
+/// The manifest of an installation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
-    /// The server: `nginx` or `apache`.
+    /// The kind of server: `nginx` or `apache`.
     pub server: String,
-    /// Its name and version as it reports them.
+    /// The server's name and version as the server reports them.
     pub version: String,
-    /// Path of its program.
+    /// Path of the server's program.
     pub binary: PathBuf,
-    /// Its own directory, if --prefix was given.
+    /// The server's own directory, if --prefix was given.
     pub prefix: Option<PathBuf>,
-    /// Its main configuration file, if --config was given.
+    /// The server's main configuration file, if --config was given.
     pub config: Option<PathBuf>,
-    /// The shared memory, if --memory was given.
+    /// Path of the shared memory, if --memory was given.
     pub memory: Option<PathBuf>,
-    /// Whether the installation was not finished, so that some files may be missing. `made` then also has the entries of an
-    /// earlier installation.
+    /// Whether the installation was not finished, so that some files may be missing. In that case `made` also has the
+    /// entries of an earlier installation.
     #[serde(default)]
     pub unfinished: bool,
-    /// What was made, in this order. Before a file is replaced it is listed twice, with the old and the new content.
+    /// The files, links and directories, in the order in which they were made. Before a file is replaced, it is listed
+    /// twice, with the old and the new content.
     pub made: Vec<Made>,
     /// Lines that the user was asked to add to the configuration.
     pub by_hand: Vec<String>,
 }
 
-/// A file, link or directory that was made.
+/// A file, link or directory that `install` made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Made {
-    /// A file.
+    /// A regular file.
     File {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
-        /// Hash of its content, 64-bit FNV-1a in hexadecimal. It detects changes, not forgery.
+        /// Hash of the file's content, 64-bit FNV-1a in hexadecimal. It detects changes, not forgery.
         hash: String,
     },
     /// A symbolic link.
     Link {
-        /// Its path.
+        /// Path of the link.
         path: PathBuf,
-        /// Its target.
+        /// Target of the link.
         to: PathBuf,
     },
     /// A directory.
     Directory {
-        /// Its path.
+        /// Path of the directory.
         path: PathBuf,
     },
 }
@@ -81,7 +83,7 @@ impl Manifest {
         }
     }
 
-    /// Reads a server's manifest, if there is one.
+    /// Reads the manifest of a server; `None` if there is none.
     ///
     /// # Errors
     /// When the file cannot be read, or is not a manifest of this kind of server.
@@ -107,7 +109,7 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// The JSON text.
+    /// The manifest as JSON text.
     ///
     /// # Errors
     /// When a path is not UTF-8.
@@ -120,14 +122,15 @@ impl Manifest {
         self.made.iter().any(|made| made.path() == path)
     }
 
-    /// The present state of a file, link or directory that the manifest lists.
+    /// The present state of a file, link or directory; `None` if the manifest does not list it.
     pub fn state(&self, path: &Path) -> Option<State> {
         let mut states = self.made.iter().filter(|made| made.path() == path).map(Made::state);
         let first = states.next()?;
         Some(states.find(|state| *state == State::AsMade).unwrap_or(first))
     }
 
-    /// This manifest as it is written before anything is made: unfinished, with the entries of an earlier one.
+    /// The version of this manifest that is written before anything is made: unfinished, and with the entries of the
+    /// earlier manifest.
     pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
         let mut planned = Manifest { unfinished: true, ..self.clone() };
         let is_new = |made: &&Made| !self.made.contains(made);
@@ -135,26 +138,26 @@ impl Manifest {
         planned
     }
 
-    /// The uppermost directory that was made.
+    /// The uppermost directory that `install` made.
     pub fn top(&self) -> Option<&Path> {
         self.made.iter().find(|made| matches!(made, Made::Directory { .. })).map(Made::path)
     }
 }
 
 impl Made {
-    /// The entry of a file with this content.
+    /// The entry for a file with this content.
     pub fn file(path: &Path, bytes: &[u8]) -> Made {
         Made::File { path: path.to_owned(), hash: hash(bytes) }
     }
 
-    /// Its path.
+    /// Path of the file, link or directory.
     pub fn path(&self) -> &Path {
         match self {
             Made::File { path, .. } | Made::Link { path, .. } | Made::Directory { path } => path,
         }
     }
 
-    /// Its present state.
+    /// The present state of the file, link or directory.
     fn state(&self) -> State {
         let Ok(found) = fs::symlink_metadata(self.path()) else { return State::Gone };
         let is_as_made = match self {
@@ -168,18 +171,18 @@ impl Made {
     }
 }
 
-/// The state of something that was made.
+/// The state of a file, link or directory that `install` made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Unchanged.
+    /// It is unchanged.
     AsMade,
-    /// Changed, or replaced by something else.
+    /// It was changed, or replaced by something else.
     Changed,
-    /// Removed.
+    /// It was removed.
     Gone,
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll & Vo 1991).
+/// FNV-1a hash with 64 bits (Fowler, Noll & Vo 1991).
 fn hash(bytes: &[u8]) -> String {
     let hash = bytes
         .iter()

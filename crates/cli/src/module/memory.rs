@@ -1,5 +1,5 @@
-//! The shared memory that a server writes to: its default paths, its status, and the switch that turns recording on and off,
-//! which is the only word in it that other programs write.
+//! The shared memory that a server writes to: its default paths, its status, and the switch that turns recording on and
+//! off. Other programs write only to that switch.
 
 use super::args::Kind;
 use crate::exit::UsageError;
@@ -19,21 +19,22 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When the file is not the memory of a server, or belongs to another user.
 pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
-    // The file is opened only once, so that the checked file is written to even if its path now leads to another one.
+    // The file is opened only once. So the file that was checked is the one that is written to, even if its path now
+    // leads to another file.
     let file = ModuleFile::open_to_switch(path).map_err(|error| file_error(path, error))?;
     let was = file.header().map_err(|error| file_error(path, error))?.enabled;
     file.set_enabled(on).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(was)
 }
 
-/// Default paths of a server's shared memory: first that of a server that root starts, then that of any other
-/// (`BRIMFUL_DEFAULT_PATH` in place.h).
+/// Default paths of a server's shared memory: first that of a server started by root, then that of a server started by
+/// another user (`BRIMFUL_DEFAULT_PATH` in place.h).
 pub fn default_paths(kind: Kind) -> [PathBuf; 2] {
     let name = kind.name();
     [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
 }
 
-/// The default path that the server uses, or, if neither file exists, that it will create.
+/// The default path that the server uses. If neither file exists, the path that the server will create.
 pub fn default_path(paths: [PathBuf; 2]) -> PathBuf {
     let [of_root, of_others] = paths;
     match (is_trusted(&of_root), is_trusted(&of_others)) {
@@ -44,8 +45,8 @@ pub fn default_path(paths: [PathBuf; 2]) -> PathBuf {
     }
 }
 
-/// Whether the file belongs to root, to the caller, or to the user of the server process that its header names. Any other
-/// user could have created it to deceive the caller.
+/// Whether the file belongs to root, to the caller, or to the user of the server process that the file's header names.
+/// Any other user could have created the file to deceive the caller.
 fn is_trusted(path: &Path) -> bool {
     let Ok(file) = ModuleFile::open(path) else { return false };
     let of_server = |pid: u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == file.owner());
@@ -54,7 +55,7 @@ fn is_trusted(path: &Path) -> bool {
         || file.header().is_ok_and(|header| of_server(header.master_pid))
 }
 
-/// The status of a server's memory, in one sentence.
+/// The status of a server's shared memory, in one sentence.
 pub fn status(path: &Path) -> String {
     let place = path.display();
     match ModuleFile::open(path).and_then(|mut file| file.sample(&is_running)) {
@@ -66,7 +67,8 @@ pub fn status(path: &Path) -> String {
     }
 }
 
-/// Servers of this kind in containers or below other root directories: their description, and the status of their memory.
+/// Servers of this kind in containers or with other root directories: a description of each, and the status of its
+/// shared memory.
 pub fn in_containers(kind: Kind) -> Vec<(String, String)> {
     let described = |mut server: ContainerServer| {
         let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
@@ -96,12 +98,12 @@ pub fn is_memory(path: &Path) -> bool {
     ModuleFile::open(path).is_ok()
 }
 
-/// Whether a process with this id exists on this host. Processes in containers have other ids here.
+/// Whether a process with this ID exists on this host. On the host, processes of containers have other IDs than inside.
 fn is_running(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// The error with its exit code: a file that is not a server's memory is bad input, an I/O error belongs to the
+/// Adds the exit code to an error. A file that is not a server's memory is bad input; an I/O error belongs to the
 /// environment.
 fn file_error(path: &Path, error: ModuleFileError) -> anyhow::Error {
     let words = format!("{}: {error}", path.display());
@@ -131,7 +133,7 @@ mod tests {
         assert!(!is_memory(directory.path()));
     }
 
-    /// A file with one class and these owners of its slots, in the layout of `layout.h`.
+    /// The content of a file with one class and these owners of its slots, in the layout of `layout.h`.
     fn memory_of(owners: &[u32]) -> Vec<u8> {
         let header_size = header::SIZE.next_multiple_of(SLOT_ALIGN);
         let slot_size = (slot::CLASSES + class::SIZE).next_multiple_of(SLOT_ALIGN);
@@ -169,7 +171,7 @@ mod tests {
             return;
         }
         assert_eq!(default_path(places.clone()), of_others);
-        // The header names a process of that user.
+        // The header now names a process of that user.
         let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
         let mut bytes = memory_of(&[0]);
         bytes[header::MASTER_PID..][..4].copy_from_slice(&process.id().to_ne_bytes());
@@ -199,7 +201,7 @@ mod tests {
     fn killed_workers_are_not_counted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory");
-        // No process has a larger id than 2^22 (PID_MAX_LIMIT).
+        // No process has an ID above 2^22 (PID_MAX_LIMIT).
         fs::write(&path, memory_of(&[std::process::id(), 0, u32::MAX - 1])).unwrap();
         let said = status(&path);
         assert!(said.contains("off: 0 requests by 1 worker of "), "{said}");

@@ -1,4 +1,5 @@
-//! nginx: its version and build arguments according to `nginx -V`, and the files that its configuration includes.
+//! nginx: the server's version and build arguments according to `nginx -V`, and the files that its configuration
+//! includes.
 
 mod build;
 mod config;
@@ -19,15 +20,15 @@ const MODULE: &str = "ngx_http_brimful_module.so";
 #[derive(Debug)]
 pub struct Nginx {
     installation: Installation,
-    /// The arguments of `configure` when it was built.
+    /// The arguments with which nginx's `configure` was called.
     arguments: Vec<String>,
-    /// `-p` and `-c` with their values, if they were given.
+    /// `-p` and `-c` with their values, if the user gave them.
     flags: Vec<OsString>,
     config: PathBuf,
 }
 
 impl Nginx {
-    /// Finds the server, and reads how it was built.
+    /// Finds the server, and reads its version and build arguments.
     ///
     /// # Errors
     /// When there is no nginx, or `-V` does not print its version.
@@ -70,7 +71,8 @@ impl Nginx {
         Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
     }
 
-    /// The piece for a block: in a directory that the configuration includes there, or beside the configuration.
+    /// The configuration file for a block: in a directory that the configuration includes in that block, or beside the
+    /// configuration.
     fn piece(
         &self,
         included: &[Include],
@@ -174,7 +176,7 @@ impl Server for Nginx {
     }
 }
 
-/// The value of an argument like `--prefix=/usr`. The last one counts.
+/// The value of an argument like `--prefix=/usr`. If it occurs several times, the last one applies.
 fn argument<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
     arguments.iter().rev().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
 }
@@ -229,7 +231,7 @@ mod tests {
     fn existing_configuration_files_are_not_edited() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        // The first include is in a block where the piece does not belong.
+        // The first include is in a block in which the module's file must not be included.
         let nginx =
             nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
         let pieces = nginx.pieces(&settings()).unwrap();

@@ -1,4 +1,5 @@
-//! `brimful module remove`: removes what the manifest lists, and undoes that if the server does not start without it.
+//! `brimful module remove`: removes the files that the manifest lists. If the server does not start without them, the
+//! removal is undone.
 
 use super::args::{PlaceArgs, RemoveArgs};
 use super::install::{manifest_path, memory_path};
@@ -17,13 +18,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names of the configuration files that install writes.
+/// Names of the configuration files that `install` writes.
 const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf", "brimful-http.conf", "brimful.load"];
 
 /// Removes the module.
 ///
 /// # Errors
-/// When it was not installed, or the server's configuration needs it. All changes are then undone.
+/// When the module was not installed, or the server's configuration needs it. All changes are then undone.
 pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let _interrupted = super::interrupt_flag()?;
     sources::sweep();
@@ -45,7 +46,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
             config: args.place.config.clone().or(manifest.config.clone()),
         };
-        // The program is checked before it runs.
+        // The program is checked before it is run.
         trust::check(&manifest.binary)?;
         server = find_server(args.server, &place)?;
         check_trust(&*server, &place, &manifest_path)?;
@@ -79,11 +80,12 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Refuses a manifest that lists files that `install` cannot have made for this server, or that other users can write to.
+/// Rejects a manifest that lists files that `install` cannot have made for this server, or that other users can write
+/// to.
 fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
     let base = canonical(server.config().parent().unwrap_or(Path::new("/")));
     let module_directory = canonical(server.module().parent().unwrap_or(Path::new("/")));
-    // Directories in other places that the present configuration includes.
+    // The directories that the present configuration includes may be elsewhere.
     let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
     let pieces = server.pieces(&settings).unwrap_or_default();
     let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
@@ -118,7 +120,7 @@ fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Removes the files that are unchanged since they were made. Returns the paths at which changed ones are kept.
+/// Removes the files that have not changed since they were made. Returns the paths at which changed files are kept.
 fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
     for made in manifest.made.iter().rev() {
@@ -132,7 +134,7 @@ fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Resul
     Ok(kept)
 }
 
-/// Renames a changed file so that no server reads it. Returns its new path.
+/// Renames a changed file so that no server reads it. Returns the file's new path.
 fn move_aside(path: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
     let free = |n: &u32| {
         let mut name = path.file_name().unwrap_or_default().to_owned();

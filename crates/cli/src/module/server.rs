@@ -1,5 +1,5 @@
-//! The operations that an installation needs of any server. [`Server`] knows the program, its directories and the syntax of
-//! its configuration; the order of the steps is in `install.rs` and `remove.rs`.
+//! The operations that an installation needs of every kind of server. A [`Server`] knows the program, its directories
+//! and the syntax of its configuration. The order of the steps is in `install.rs` and `remove.rs`.
 
 use super::args::PlaceArgs;
 use super::classes::Class;
@@ -8,17 +8,17 @@ use super::trust;
 use crate::exit::UsageError;
 use std::path::{Path, PathBuf};
 
-/// One installation of a server.
+/// The operations on an installed server.
 pub trait Server {
-    /// The version and paths.
+    /// Version and paths of the server.
     fn installation(&self) -> &Installation;
 
-    /// Its name and version as it reports them, like `nginx/1.22.1`.
+    /// The server's name and version as the server reports them, like `nginx/1.22.1`.
     fn version(&self) -> &str {
         &self.installation().version
     }
 
-    /// Path of its program.
+    /// Path of the server's program.
     fn binary(&self) -> &Path {
         &self.installation().binary
     }
@@ -28,7 +28,7 @@ pub trait Server {
         &self.installation().module
     }
 
-    /// Path of its main configuration file.
+    /// Path of the server's main configuration file.
     fn config(&self) -> &Path;
 
     /// Compiles the module in the scratch directory. Returns its path.
@@ -40,10 +40,10 @@ pub trait Server {
     /// Checks that a module was built for this server.
     ///
     /// # Errors
-    /// When it was built for another server, or that cannot be determined.
+    /// When the module was built for another server, or this cannot be determined.
     fn check(&self, module: &[u8]) -> anyhow::Result<()>;
 
-    /// The pieces of configuration that load the module.
+    /// The configuration files that load the module.
     ///
     /// # Errors
     /// When the main configuration file cannot be read, or a path cannot be written into it.
@@ -52,42 +52,42 @@ pub trait Server {
     /// Runs the server's own test of its configuration. The inner error is the server's message.
     ///
     /// # Errors
-    /// When it cannot be run.
+    /// When the test cannot be run.
     fn test(&self) -> anyhow::Result<Result<(), String>>;
 
-    /// Runs the same test with pieces that the configuration does not include yet.
+    /// Runs the server's test with these configuration files, which the configuration does not include yet.
     ///
     /// # Errors
-    /// When it cannot be run.
+    /// When the test cannot be run.
     fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>>;
 
     /// Reloads the configuration of the running server without closing connections.
     ///
     /// # Errors
-    /// When it is not running, or the caller may not signal it.
+    /// When the server is not running, or the caller has no permission to send it a signal.
     fn reload(&self) -> anyhow::Result<()>;
 
-    /// The command that does the same.
+    /// The command that reloads the configuration like [`Server::reload`].
     fn reload_command(&self) -> String;
 }
 
 /// Version and paths of an installation.
 #[derive(Debug)]
 pub struct Installation {
-    /// The server's name and version as it reports them, like `nginx/1.22.1`.
+    /// The server's name and version as the server reports them, like `nginx/1.22.1`.
     pub version: String,
-    /// Path of its program.
+    /// Path of the server's program.
     pub binary: PathBuf,
     /// Path of the module to install.
     pub module: PathBuf,
 }
 
-/// The module's settings in the configuration.
+/// The module's settings in the server's configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Path of the shared memory; `None` for the server's default.
     pub memory: Option<PathBuf>,
-    /// CPU time is measured for one request in this many.
+    /// The reciprocal of the share of requests whose CPU time is measured: 16 means one request in 16.
     pub cpu_one_in: u32,
     /// The rules, in the order in which they are tried.
     pub classes: Vec<Class>,
@@ -96,20 +96,20 @@ pub struct Settings {
 /// A configuration file of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its content.
+    /// Content of the file.
     pub text: String,
-    /// The path and target of a link to it through which the server includes it.
+    /// Path and target of a link to the file, if the server includes the file through a link.
     pub link: Option<(PathBuf, PathBuf)>,
-    /// The line that the user must add to the main configuration, if that does not include the file.
+    /// The line that the user must add to the main configuration; `None` if the configuration includes the file.
     pub by_hand: Option<String>,
 }
 
 /// The first of these configuration files that exists in a server's own directory.
 ///
 /// # Errors
-/// When none exists.
+/// When none of the files exists.
 pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     names.iter().map(|name| prefix.join(name)).find(|path| path.is_file()).ok_or_else(|| {
         let words =
@@ -118,8 +118,8 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Refuses a server if another user could make it run a program of that user's choice. The files that it reads when it tests
-/// its configuration, and the manifest, must belong to root or the caller.
+/// Rejects a server that another user could make run any program. The files that the server reads when it tests its
+/// configuration, and the manifest, must belong to root or the caller.
 ///
 /// # Errors
 /// Names the path, its owner, and what to do.
@@ -141,7 +141,7 @@ pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
 /// A path as one word in the configuration of both servers, in quotes if needed.
 ///
 /// # Errors
-/// When it is not absolute, or contains characters that have a meaning even in quotes.
+/// When the path is not absolute, or contains characters that have a meaning even in quotes.
 pub fn quoted(path: &Path) -> anyhow::Result<String> {
     let plain =
         |text: &&str| text.starts_with('/') && text.chars().all(|c| !c.is_control() && !"\"'\\$;{}<>".contains(c));

@@ -14,7 +14,7 @@ macro_rules! source {
     };
 }
 
-/// Paths below `server-module/`, and contents.
+/// The sources: paths below `server-module/`, and contents.
 const SOURCES: [(&str, &str); 23] = [
     source!("classes.h"),
     source!("clock.h"),
@@ -41,7 +41,7 @@ const SOURCES: [(&str, &str); 23] = [
     source!("apache/worker.h"),
 ];
 
-/// Prefix of the names of scratch directories, before the process id.
+/// Prefix of the names of scratch directories. The process ID follows.
 const SCRATCH: &str = "brimful-module-";
 
 /// A private directory with the sources, in the layout of `server-module/`. It is removed when this value is dropped.
@@ -59,7 +59,7 @@ impl Scratch {
         let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{now}", process::id()));
         let cannot =
             || format!("cannot write to {}; free disk space, or set TMPDIR to another directory", path.display());
-        // Fails if the name exists, even as a link.
+        // Creating the directory fails if the name exists, even as a link.
         DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
         let scratch = Scratch(path.clone());
         for (name, text) in SOURCES {
@@ -70,12 +70,12 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The path of an entry.
+    /// The path of an entry in the directory.
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// The directory.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -88,7 +88,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch directories of killed runs that belong to the caller.
+/// Removes the scratch directories that killed runs of the caller left.
 pub fn sweep() {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     for entry in entries {
@@ -98,13 +98,13 @@ pub fn sweep() {
         let is_left = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
         let is_ours = || entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
         if is_left && is_ours() {
-            // A compiler that is still running may write there meanwhile; then the next sweep removes the rest.
+            // Removing fails if a compiler is still writing to the directory. The next sweep then removes the rest.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// The only file with this extension in a directory; `None` if there are several.
+/// The only file with this extension in a directory; `None` if there is no such file, or several.
 pub fn only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = entries.filter(|path| path.extension().is_some_and(|found| found == ending));
@@ -115,7 +115,7 @@ pub fn only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A source that is not embedded cannot be compiled.
+    /// Every source must be embedded, because otherwise it could not be compiled.
     #[test]
     fn every_source_is_embedded() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");

@@ -1,9 +1,9 @@
-//! Checks whether a path can be trusted. Before a server reads a file, or a file is renamed because another file names it,
-//! only root and the caller may have been able to write to it.
+//! Checks whether a path can be trusted. This is required of a file that a server reads, and of a file that is renamed
+//! because another file names it: only root and the caller may have been able to write to it.
 //!
 //! A path is trusted if root or the caller owns the file and each directory and link on the way to it, and other users
-//! can write to none of them. A sticky directory that others can write to, like /tmp, is accepted: there they cannot
-//! replace files of other users.
+//! can write to none of them. A sticky directory that others can write to, like /tmp, is accepted, because in such a
+//! directory users cannot replace files of other users.
 
 use anyhow::Context;
 use rustix::process::{getegid, geteuid};
@@ -13,11 +13,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of links in the resolution of a path, as in the kernel (path_resolution(7)).
+/// Maximum number of links that are followed to resolve a path, as in the kernel (path_resolution(7)).
 const MAX_LINKS: usize = 40;
 const STICKY: u32 = 0o1000;
 
-/// Refuses a path that other users could have written to. Parts that do not exist are not checked.
+/// Rejects a path that other users could have written to. Parts that do not exist are not checked.
 ///
 /// # Errors
 /// Names the part of the path, its owner, and what to do.
@@ -63,7 +63,7 @@ fn parts(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(part).collect()
 }
 
-/// Refuses a file, link or directory that another user owns or can write to.
+/// Rejects a file, link or directory that another user owns or can write to.
 fn check_owner_and_mode(path: &Path, found: &Metadata) -> anyhow::Result<()> {
     let place = path.display();
     let user = geteuid().as_raw();

@@ -1,9 +1,9 @@
 //! Output files, which are written as a whole or not at all.
 //!
-//! A file is opened before the run, so that a path that cannot be written is an error before the run has cost anything.
-//! The content goes to a file with a temporary name in the same directory (`partial.rs`), which is renamed when it is
-//! complete. Until then, and if the disk is full, the former file is unchanged. The result is that of a redirection: a
-//! symbolic link still leads to the file, and its mode and owner are unchanged. A file with several names (hard links) is
+//! A file is opened before the run, so that an error in its path is reported before the run. The content goes to a file
+//! with a temporary name in the same directory (`partial.rs`), which is renamed when it is complete. Until then, and if
+//! the disk is full, the former file is unchanged. The result is the same as that of a shell's redirection: a symbolic
+//! link still leads to the file, and the file's mode and owner are unchanged. A file with several names (hard links) is
 //! refused, because the other names would keep the old content.
 //!
 //! `-` and any path that leads to stdout's own file are stdout. Devices and pipes are written directly.
@@ -23,7 +23,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The flag whose document is written to stdout.
+/// The flag whose document is written to stdout; unset if there is none.
 static STDOUT_FLAG: OnceLock<String> = OnceLock::new();
 
 /// Whether stdout is reserved for a document.
@@ -43,7 +43,7 @@ enum Destination {
     Stdout,
     /// A device or a pipe.
     Stream(File),
-    /// A file that is created, or replaces another one, when it is complete.
+    /// A file that is created, or replaces another file, when its content is complete.
     Replacement(Replacement),
 }
 
@@ -52,7 +52,7 @@ enum Destination {
 enum Readers {
     /// All users that the umask allows.
     Umask,
-    /// Only its owner.
+    /// Only the owner of the file.
     Owner,
 }
 
@@ -60,7 +60,7 @@ enum Readers {
 #[derive(Debug)]
 pub struct StreamFile {
     path: PathBuf,
-    /// `None` for stdout.
+    /// The open file; `None` for stdout.
     file: Option<File>,
 }
 
@@ -71,7 +71,7 @@ pub struct RewrittenFile {
     flag: &'static str,
     /// The path with all symbolic links resolved.
     name: PathBuf,
-    /// Metadata of the file that the first write replaced.
+    /// Metadata of the file that the first write replaces; `None` if there is no such file.
     former: Option<Metadata>,
 }
 
@@ -118,8 +118,8 @@ impl OutFile {
 }
 
 impl StreamFile {
-    /// Opens the file that `flag` names. It has its final name from the start, so that it remains if the process is killed.
-    /// Only the owner can read a new file.
+    /// Opens the file that `flag` names. The file has its final name from the start, so that it remains if the process
+    /// is killed. Only the owner can read a new file.
     pub fn create(path: &Path, flag: &str) -> anyhow::Result<StreamFile> {
         let opened = Destination::open(path, Readers::Owner).and_then(|destination| match destination {
             Destination::Stdout => Ok(None),
@@ -166,7 +166,8 @@ impl RewrittenFile {
         }
     }
 
-    /// Replaces the content. There is no fsync, because the file must survive this process but not a power failure.
+    /// Replaces the content. There is no fsync, because the file only has to survive the end of this process, not a
+    /// power failure.
     pub fn replace(&self, text: &str) -> anyhow::Result<()> {
         let replacement = Replacement::create(self.name.clone(), self.former.as_ref(), Readers::Umask);
         let replaced = replacement.and_then(|mut replacement| {
@@ -183,7 +184,8 @@ fn cannot_write(path: &Path, flag: &str) -> String {
 
 impl Destination {
     fn open(path: &Path, readers: Readers) -> io::Result<Destination> {
-        // Opening the path lets the kernel decide which symbolic links to follow: not those of others in a directory like /tmp.
+        // The path is opened so that the kernel decides which symbolic links to follow. It does not follow links of
+        // other users in a directory like /tmp.
         let former = match OpenOptions::new().write(true).open(path) {
             Ok(former) => former,
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
@@ -217,7 +219,7 @@ impl Destination {
     }
 }
 
-/// Whether a file is the one that stdout refers to. Devices do not count, except terminals.
+/// Whether a file is the one that stdout refers to. Devices other than terminals do not count.
 fn is_stdout(file: &Metadata) -> bool {
     let stdout = io::stdout();
     let is_same =
@@ -225,7 +227,7 @@ fn is_stdout(file: &Metadata) -> bool {
     is_same && (stdout.is_terminal() || !file.file_type().is_char_device())
 }
 
-/// Writes a document to stdout. Only for a terminal are its control characters escaped.
+/// Writes a document to stdout. If stdout is a terminal, control characters are escaped.
 fn to_stdout(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
@@ -242,8 +244,8 @@ fn refusal(why: &str) -> io::Error {
     io::Error::other(why.to_owned())
 }
 
-/// Writes `document` to the file, if there is one, and `shown` to stdout, or to stderr if the file is stdout. If the file
-/// cannot be written, the document goes to stdout as well.
+/// Writes `document` to the file, if there is one. Writes `shown` to stdout, or to stderr if the file is stdout. If the
+/// file cannot be written, writes the document to stdout, too.
 pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Result<()> {
     let on_stdout = file.as_ref().is_some_and(|file| matches!(file.destination, Destination::Stdout));
     let written = file.map_or(Ok(()), |file| file.commit(document));
@@ -266,7 +268,7 @@ pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Re
 /// Advice after a panic that did not affect the document.
 const DEFECT: &str = "this is a defect of brimful: please report it with the document";
 
-/// The text of a document, or the document itself if making the text panics.
+/// The text of a document. If making the text panics, the document itself.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::caught(text).unwrap_or_else(|message| {
         say(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));

@@ -1,4 +1,4 @@
-//! `brimful plan calibrate`: fits a model to Records, and shows how far it can be trusted.
+//! `brimful plan calibrate`: fits a model to Records, and assesses how far the model can be trusted.
 
 use super::args::CalibrateArgs;
 use crate::documents::{display_name, read_record};
@@ -22,7 +22,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
         CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
-    // No draws: the intervals come from the calibration, which knows the correlations of the demands.
+    // No demands are drawn, because the intervals come from the calibration, which knows the correlations of the
+    // demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);

@@ -1,4 +1,4 @@
-//! `brimful plan forecast`: when arrivals exceed a limit, and which configuration can serve them.
+//! `brimful plan forecast`: predicts when arrivals exceed a limit, and which configurations can serve them.
 
 use super::args::ForecastArgs;
 use super::model;
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes at the beginning of a file from which its kind is detected.
+/// Number of bytes at the beginning of a file from which its kind is detected.
 const HEAD_BYTES: u64 = 65_536;
 
 /// Forecasts the arrivals and delivers the forecast.
@@ -77,12 +77,12 @@ fn is_log(path: &Path) -> bool {
     opened.is_ok() && accesslog::history::is_log(&head)
 }
 
-/// The lengths of `--season`, in steps; `None` to detect them. `--season 0` means no seasons.
+/// The seasons of `--season`, in steps; `None` to detect them. `--season 0` means that there are none.
 fn seasons(given: &[usize]) -> Option<Vec<usize>> {
     (!given.is_empty()).then(|| given.iter().copied().filter(|length| *length > 0).collect())
 }
 
-/// The rate that arrivals must not reach.
+/// The rate that arrivals must not reach; `None` if no limit is known.
 fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Limit>> {
     if let Some(limit) = args.limit {
         return Ok(Some(Limit { rate: limit.0, reason: "the given limit".to_owned() }));
@@ -129,7 +129,7 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
     Ok((Some(lowest), missed_first))
 }
 
-/// The comparison of configurations, if there are any.
+/// The comparison of configurations; `None` if no configurations are given.
 fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyhow::Result<Option<CostTable>> {
     let (Some(path), Some(model)) = (&args.configurations, model) else { return Ok(None) };
     let name = || display_name(path);

@@ -1,4 +1,4 @@
-//! The curve of a model over its load, for the charts.
+//! The results of a model as a function of its load, for the charts.
 
 use brimful_core::model::{ClassKind, ModelClass};
 use brimful_model::{Curve, Method, ModelError, Outlook, Scenario, curve};
@@ -6,14 +6,15 @@ use brimful_model::{Curve, Method, ModelError, Outlook, Scenario, curve};
 /// Number of points of a curve.
 const POINTS: usize = 60;
 
-/// Rate of the last point as a share of the saturation rate, where response times are infinite.
+/// Rate of the last point, as a share of the saturation rate. At saturation, response times are infinite.
 const MAX_SHARE: f64 = 0.98;
 
-/// Maximum population of a closed class whose curve is fast to compute.
+/// Maximum population of a closed class for which a curve is computed. Larger ones would take too long.
 const MAX_CUSTOMERS: u32 = 1000;
 
-/// The curve up to saturation for open classes, and up to twice the population for a single closed class. Returns `None`
-/// for several closed classes, whose populations cannot be varied together, and where it would take long.
+/// The curve of a model: for open classes up to saturation, for a single closed class up to twice its population.
+/// Returns `None` for several closed classes, whose populations cannot be varied together, and if the computation would
+/// take long.
 pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, ModelError> {
     if outlook.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
         return Ok(None);

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Reads the model in a file, or on stdin if the path is `-`. Notes about it are printed.
+/// Reads the model in a file, or on stdin if the path is `-`. Prints notes about the model.
 pub fn read(path: &Path) -> anyhow::Result<Model> {
     let text = read_text(path)?;
     let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", display_name(path))))?;
@@ -27,13 +27,13 @@ struct Parsed {
     notes: Vec<String>,
 }
 
-/// A document that contains a model: a survey, a solution or a calibration.
+/// A document that may contain a model: a survey, a solution or a calibration.
 #[derive(Deserialize)]
 struct Holder {
     model: Model,
 }
 
-/// A what-if, whose model is the one after the changes.
+/// The result of a what-if. Its model is the one after the changes.
 #[derive(Deserialize)]
 struct WhatIf {
     after: Option<Holder>,
@@ -49,7 +49,7 @@ impl WhatIf {
 /// Prefix of the `schema` of surveys.
 const SURVEY_SCHEMA: &str = "brimful.survey/";
 
-/// The keys of a model.
+/// The top-level keys of a model.
 const PARTS: [&str; 6] =
     ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation", "joint_demands"];
 
@@ -72,7 +72,8 @@ fn parse(text: &str) -> Result<Parsed, String> {
 }
 
 /// Parses the document as a model, or the model in it. A document that contains a model may have other `demands`, as a
-/// survey does, but never `stations`. Both are parsed from the text, so that errors have line numbers.
+/// survey does, but never `stations`. Document and model are both parsed from the text, so that errors have line
+/// numbers.
 fn choose(
     keys: Map<String, Value>,
     itself: impl FnOnce() -> Result<Model, String>,

@@ -1,4 +1,4 @@
-//! Where the result of a `plan` command goes: stdout, and the files of `--out` and `--html`.
+//! The destinations of the result of a `plan` command: stdout, and the files of `--out` and `--html`.
 
 use crate::output::{OutFile, deliver};
 use crate::results::write_page;

@@ -1,4 +1,4 @@
-//! `brimful plan calibrate --log`: fits service demands to access logs and utilizations over time.
+//! `brimful plan calibrate --log`: fits service demands to access logs and to utilizations over time.
 
 mod logs;
 
@@ -19,7 +19,7 @@ use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteDemand, SiteOutlier
 use jiff::tz::{Offset, TimeZone};
 use logs::StepCounts;
 
-/// Utilization from which a resource counts as saturated.
+/// Utilization at which a resource counts as saturated.
 const SATURATED: f64 = 0.98;
 
 /// Fits the demands and delivers the model.
@@ -78,7 +78,7 @@ fn site(
     }
     for (index, name) in utilization.resources.iter().enumerate() {
         let servers = if index == 0 { cpus.unwrap_or(1) } else { 1 };
-        // The shares may refer to more CPUs than the server can use.
+        // The shares may be relative to more CPUs than the server can use.
         let shared_by = if index == 0 { utilization.cpus.unwrap_or(servers) } else { 1 };
         let steps = site_steps(utilization, counted, &reached, index, f64::from(shared_by));
         let found = site_demands(names.len(), &steps)?;
@@ -100,7 +100,7 @@ fn site(
             "without a regression, demands are divided by a rule of proportion, which the data do not test".to_owned(),
         );
     }
-    // If any half width is unknown, use none: the intervals of predictions would be too narrow.
+    // If any half width is unknown, none is used. Otherwise the intervals of predictions would be too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
     let (saturation, station) = saturation_rate(&model)?;
     Ok(Site {
@@ -115,7 +115,7 @@ fn site(
     })
 }
 
-/// The steps of one resource, whose shares refer to this many servers.
+/// The steps of one resource. `servers` is the number of servers that the shares are relative to.
 fn site_steps(
     utilization: &Utilization,
     counted: &StepCounts,
@@ -158,7 +158,7 @@ fn resource_notes(
     notes
 }
 
-/// The note that classes share one demand.
+/// The note that these classes have a joint demand.
 fn joint_demand_note(resource: &str, group: &[usize], names: &[String]) -> String {
     let names: Vec<&str> = group.iter().filter_map(|class| names.get(*class)).map(String::as_str).collect();
     format!(
@@ -169,7 +169,7 @@ fn joint_demand_note(resource: &str, group: &[usize], names: &[String]) -> Strin
     )
 }
 
-/// The zone of times without one, and where it comes from.
+/// The zone of times without a zone, and the origin of that zone.
 fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), "--timezone".to_owned());
@@ -184,7 +184,7 @@ fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
     }
 }
 
-/// The error that no step has a request.
+/// The message of the error that no step contains a request.
 fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> String {
     let shown = |at_ms: i64| Timestamp::from_unix(at_ms.div_euclid(1000)).to_string();
     let from = utilization.steps.first().map_or(String::new(), |step| shown(step.from_ms));
@@ -196,7 +196,7 @@ fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> Strin
     )
 }
 
-/// The demands of the regression, or else of the rule of `--attribution`.
+/// The demands that the regression found, or else those by the rule of `--attribution`.
 fn demands(found: &SiteDemands, rule: AttributionRule) -> Vec<f64> {
     match (&found.regression, rule) {
         (Ok(fit), _) => fit.demands.iter().map(|demand| demand.value).collect(),
@@ -205,7 +205,7 @@ fn demands(found: &SiteDemands, rule: AttributionRule) -> Vec<f64> {
     }
 }
 
-/// Half widths of the 95 % intervals of the regression's demands, if all demands have one.
+/// Half widths of the 95 % confidence intervals of the regression's demands; `None` if any demand lacks one.
 fn half_widths_of(found: &SiteDemands) -> Option<Vec<f64>> {
     let fit = found.regression.as_ref().ok()?;
     fit.demands.iter().map(|demand| demand.ci95_half_width).collect()

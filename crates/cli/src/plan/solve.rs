@@ -1,4 +1,4 @@
-//! `brimful plan solve`: solves a model by a formula, and by simulation as well.
+//! `brimful plan solve`: solves a model by a formula and, if requested, by simulation.
 
 use super::args::SolveArgs;
 use super::load_curve::load_curve;
@@ -57,7 +57,7 @@ fn percentiles(model: &Model, solution: &Solution) -> Result<Vec<Percentiles>, M
     Ok((0..model.classes.len()).map(percentiles_of_class).collect())
 }
 
-/// The caveat about Seidmann's approximation, if the solution uses it.
+/// The caveat about Seidmann's approximation; `None` if the solution does not use it.
 fn seidmann_caveat(model: &Model, solution: &Solution) -> Option<String> {
     let several = model.stations.iter().any(|station| station.servers > 1);
     (solution.method == Method::Seidmann && several).then(|| {

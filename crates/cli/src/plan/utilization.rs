@@ -1,8 +1,9 @@
-//! Utilizations of resources over time, in the formats that operators have: a CSV of time and utilizations, the output of
-//! sysstat, `iostat` and `vmstat`, a Record, or a log of `brimful watch`. The format is detected from the content.
+//! Reads utilizations of resources over time, in the formats that operators have: a CSV of time and utilizations, the
+//! output of sysstat, `iostat` and `vmstat`, a Record, or a log of `brimful watch`. The format is detected from the
+//! content.
 //!
-//! Shares are 0 to 1. A CPU is busy when it is neither idle nor waiting for a disk. Time stolen by a hypervisor counts as
-//! busy, because requests cannot use it. Steps are in the order of time and do not overlap.
+//! Shares are 0 to 1. A CPU is busy when it is neither idle nor waiting for a disk. Time stolen by a hypervisor counts
+//! as busy, because requests cannot use it. Steps are in the order of time and do not overlap.
 
 mod clock;
 mod document;
@@ -19,49 +20,49 @@ use jiff::tz::TimeZone;
 
 /// Name of the CPU resource.
 const CPU: &str = "cpu";
-/// Shorter steps are merged to this length, in seconds: a request may be logged one step after it used the CPU, and
+/// Shorter steps are merged to this length, in seconds. A request may be logged one step after it used the CPU, and
 /// timestamps in whole seconds are off by up to half a second.
 const MIN_STEP_S: f64 = 10.0;
-/// Steps that should remain after merging: a regression needs many.
+/// Minimum number of steps that should remain after merging. A regression needs many steps.
 const MIN_STEPS: f64 = 20.0;
 /// The formats that can be read, for messages.
 const FORMATS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar -d`, `mpstat`, `pidstat`, or `sadf -d FILE -- -u -d`; \
                      `iostat -x -t`; `vmstat -t`; a Record; or kernel.jsonl of `brimful watch --log`";
 
-/// Utilizations of resources, step by step.
+/// Utilizations of resources in each time step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Utilization {
     /// Names of the resources, the CPU first.
     pub resources: Vec<String>,
     /// The steps in the order of time.
     pub steps: Vec<Step>,
-    /// Number of CPUs of which the first resource is the mean, if the text has it.
+    /// Number of CPUs whose mean is the first resource; `None` if the text does not state it.
     pub cpus: Option<u32>,
-    /// Whether there were times without a zone, which were read in the zone that was given.
+    /// Whether the text has times without a zone. They were read in the zone of the caller.
     pub is_local: bool,
-    /// Notes about the way the text was read.
+    /// Notes about the way in which the text was read.
     pub notes: Vec<String>,
 }
 
-/// One step of time.
+/// A time step and its utilizations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The start, in milliseconds since 1970.
+    /// Start of the step, in milliseconds since 1970.
     pub from_ms: i64,
-    /// The length.
+    /// Length of the step, in seconds.
     pub seconds: f64,
-    /// Busy share of each resource, 0..1.
+    /// Busy share of each resource, from 0 to 1.
     pub shares: Vec<f64>,
 }
 
 impl Step {
-    /// The end, in milliseconds since 1970.
+    /// End of the step, in milliseconds since 1970.
     pub fn to_ms(&self) -> i64 {
         self.from_ms.saturating_add((self.seconds * 1000.0).round() as i64)
     }
 }
 
-/// Parses a text in any of the formats. Times without a zone are in `zone`. Errors say what to do.
+/// Parses a text in any of the formats. Times without a zone are read in `zone`. Error messages say what to do.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let text = brimful_core::text::without_mark(text);
     let kind = kind(text);
@@ -74,7 +75,7 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         Kind::Table => table::read(text, zone),
     }?;
     if matches!(kind, Kind::Sadf | Kind::Vmstat | Kind::Iostat | Kind::Sar) {
-        // Their timestamps have whole seconds: the samples were taken half a second later on average.
+        // Timestamps are in whole seconds, so the samples were taken half a second later on average.
         found.steps.iter_mut().for_each(|step| step.from_ms = step.from_ms.saturating_add(500));
     }
     let found = found.in_longer_steps();
@@ -112,7 +113,7 @@ fn kind(text: &str) -> Kind {
 }
 
 impl Utilization {
-    /// Merges short steps to the length that a regression needs, if enough steps remain.
+    /// Merges short steps into steps of the length that a regression needs, if enough steps remain.
     fn in_longer_steps(mut self) -> Utilization {
         let total: f64 = self.steps.iter().map(|step| step.seconds).sum();
         let mut lengths: Vec<f64> = self.steps.iter().map(|step| step.seconds).collect();
@@ -124,7 +125,7 @@ impl Utilization {
         }
         let mut longer: Vec<Step> = Vec::new();
         for step in &self.steps {
-            // A gap ends a step, however short the step is.
+            // A gap ends a step, even a short one.
             let can_be_extended = |open: &&mut Step| {
                 open.seconds + 0.5 * usual < wanted && (step.from_ms - open.to_ms()) as f64 <= 500.0 * usual
             };

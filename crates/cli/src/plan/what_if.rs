@@ -1,4 +1,4 @@
-//! `brimful plan what-if`: solves a model before and after changes, or along a range of changes.
+//! `brimful plan what-if`: solves a model before and after changes, or for a range of values of one change.
 
 use super::args::WhatIfArgs;
 use super::load_curve::load_curve;
@@ -35,7 +35,7 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The curves over the load before and after the changes, if they have the same axes.
+/// The curves over the load, before and after the changes; `None` if they do not have the same axes.
 fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, ModelError> {
     let Some(after) = &found.after else { return Ok(None) };
     let before = load_curve(&found.before, method)?;
@@ -44,7 +44,8 @@ fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, Mod
     Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }
 
-/// The exit code by the objectives, which are judged by the model after the changes, or before them if they make a curve.
+/// The exit code according to the objectives. They are judged by the model after the changes, or by the model before
+/// the changes if these make a curve.
 fn exit_of(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
     if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::Objective }

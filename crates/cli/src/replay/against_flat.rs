@@ -1,4 +1,4 @@
-//! `--against-flat`: the same requests twice, at the times of the log and at a constant rate.
+//! `--against-flat`: makes the same requests twice, at the times of the log and at a constant rate.
 
 use super::args::ReplayArgs;
 use super::length;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const FLAG: &str = "--against-flat";
-/// Time between the runs, in which the server recovers from the first one.
+/// Pause between the runs, in which the server recovers from the first one.
 const PAUSE: Nanos = Nanos::from_secs(3);
 
 /// Makes both runs, and delivers their comparison.
@@ -53,7 +53,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, [flat.check_logs_read()])
 }
 
-/// The files of the two Records: that of the flat run is `a.flat.json` if the other is `a.json`.
+/// The files of the two Records. If the first is `a.json`, the file of the run at a constant rate is `a.flat.json`.
 fn out_files(args: &ReplayArgs) -> anyhow::Result<(Option<OutFile>, Option<OutFile>)> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {

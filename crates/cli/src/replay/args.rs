@@ -69,7 +69,7 @@ pub struct ReplayArgs {
     pub detail: DetailArgs,
 }
 
-/// Reads a pause, which is longer than 0 s.
+/// Parses the length of a pause, which must be longer than 0 s.
 fn pause(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
         Ok(Nanos::ZERO) => Err("with pauses of 0 s, all calls would be made at once: give a time like 10s".to_owned()),
@@ -99,7 +99,7 @@ impl ReplayArgs {
         Ok((logs, url))
     }
 
-    /// The logs.
+    /// The paths and patterns of the logs, without the server's URL.
     pub fn logs(&self) -> Vec<String> {
         self.logs_and_url().map(|(logs, _)| logs).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The length of a replay, measured before it starts by reading the logs once.
+//! Measures the length of a replay before the replay starts, by reading the logs once.
 //!
 //! Only the first part of large logs is read, and the rest is estimated from its bytes. Standard input can be read only
 //! once, so its length is unknown.
@@ -18,23 +18,24 @@ use brimful_core::quantity::counted;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Stored bytes that are read; the rest of larger logs is estimated.
+/// Maximum number of stored bytes that are read. The rest of larger logs is estimated.
 const READ_BYTES: u64 = 256 << 20;
-/// A pause is reported if it is at least one part in this many of the whole replay,
+/// A pause is reported if it is at least one part in this many of the whole replay, and at least
+/// [`MIN_LONG_PAUSE`].
 const LONG_PAUSE_PART: u64 = 4;
-/// and at least this long.
+/// Minimum length of a pause that is reported.
 const MIN_LONG_PAUSE: Nanos = Nanos::from_secs(10);
 
 /// The length of a replay.
 pub struct Length {
     pub calls: u64,
-    /// When the last call is due.
+    /// The time at which the last call is due.
     pub last: Nanos,
     /// The longest pause between two calls.
     longest_pause: Nanos,
-    /// The share of the logs that was read, if not all.
+    /// The share of the logs that was read; `None` if all was read.
     share: Option<f64>,
-    /// Whether `--duration` ends it before the logs do.
+    /// Whether `--duration` ends the replay before the logs end.
     is_cut: bool,
     /// The formats of the lines, and one line as an example.
     formats: String,
@@ -42,8 +43,8 @@ pub struct Length {
     remarks: Vec<String>,
 }
 
-/// Reads the logs, up to the end of `--duration`; all of them if their mean rate is needed. Returns `None` for standard
-/// input, or after an interrupt.
+/// Reads the logs up to the end of `--duration`, or all of them if their mean rate is needed. Returns `None` for
+/// standard input, or after an interrupt.
 pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
     let logs = args.logs();
     let needs_all = args.flatten;
@@ -113,12 +114,13 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     }))
 }
 
-/// Whether a log is a file: a pipe or a terminal cannot be read twice.
+/// Whether a log is a file. A pipe or a terminal cannot be read twice.
 fn can_be_read_twice(log: &str) -> bool {
     log != "-" && std::fs::metadata(log).map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
 }
 
-/// Says how the logs are read and how long the replay will be. Returns the duration, or `Nanos::MAX` if it is unknown.
+/// Prints how the logs are read and how long the replay will take. Returns the duration, or `Nanos::MAX` if it is
+/// unknown.
 pub fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     let Some(length) = length else {
         if !args.output.quiet {

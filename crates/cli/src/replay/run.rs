@@ -1,4 +1,4 @@
-//! One run of a replay. The logs are read while their calls are made.
+//! One run of a replay. The logs are read during the run.
 
 use super::args::ReplayArgs;
 use super::summary;
@@ -17,12 +17,12 @@ use brimful_run::{RunPlan, StreamedCall, run_log};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One pass over the logs.
+/// One reading of the logs, and its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// The constant rate of the calls, in calls per second; `None` for the times of the log.
+    /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
     pub flattened: Option<f64>,
-    /// Maximum number of calls.
+    /// Maximum number of calls of the run.
     pub max_calls: u64,
     /// Expected duration; `Nanos::MAX` if unknown.
     pub lasts: Nanos,
@@ -31,13 +31,13 @@ pub struct Pass {
 /// The outcome of a run.
 pub struct Replayed {
     pub record: Record,
-    /// What was read from the logs; `None` if the run ended before the end of the logs, or they could not be read.
+    /// The account of the reading; `None` if the run ended before the logs did, or the logs could not be read.
     pub fed: Option<Fed>,
     /// The error that ended the reading of the logs.
     read_error: Option<LogError>,
 }
 
-/// What was read, and the calls that were made of it.
+/// An account of the lines that were read, and of the calls that were made of them.
 pub struct Fed {
     read: ReadSummary,
     summary: Summary,
@@ -69,7 +69,7 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     Ok(plan)
 }
 
-/// Runs the plan, and reads the logs meanwhile.
+/// Runs the plan, and reads the logs during the run.
 pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) -> anyhow::Result<Replayed> {
     let lasts = plan.window.min(pass.lasts);
     plan.live = progress::is_shown(lasts, args.output.quiet).then(Arc::default);
@@ -81,7 +81,7 @@ pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) 
     let load = || run_log(&plan, Box::new(feed), stop);
     let what = if pass.flattened.is_some() { "flat" } else { "replay" };
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
-    // The error of reading the logs explains more than the error of a run without calls.
+    // The error of reading the logs is more specific than the error of a run without calls.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
             Ok(Replayed { record, fed: None, read_error: Some(error) })
@@ -95,7 +95,7 @@ pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) 
     }
 }
 
-/// Reads the logs and pushes their calls, until the run ends or accepts no more.
+/// Reads the logs and passes on their calls, until the run ends or accepts no more calls.
 fn feed(
     args: &ReplayArgs,
     pass: Pass,
@@ -145,7 +145,7 @@ fn feed(
     Ok(Fed { read, summary, calls, last })
 }
 
-/// Mean rate, in calls per second, of this many calls of which the last was due at `last`.
+/// Mean rate of these calls, in calls per second. The last call was due at `last`.
 pub fn mean_rate(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
     if calls < 2 || last == Nanos::ZERO {
         return Err(UsageError(format!(
@@ -167,13 +167,15 @@ pub fn check_readable_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()>
 }
 
 impl Replayed {
+    /// Checks that the logs were read completely.
+    ///
     /// # Errors
     /// When the logs could not be read to their ends, so that the rest was not replayed.
     pub fn check_logs_read(self) -> anyhow::Result<()> {
         self.read_error.map_or(Ok(()), |error| Err(log_error(error)))
     }
 
-    /// Accounts for the lines of the logs and their requests on stderr.
+    /// Prints the counts of the logs' lines and requests on stderr.
     pub fn say_account(&self, args: &ReplayArgs) {
         if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {
             summary::say_account(&fed.read, &fed.summary, &self.record);

@@ -1,4 +1,4 @@
-//! Messages about the lines of the logs and their requests.
+//! Messages about the logs' lines and the requests made of them.
 
 use crate::access_logs::line_counts;
 use crate::output::say;
@@ -9,12 +9,12 @@ use brimful_core::quantity::{count, counted, number};
 use brimful_core::record::Record;
 use brimful_core::workload::Load;
 
-/// The load of a Record's workload.
+/// The load in a Record's workload.
 fn load_of(record: &Record) -> Option<&Load> {
     record.workload.as_ref().and_then(|workload| workload.load.as_ref())
 }
 
-/// Accounts for the lines of the logs and their requests on stderr.
+/// Prints the counts of the logs' lines and requests on stderr.
 pub fn say_account(read: &ReadSummary, summary: &Summary, record: &Record) {
     say(&line_counts(&read.lines));
     if let Some(left_out) = unsent_requests(summary) {
@@ -51,7 +51,7 @@ pub fn say_account(read: &ReadSummary, summary: &Summary, record: &Record) {
     }
 }
 
-/// A duration in its two largest units: `30 s`, `2 h 5 min`, `3 days 4 h`.
+/// Formats a duration in its two largest units, like `30 s`, `2 h 5 min` and `3 days 4 h`.
 pub fn duration_text(time: Nanos) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "h"), (60, "min")];
     let seconds = time.as_secs_f64().round() as u64;
@@ -75,7 +75,7 @@ pub fn duration_text(time: Nanos) -> String {
     parts.join(" ")
 }
 
-/// The error when nothing that was read makes a call.
+/// The message of the error that no line of the logs makes a call.
 pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
     format!("the logs have no request to send: {}{not_sent}{}", line_counts(&read.lines), first_malformed(&read.lines))

@@ -1,4 +1,4 @@
-//! The progress of a survey on stderr.
+//! Shows the progress of a survey on stderr.
 
 use crate::output::say;
 use crate::progress;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
-    /// The figures of the current run, if a bar shows them.
+    /// The live figures of the current run; `None` if no bar shows them.
     pub live: Option<Arc<Live>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
@@ -60,7 +60,7 @@ impl Display {
         }
     }
 
-    /// Keeps the bar moving while `body` runs.
+    /// Runs `body`, and updates the bar during that time.
     pub fn during<T>(&self, body: impl FnOnce() -> T) -> T {
         let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
         let done = AtomicBool::new(false);
@@ -73,7 +73,7 @@ impl Display {
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
             };
-            // The survey continues even if the bar panics.
+            // The survey continues even if the code of the bar panics.
             scope.spawn(move || panics::caught(refresh));
             let result = body();
             done.store(true, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Display {
     }
 }
 
-/// Minutes and seconds, like `2 min 5 s`.
+/// Formats a time in minutes and seconds, like `2 min 5 s`.
 fn in_minutes(time: Nanos) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     match (seconds / 60, seconds % 60) {
@@ -92,7 +92,7 @@ fn in_minutes(time: Nanos) -> String {
     }
 }
 
-/// All predictions. They are printed before the levels are measured.
+/// A text with all predictions. It is printed before the levels are measured.
 fn predictions_text(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &PredictedLevel| {

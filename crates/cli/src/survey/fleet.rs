@@ -1,4 +1,4 @@
-//! The fleet that makes a survey's loads (`--shards`): it gets the survey's request flags as they were given.
+//! The fleet that makes a survey's loads (`--shards`). It gets the survey's request flags as the user wrote them.
 
 use super::args::SurveyArgs;
 use crate::flags::RequestArgs;
@@ -10,7 +10,8 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::sync::atomic::AtomicBool;
 
-/// Starts the fleet if one was asked for. Its calls share connections by this many HTTP/2 streams, if given.
+/// Starts the fleet if the user requested one. If `streams` is given, its calls share connections by this many HTTP/2
+/// streams.
 pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
     let flag = |name: &str, value: &dyn Display| OsString::from(format!("--{name}={value}"));
@@ -23,8 +24,8 @@ pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> an
     Ok(Some(Crew::start(shards.0, fleet::command(&words)?, stop)?))
 }
 
-/// The flags of [`RequestArgs`] on the command line of a survey, except those that each load sets itself. The first word
-/// is the name of the command.
+/// The flags of [`RequestArgs`] on the command line of a survey, except flags that each load sets itself. The first
+/// word is the name of the command.
 fn request_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     const SET_BY_EACH_LOAD: [&str; 3] = ["workload", "mix", "seed"];
     let survey = SurveyArgs::augment_args(Command::new("survey"));
@@ -37,7 +38,7 @@ fn request_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     given.flat_map(|flag| spelled_out(flag, &matches)).collect()
 }
 
-/// A flag in its long form, once for each of its values.
+/// Spells out a flag in its long form, once for each of its values.
 fn spelled_out(flag: &Arg, matches: &ArgMatches) -> Vec<OsString> {
     let Some(name) = flag.get_long() else { return Vec::new() };
     if !flag.get_action().takes_values() {

@@ -7,7 +7,7 @@ use brimful_testbed::{MAX_CLIENTS, RttRange};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Upper bound of `--queue`.
+/// Upper bound of the value of `--queue`.
 const MAX_QUEUE: Nanos = Nanos::from_secs(2);
 
 const EXAMPLES: &str = "\
@@ -77,7 +77,7 @@ pub struct InsideArgs {
     pub command: Vec<String>,
 }
 
-/// Reads `10mbit`, as tc does, and `10Mbit/s`.
+/// Parses a rate in bits per second: `10mbit`, as for tc, or `10Mbit/s`.
 fn bits_per_s(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not a rate of at least 8kbit: write it like 256kbit, 10mbit or 1gbit");
     let lower = text.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The live display: a screen, lines, or nothing.
+//! The live display: a screen, lines, or no display.
 
 use super::events::{Events, Flow};
 use super::lines::Lines;
@@ -37,7 +37,7 @@ impl Display {
         }
     }
 
-    /// Handles a key or a change of the terminal's size.
+    /// Handles a key press or a change of the terminal's size.
     pub fn handle(&mut self, event: &event::Event) -> anyhow::Result<Flow> {
         match self {
             Display::Screen(screen) => screen.handle(event),
@@ -45,7 +45,8 @@ impl Display {
         }
     }
 
-    /// Reports a problem: at once, or on a screen now and again after it is closed.
+    /// Reports a problem. Without a screen it is printed at once. A screen shows it now, and it is printed again after
+    /// the screen is closed.
     pub fn say(&mut self, notice: String) {
         match self {
             Display::Screen(screen) => screen.say(notice),
@@ -53,7 +54,7 @@ impl Display {
         }
     }
 
-    /// Reports news that is obsolete when the next news comes.
+    /// Shows a message that the next message replaces.
     pub fn mention(&mut self, news: String) {
         match self {
             Display::Screen(screen) => screen.mention(news),

@@ -1,5 +1,5 @@
-//! Events that the loop waits for besides time: signals, load generators on other hosts, and keys. They come through one
-//! channel, so that the loop sleeps until there is something to do.
+//! Events that the loop waits for besides time: signals, load generators on other hosts, and keys. All events come
+//! through one channel, so that the loop sleeps until there is something to do.
 
 use crate::progress;
 use brimful_core::Nanos;
@@ -7,23 +7,23 @@ use ratatui::crossterm::event;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// An event.
+/// An event that the loop handles.
 #[derive(Debug)]
 pub enum Event {
-    /// Ctrl-C or SIGTERM.
+    /// The process received SIGINT (Ctrl-C) or SIGTERM.
     Stop,
     /// A key was pressed, or the terminal changed its size.
     Terminal(event::Event),
-    /// A load generator on another host connected or disconnected; the message says which.
+    /// A load generator on another host connected or disconnected. The message names it.
     Client(String),
 }
 
 /// Whether the loop continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Continue.
+    /// The loop continues.
     Stay,
-    /// End: the user has quit, or stdout is closed.
+    /// The loop ends, because the user has quit or stdout is closed.
     Leave,
 }
 
@@ -34,12 +34,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// Receives signals.
+    /// Makes a channel that receives signals.
     pub fn from_signals() -> anyhow::Result<Events> {
         use signal_hook::consts::SIGHUP;
         let (sender, receiver) = channel();
         let stop = sender.clone();
-        // A terminal that closes ends the watch like Ctrl-C. Without a terminal, as with nohup, SIGHUP is not handled.
+        // If the terminal closes, the watch ends like after Ctrl-C. Without a terminal, as with nohup, SIGHUP is not
+        // handled.
         let hang_up: &[i32] = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { &[SIGHUP] } else { &[] };
         let mut before = false;
         progress::on_stop(hang_up, move || {
@@ -47,7 +48,7 @@ impl Events {
                 // A second signal may end the process before the loop restores the terminal.
                 ratatui::restore();
             }
-            // Fails if the loop has ended.
+            // Sending fails if the loop has ended.
             let _ = stop.send(Event::Stop);
         })?;
         Ok(Events { receiver, sender })
@@ -62,7 +63,7 @@ impl Events {
                     return;
                 }
             }
-            // The terminal is closed.
+            // Reading fails if the terminal is closed.
             let _ = sender.send(Event::Stop);
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;
@@ -72,11 +73,11 @@ impl Events {
     /// A function that receives messages about load generators on other hosts.
     pub fn client_sender(&self) -> impl Fn(String) + Send + Sync + 'static {
         let sender = self.sender.clone();
-        // Fails if the loop has ended.
+        // Sending fails if the loop has ended.
         move |news| drop(sender.send(Event::Client(news)))
     }
 
-    /// The next event, if one comes within this time.
+    /// The next event; `None` if no event occurs within this time.
     pub fn next(&self, within: Nanos) -> Option<Event> {
         self.receiver.recv_timeout(Duration::from(within).min(Duration::from_secs(3600))).ok()
     }

@@ -100,7 +100,7 @@ pub fn busy() -> Rates {
     }
 }
 
-/// The requests at the sockets of its port.
+/// The requests at the sockets of the server's port.
 fn socket_requests() -> SocketRequests {
     let times =
         |mean: f64| Some(Elapsed { count: 600, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
@@ -126,7 +126,7 @@ fn socket_requests() -> SocketRequests {
     SocketRequests { duty: 0.2, slice_s: Some(0.2), slices: 1, ports: vec![port], classes: vec![class], limits: vec![] }
 }
 
-/// The figures of the same server with a Server Module.
+/// The figures of the same server if it has a Server Module.
 pub fn with_module() -> Rates {
     let elapsed =
         |mean: f64| Some(Elapsed { count: 4_000, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });

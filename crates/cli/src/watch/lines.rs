@@ -1,4 +1,4 @@
-//! One line per interval in fixed columns, like vmstat, for pipes and plain terminals.
+//! Prints one line per interval in fixed columns, like vmstat, for pipes and plain terminals.
 
 use super::events::Flow;
 use super::options::WatchOptions;
@@ -10,7 +10,7 @@ use brimful_monitor::{GroupName, Rates};
 use std::io::ErrorKind;
 use std::time::SystemTime;
 
-/// Lines after which the header is repeated.
+/// Number of lines after which the header is repeated.
 const LINES_PER_HEADER: u64 = 20;
 
 /// Placeholder of an unknown figure.
@@ -19,13 +19,13 @@ pub const UNKNOWN: &str = "–";
 /// The state of the output.
 pub struct Lines {
     columns: Vec<&'static Column>,
-    /// Lines below the latest header.
+    /// Number of lines printed since the latest header.
     shown: u64,
-    /// Whether the columns of the Server Module are shown: they are left out if no server has it.
+    /// Whether the columns of the Server Module are shown. They are left out if no server has the module.
     has_module: bool,
 }
 
-/// A figure with its title and unit.
+/// A figure, with its title and unit.
 struct Column {
     group: GroupName,
     title: &'static str,
@@ -75,7 +75,7 @@ impl Lines {
         Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0, has_module: false }
     }
 
-    /// Prints a line. Ends the loop if stdout is closed.
+    /// Prints the line of an interval. Ends the loop if stdout is closed.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
         let has_module = module(session.current()).is_some();
         if std::mem::replace(&mut self.has_module, has_module) != has_module {
@@ -96,7 +96,7 @@ impl Lines {
         self.columns.iter().copied().filter(move |column| has_module || column.group != GroupName::Module)
     }
 
-    /// Two lines with titles and units. Columns of programs and ports are sums over all of them.
+    /// The header: two lines with titles and units. Figures of programs and ports are sums over all of them.
     fn header(&self) -> String {
         let row = |first: &str, word: fn(&Column) -> &'static str| {
             let cells = self.columns().map(|column| format!(" {:>1$}", word(column), column.width));
@@ -114,7 +114,7 @@ impl Lines {
     }
 }
 
-/// Three digits, or as many as fit into the column.
+/// Formats a number with three digits, or as many as fit into the column.
 fn short(x: f64, width: usize) -> String {
     let digits = match x {
         0.0 => "0".to_owned(),
@@ -141,7 +141,7 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
     Some(&rates.kernel.as_ref()?.figures)
 }
 
-/// The sum of a figure over all programs. The figure gets the length of the interval in seconds.
+/// The sum of a figure over all programs. `figure` gets the length of the interval in seconds.
 fn programs(rates: &Rates, figure: fn(&Program, f64) -> Option<f64>) -> Option<f64> {
     let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
     let seconds = process.length().as_secs_f64();
@@ -165,7 +165,7 @@ fn ports(rates: &Rates, figure: fn(&SocketPort) -> Option<f64>) -> Option<f64> {
     rates.requests.as_ref()?.figures.ports.iter().map(figure).sum()
 }
 
-/// The mean time of the requests at all ports.
+/// The mean of a time over the requests at all ports.
 fn mean(rates: &Rates, times: fn(&SocketPort) -> Option<Elapsed>) -> Option<f64> {
     let all = rates.requests.as_ref()?.figures.ports.iter().filter_map(times);
     let (count, sum) = all.fold((0.0, 0.0), |(n, sum), t| (n + t.count as f64, sum + t.mean * t.count as f64));

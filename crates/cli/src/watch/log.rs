@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of one group's lines in memory.
+/// Maximum number of bytes of one group's lines that are kept in memory.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// The logs of all groups.
@@ -23,20 +23,20 @@ pub struct Logs(Vec<Log>);
 struct Log {
     group: GroupName,
     path: PathBuf,
-    /// `None` until it can be opened.
+    /// The open file; `None` until it can be opened.
     file: Option<File>,
-    /// Lines that are not written yet, the oldest first.
+    /// Lines that are not written yet, beginning with the oldest.
     waiting: VecDeque<String>,
-    /// Total length of the waiting lines.
+    /// Total length of the waiting lines, in bytes.
     waiting_bytes: usize,
-    /// Lines that were dropped.
+    /// Number of lines that were dropped.
     lost: u64,
-    /// Whether the last attempt failed.
+    /// Whether the last attempt to write failed.
     failing: bool,
 }
 
 impl Logs {
-    /// Logs in this directory, which is created if it does not exist.
+    /// Opens the logs in this directory, which is created if it does not exist.
     pub fn open(directory: &Path) -> anyhow::Result<Logs> {
         if directory.exists() && !directory.is_dir() {
             let message = format!("--log {}: this is a file; name a directory", directory.display());
@@ -48,7 +48,7 @@ impl Logs {
         Ok(Logs(GroupName::ALL.map(|group| Log::new(group, directory)).into()))
     }
 
-    /// Adds the figures of a tick. The beginning and the end of write errors are each reported once.
+    /// Adds the figures of a tick. Reports the first write error, and reports when writing works again.
     pub fn write(&mut self, tick: &Tick, say: &mut impl FnMut(String)) {
         let at = humantime::format_rfc3339_millis(tick.at).to_string();
         for (group, line) in tick.rates.log_lines(&at) {
@@ -59,7 +59,7 @@ impl Logs {
         }
     }
 
-    /// Retries for the last time. Returns the number of lines that are missing.
+    /// Tries to write the waiting lines for the last time. Returns the number of lines that are missing.
     pub fn close(mut self) -> u64 {
         let mut missing = 0;
         for log in &mut self.0 {
@@ -109,7 +109,7 @@ impl Log {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        // If the file was removed, or renamed by log rotation, a new one is created.
+        // If the file was removed, or renamed by a log rotation, a new one is created.
         let current = fs::metadata(&self.path).map(|now| (now.dev(), now.ino()));
         let is_current = |file: &File| {
             file.metadata().is_ok_and(|own| current.as_ref().is_ok_and(|&current| current == (own.dev(), own.ino())))
@@ -127,7 +127,7 @@ impl Log {
     }
 }
 
-/// Opens a file to append lines. A partial line from a crash is terminated first.
+/// Opens a file to append lines. If a crash left a partial line, terminates it first.
 fn open_at_line(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     let length = file.metadata()?.len();
@@ -141,7 +141,7 @@ fn open_at_line(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Appends all bytes, or none: a partial write is undone.
+/// Appends all bytes or none: a partial write is undone.
 fn append(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     let mut written = 0;
     while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! The options of a watch, from its flags.
+//! The options of a watch, derived from its flags.
 
 use super::args::WatchArgs;
 use crate::exit::{Exit, UsageError};
@@ -8,17 +8,17 @@ use brimful_core::units::Count;
 use brimful_monitor::{GroupName, Intervals, MonitorConfig, NetNamespace, ProcessSelector};
 use std::io::IsTerminal;
 
-/// Sampling interval without `--interval`.
+/// Sampling interval if `--interval` is not given.
 const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// What to watch, for how long, and how it is shown.
+/// The targets, duration and display of a watch.
 pub struct WatchOptions {
     pub config: MonitorConfig,
-    /// Description of what is watched.
+    /// Description of the watched programs and ports.
     pub what: String,
-    /// `None` if only the user ends the watch.
+    /// Duration of the watch; `None` if only the user ends it.
     pub duration: Option<Nanos>,
-    /// Maximum number of intervals.
+    /// Maximum number of sampling intervals.
     pub count: u64,
     pub once: bool,
     pub json: bool,
@@ -26,23 +26,23 @@ pub struct WatchOptions {
     pub view: View,
 }
 
-/// Why the loop ended.
+/// The reason why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The duration or the number of intervals was reached.
     Planned,
-    /// It was stopped before.
+    /// The watch was stopped earlier.
     Stopped,
 }
 
-/// The live display.
+/// The kind of live display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// A screen.
+    /// A screen with all figures, which is redrawn.
     Screen,
-    /// One line per interval.
+    /// One line of text per interval.
     Lines,
-    /// No display.
+    /// No live display.
     Nothing,
 }
 
@@ -56,7 +56,7 @@ impl WatchOptions {
         }
         let mut intervals = intervals(args)?;
         if args.once {
-            // All groups need the same interval, so that one interval has figures of all of them.
+            // With --once, all groups need the same interval, so that one interval has figures of all of them.
             let longest = GroupName::ALL.iter().filter_map(|&group| intervals.get(group)).max();
             for group in GroupName::ALL {
                 intervals.set(group, intervals.get(group).and(longest));
@@ -85,7 +85,7 @@ impl WatchOptions {
         })
     }
 
-    /// The exit code. A watch without a planned end is meant to be ended by Ctrl-C.
+    /// The exit code of the watch. A watch without a planned end is meant to be ended by Ctrl-C.
     pub fn exit(&self, ended: End) -> Exit {
         let endless = self.duration.is_none() && self.count == u64::MAX;
         if ended == End::Planned || endless { Exit::Ok } else { Exit::Interrupted }
@@ -122,14 +122,14 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     Ok(intervals)
 }
 
-/// The named programs, or else those that listen on the ports.
+/// The programs that the user named, or else those that listen on the ports.
 fn processes(args: &WatchArgs) -> Vec<ProcessSelector> {
     let named: Vec<ProcessSelector> = args.programs.iter().chain(&args.process).cloned().collect();
     let owners = args.port.iter().map(|&port| ProcessSelector::Port(port));
     if named.is_empty() { owners.collect() } else { named }
 }
 
-/// A description of what is watched.
+/// A description of the watched programs and ports.
 fn description(args: &WatchArgs) -> String {
     let ports: Vec<String> = args.port.iter().map(u16::to_string).collect();
     let ports = match ports.len() {
@@ -149,7 +149,7 @@ fn description(args: &WatchArgs) -> String {
     if parts.is_empty() { "this machine".to_owned() } else { parts.join(", ") }
 }
 
-/// The display. A screen needs a terminal on stdout to draw on, and on stdin for keys.
+/// Chooses the display. A screen needs a terminal, on stdout to draw on and on stdin to read keys.
 fn view(args: &WatchArgs) -> View {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();

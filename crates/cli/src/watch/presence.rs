@@ -9,13 +9,13 @@ pub struct Presence {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Before the first sample.
+    /// No sample has been taken yet.
     Unknown,
-    /// None of its processes has run yet.
+    /// None of the program's processes has run yet.
     Awaited,
     Running,
     Ended,
-    /// This user has no permission to see it.
+    /// This user has no permission to see the program's processes.
     Hidden,
 }
 
@@ -24,7 +24,7 @@ impl Presence {
         Presence { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
     }
 
-    /// Messages after a sample: that a program is missing, has started or has ended.
+    /// Messages after a sample, which say that a program is missing, has started or has ended.
     pub fn news(&mut self, sample: &Sample) -> Vec<String> {
         let programs = sample.groups.process.iter().flatten();
         let mut news = Vec::new();

@@ -1,7 +1,7 @@
 //! `--prometheus`: serves the latest counters at `/metrics`.
 //!
 //! A minimal HTTP server: one request per connection, with limits on the size, the duration and the number of requests.
-//! A sample is rendered once, however often it is fetched, and only for requests whose `Host` is this host ([`hosts`]).
+//! A sample is rendered once, however often it is fetched. Only requests whose `Host` is this host ([`hosts`]) get it.
 //! The loop of the watch never waits for the exporter.
 
 mod connections;
@@ -21,14 +21,14 @@ use std::time::Instant;
 const MAX_REQUEST: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
 
-/// Serves until the process ends.
+/// The exporter, which serves until the process ends.
 pub struct Exporter {
-    /// The address at which it serves.
+    /// The address at which the exporter serves.
     pub address: SocketAddr,
     latest: Arc<Mutex<Latest>>,
 }
 
-/// The latest counters.
+/// The latest counters of each group.
 #[derive(Default)]
 struct Latest {
     sample: Sample,
@@ -36,16 +36,17 @@ struct Latest {
     samples: u64,
 }
 
-/// The served pages.
+/// The pages that the exporter serves.
 struct Pages {
     hosts: Hosts,
     latest: Arc<Mutex<Latest>>,
-    /// The rendered metrics, with the value of `samples` that they were rendered at.
+    /// The rendered metrics, and the value of `samples` at the time of rendering.
     rendered: RefCell<(u64, String)>,
 }
 
 impl Exporter {
-    /// Serves at an address. The `Host` of a request must be an IP address, a name of this host, or one of `names`.
+    /// Starts to serve at an address. The `Host` of a request must be an IP address, a name of this host, or one of
+    /// `names`.
     pub fn start(address: SocketAddr, names: &[String]) -> anyhow::Result<Exporter> {
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
@@ -85,7 +86,7 @@ impl Pages {
         if latest.samples != rendered.0 {
             let sample = latest.sample.clone();
             let samples = latest.samples;
-            // Unlock before rendering, so that the watch can publish the next sample.
+            // The lock is released before rendering, so that the watch can publish the next sample.
             drop(latest);
             *rendered = (samples, metrics::text(&sample));
         }
@@ -93,7 +94,7 @@ impl Pages {
     }
 }
 
-/// The response to a request; `None` until the request is complete.
+/// The response to a request; `None` while the request is incomplete.
 fn reply(request: &[u8], pages: &Pages) -> Option<String> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -173,7 +174,7 @@ mod tests {
         let latest = Arc::<Mutex<Latest>>::default();
         let exporter = Exporter { address: ([127, 0, 0, 1], 1).into(), latest: latest.clone() };
         let pages = Pages::new(Hosts::new(&[]), latest);
-        // A new rendering does not have the mark.
+        // A page that is rendered again does not have the mark.
         let mark = "marked as rendered\n";
         let fetch = || reply(b"GET /metrics HTTP/1.1\r\n\r\n", &pages).unwrap();
         exporter.publish(&Sample::default());

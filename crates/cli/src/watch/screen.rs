@@ -1,7 +1,7 @@
 //! The live screen: the bottleneck in words, and the figures of every group below it, on one page.
 //!
-//! A frame is a pure function of a [`Picture`]. The terminal is restored however the watch ends, also by a panic or a
-//! signal.
+//! A frame is a pure function of a [`Picture`]. The terminal is restored however the watch ends, even if it ends by a
+//! panic or a signal.
 
 mod layout;
 mod panels;
@@ -28,7 +28,7 @@ pub struct Screen {
 
 impl Screen {
     pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
-        // ratatui restores the terminal when the program panics, and `drop` does otherwise.
+        // After a panic, ratatui restores the terminal. Otherwise `drop` does.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
         let mut screen = Screen { terminal, picture: Picture::new(options), notices: Vec::new() };
         screen.draw()?;
@@ -41,7 +41,7 @@ impl Screen {
         self.draw()
     }
 
-    /// Shows a message until the next one.
+    /// Shows a message until the next message.
     pub fn mention(&mut self, news: String) {
         self.picture.set_notice(news);
     }
@@ -83,7 +83,7 @@ impl Screen {
         Ok(Flow::Stay)
     }
 
-    /// Suspends the process, as Ctrl-Z usually does. The shell has the terminal until the process continues.
+    /// Suspends the process, as Ctrl-Z usually does. The shell uses the terminal until the process continues.
     fn suspend(&mut self) -> anyhow::Result<()> {
         ratatui::restore();
         kill_process(getpid(), Signal::TSTP)?;
@@ -91,8 +91,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Clears the terminal, so that the next frame is drawn completely. Unlike `Terminal::clear`, it sends no query, which some
-    /// terminals do not answer.
+    /// Clears the terminal, so that the next frame is drawn completely. Unlike `Terminal::clear`, this method sends no
+    /// query, which some terminals do not answer.
     fn clear(&mut self) -> anyhow::Result<()> {
         self.terminal.backend_mut().clear()?;
         self.terminal.swap_buffers();

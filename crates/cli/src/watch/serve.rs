@@ -6,14 +6,14 @@ use crate::output::say;
 use crate::remote::find_token;
 use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
 
-/// Serves until it is dropped.
+/// A running server of samples, which serves until it is dropped.
 pub struct Served {
     _serving: Serving,
-    /// The message with the address, and with the token if it is new.
+    /// A message with the server's address, and with the token if that is new.
     pub message: String,
 }
 
-/// Starts to serve if `--serve` is given, and prints the address on stderr.
+/// Starts to serve if `--serve` is given, and prints the server's address on stderr.
 pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<Served>> {
     let Some(address) = args.serving.serve else { return Ok(None) };
     let (token, new_token) = match find_token(args.serving.token_file.as_deref())? {

@@ -17,31 +17,31 @@ pub struct Session {
     history: History,
     /// The latest figures of each group.
     current: Rates,
-    /// The start, by `CLOCK_MONOTONIC`.
+    /// The start of the watch, by `CLOCK_MONOTONIC`.
     began: Nanos,
-    /// CPU time of this process at the start.
+    /// CPU time of this process at the start of the watch.
     cpu_before: Nanos,
-    /// Measured speed of this host at the start.
+    /// Measured speed of this host at the start of the watch.
     host_probe: HostProbe,
 }
 
-/// One sample, and the rates since the samples before it.
+/// One sample, and the rates since the previous samples.
 pub struct Tick {
-    /// Time by the wall clock, which may be set during the watch.
+    /// Time by the wall clock, which may be changed during the watch.
     pub at: SystemTime,
     pub sample: Sample,
     pub rates: Rates,
 }
 
 impl Session {
-    /// Starts a watch. It waits for programs that are not running, except with `--once`.
+    /// Starts a watch. It waits for programs that are not running, unless --once is given.
     pub fn open(options: &WatchOptions) -> Result<Session, MonitorError> {
         let config = &options.config;
         let sampler = Sampler::open(config)?;
         if options.once {
             sampler.require_processes()?;
         }
-        // The prober's buffer is dropped, because it measures only once.
+        // The prober measures only once, so its buffer is dropped.
         let host_probe = Prober::new().measure();
         let began = clock::now();
         Ok(Session {
@@ -56,7 +56,7 @@ impl Session {
         })
     }
 
-    /// Samples the groups that are due, if any.
+    /// Samples the groups that are due; `None` if no group is due.
     pub fn tick(&mut self) -> Option<Tick> {
         let due = self.schedule.take_due(clock::now());
         if due.is_empty() {
@@ -84,7 +84,7 @@ impl Session {
         &self.current
     }
 
-    /// The present bottleneck.
+    /// The findings on the present bottleneck.
     pub fn findings(&self) -> Vec<Finding> {
         bottleneck(&self.current)
     }
@@ -99,7 +99,7 @@ impl Session {
         self.cpu().as_secs_f64() / self.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// Takes a last sample of all groups. Returns the figures and findings of the whole time.
+    /// Takes a last sample of all groups. Returns the figures and findings of the whole watch.
     pub fn finish(mut self) -> (Server, Vec<Finding>) {
         self.history.close(self.meter.last_sample());
         let overhead = self.meter.overhead(self.cpu());

@@ -1,11 +1,11 @@
-//! Bad input and paths that do not exist: the exit code, and a message that says what to do.
+//! Tests bad input and paths that do not exist: the exit code, and a message that says what to do.
 
 use crate::program::run;
 use brimful_testkit::SilentPort;
 use std::fs;
 use std::net::TcpListener;
 
-/// A listening socket that never gets more than a connection.
+/// A listening socket that never receives more than a connection.
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -16,7 +16,7 @@ fn listener() -> (TcpListener, String) {
 fn urls_that_cannot_be_loaded() {
     let pace = ["--rate", "10"];
     let load = |url: &str| run(&[&["load", url], &pace[..]].concat());
-    // One is longer than a label may be, the other longer than a name: neither reaches a name server.
+    // One name has a label that is too long, the other is too long as a whole. Neither is sent to a name server.
     for name in ["x".repeat(64), ["x"; 128].join(".")] {
         load(&format!("http://{name}/")).fails(2, "check the spelling");
     }

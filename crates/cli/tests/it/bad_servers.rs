@@ -1,4 +1,4 @@
-//! Misbehaving servers, and a host without descriptors: every call is accounted for, by its kind of failure.
+//! Tests misbehaving servers, and a host without descriptors: every call is accounted for, by its kind of failure.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, words};
@@ -9,10 +9,10 @@ use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::thread;
 
-/// Calls of one run, at 200 per second.
+/// Number of calls of one run, at 200 per second.
 const CALLS: u64 = 20;
 
-/// Counts of a load of which no call is completed. The exit code says so, unless the host made the generator late.
+/// The counts of a load in which no call is completed. Asserts the exit code, unless the host made the generator late.
 fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     let calls = CALLS.to_string();
     let args = [&["load", url, "--json", "--rate", "200", "--requests", &calls], rest].concat();
@@ -24,7 +24,7 @@ fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     assert!(done.stderr.contains("WARNING: 20 of 20 calls failed (100 %): "), "{}", done.stderr);
     let nobody = done.stderr.contains("Check that a server listens at");
     assert_eq!(nobody, record.counts.established == 0, "{}", done.stderr);
-    // The 0.1 s of the schedule, however long the last call took to fail.
+    // The window is the 0.1 s of the schedule, however long the last call took to fail.
     assert_eq!(record.window_s, 0.1);
     assert!((record.rates.offered - 200.0).abs() < 1e-9, "{:?}", record.rates);
     record.counts
@@ -124,7 +124,7 @@ fn a_lack_of_descriptors_counts_as_client_limited() {
     assert!(reason.is_some_and(|reason| reason.message.contains("ulimit -n")), "{:#?}", record.verdict);
 }
 
-/// Fewer descriptors than are needed before the load starts.
+/// The process may open fewer descriptors than it needs before the load starts.
 #[test]
 fn a_lack_of_all_descriptors_says_what_to_do() {
     let server = RawServer::never_answers();

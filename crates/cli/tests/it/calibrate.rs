@@ -1,12 +1,13 @@
-//! `load --calibrate`: the maximum load of this client, and loads beyond it. On a busy machine the maximum may be anything,
-//! so its value is not asserted.
+//! Tests `load --calibrate`: the maximum load of this client, and loads beyond it. On a busy machine the maximum may
+//! have any value, so its value is not asserted.
 
 use crate::documents;
 use crate::program::{Running, brimful, share_machine};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, full_backlog_listener};
 
-/// The maximum. Asserts that the curve is in order, and that the maximum is a load at which the client was not the limit.
+/// The maximum of a calibration. Asserts that the curve is in order, and that the client was not the limit at the
+/// maximum.
 fn maximum(record: &Record) -> f64 {
     let calibration = record.calibration.as_ref().expect("a calibration");
     let max = calibration.max_rate.expect("a maximum");
@@ -55,7 +56,7 @@ fn without_a_load_only_the_curve_is_shown() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
-    // S-Clients make attempts that get no response: the only kind of load that needs no responding server.
+    // S-Clients make attempts that get no response. No other kind of load works without a responding server.
     let full = full_backlog_listener();
     let s_clients =
         ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
@@ -101,7 +102,7 @@ fn the_calibration_uses_the_protocol_of_the_load() {
         assert!(maximum(&record) > 0.0 && record.counts.completed > 0, "{how:?}: {:?}", record.counts);
         assert_eq!((record.http.as_deref(), record.tls.is_some()), (Some(http), tls), "{how:?}");
         assert!(record.target.starts_with(if tls { "https://127." } else { "http://127." }), "{}", record.target);
-        // Kept connections were open before the first call. A busy machine may open a few more.
+        // Connections that are kept are opened before the first call. A busy machine may open a few more.
         let mostly_new = 2 * record.counts.handshakes > record.counts.completed;
         let (handshakes, established) = (record.counts.handshakes, record.counts.established);
         assert!(handshakes <= established && (tls || handshakes == 0), "{how:?}: {:?}", record.counts);

@@ -1,4 +1,4 @@
-//! `brimful characterize` and `brimful fileset`, with generated logs, and with real ones if there are any.
+//! Tests `brimful characterize` and `brimful fileset` with generated logs, and with real ones if there are any.
 
 use crate::documents::document;
 use crate::plan::{Files, word};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Two hours of log lines in Combined format, with a request every two seconds in the first hour and every second in the
-/// other: pages, images, and responses 304 and 404.
+/// Two hours of log lines in Combined format: a request every two seconds in the first hour, and every second in the
+/// second. The requests are pages, images, and responses 304 and 404.
 fn log() -> String {
     let stamps = (0..1800).map(|i| 2 * i).chain(3600..7200);
     let line = |(i, second): (usize, u32)| {
@@ -42,7 +42,7 @@ fn characterize(args: &[&str]) -> Done {
     run(&[&["characterize"], args].concat())
 }
 
-/// The profile of a log.
+/// Runs `brimful characterize` and returns the profile.
 fn profile(args: &[&str]) -> Profile {
     let profile: Profile = document(&characterize(&[args, &["--json"]].concat()).exits(&[0]).stdout);
     let lines = &profile.lines;
@@ -51,14 +51,14 @@ fn profile(args: &[&str]) -> Profile {
     profile
 }
 
-/// Runs the command with this input on stdin.
+/// Runs the command with this text on its stdin.
 fn with_stdin(args: &[&str], stdin: &[u8]) -> Done {
     let _machine = share_machine();
     let mut command = brimful(&[&["characterize"], args].concat());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // Fails if the program reads no more.
+    // Writing fails if the program has stopped reading.
     let feeder = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
@@ -222,7 +222,7 @@ fn logs_of_several_servers_are_merged() {
     let part = |keep: fn(usize) -> bool| -> String {
         log().lines().enumerate().filter(|(i, _)| keep(*i)).map(|(_, line)| line.to_owned() + "\n").collect()
     };
-    // Logs of two servers, of which the second was rotated.
+    // The logs of two servers. The second server's log was rotated.
     let paths = [
         files.write("b.log", part(|i| i % 3 == 0 && i >= 2000)),
         files.write("b.log.1", part(|i| i % 3 == 0 && i < 2000)),
@@ -352,7 +352,7 @@ fn control_characters_are_escaped() {
     let path = files.write("e\u{1b}[2J.log", log);
     let _machine = share_machine();
     for flags in [&["--format", "combined"][..], &[], &["--format", "\u{1b}[2J%h"]] {
-        // As on a terminal with colours: for a pipe all escape codes would be removed.
+        // CLICOLOR_FORCE makes the output as on a terminal with colours. For a pipe, all escape codes would be removed.
         let output = brimful(&[&["characterize", path.as_str()], flags].concat()).env("CLICOLOR_FORCE", "1").output();
         let output = output.unwrap();
         let shown = String::from_utf8(output.stdout).unwrap();
@@ -386,9 +386,9 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
         });
         pipe.write_all(log().as_bytes()).unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        // The thread of the signals sets the flag.
+        // The thread that handles signals sets the flag within this time.
         std::thread::sleep(Duration::from_secs(1));
-        // The program may have ended by then, and does not wait for the end of a stream in any case.
+        // Writing fails if the program has already ended. The program does not wait for the end of the stream.
         let _ = pipe.write_all(log().repeat(4).as_bytes());
         (stdout, stderr) = (Some(out.join().unwrap()), Some(err.join().unwrap()));
         drop(pipe);
@@ -398,13 +398,13 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
     assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
 }
 
-/// Prints what a test left out.
+/// Prints what a test skipped.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn note(text: &str) {
     println!("{text}");
 }
 
-/// The directory of real logs, if there is one.
+/// The directory of real logs; `None` if there is none.
 fn real_logs() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(beside, PathBuf::from);

@@ -1,4 +1,4 @@
-//! Requests other than one URL: lists, sets of files, requests from files, templates, and expected responses.
+//! Tests the ways to choose requests: lists, sets of files, requests from files, templates, and expected responses.
 
 use crate::documents;
 use crate::program::run;
@@ -12,13 +12,13 @@ use std::path::Path;
 fn load(args: &[&str]) -> Record {
     let done = run(&[&["load", "--json"], args].concat());
     let record = documents::record(&done.stdout);
-    // 1 if more calls fail than succeed; 4 if the machine was too busy for the generator.
+    // The exit code is 1 if more calls fail than succeed, and 4 if the machine was too busy for the generator.
     let code = i32::from(record.verdict.failing == Some(true));
     assert_eq!(done.code, if record.verdict.valid { code } else { 4 }, "{:#?}", record.verdict);
     record
 }
 
-/// An nginx that logs methods, paths and the fields in `what`, and answers every request.
+/// An nginx that answers every request, and logs the method, the path and the fields in `what`.
 fn recording(log: &Path, what: &str) -> Nginx {
     Nginx::start(NginxOptions {
         http: format!("log_format asked escape=none '$request_method $request_uri {what}';"),
@@ -27,7 +27,7 @@ fn recording(log: &Path, what: &str) -> Nginx {
     })
 }
 
-/// How often the log has each line, once it has this many.
+/// Waits until the log has this many lines. Returns how often it has each line.
 fn requests_in(log: &Path, lines: usize) -> BTreeMap<String, usize> {
     let read = || fs::read_to_string(log).unwrap_or_default();
     crate::program::until(|| read().lines().count() >= lines);
@@ -161,7 +161,7 @@ fn sessions_end_with_an_unexpected_response() {
     assert!(sessions.failed > 0);
 }
 
-/// The document root that is created for a workload has all its files.
+/// `brimful fileset` creates all files that the workload requests.
 #[test]
 fn the_example_workloads_find_all_their_files() {
     let nginx = Nginx::start(NginxOptions::default());

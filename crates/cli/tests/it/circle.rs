@@ -1,5 +1,6 @@
-//! Validation of the workload model, which Menascé, Almeida & Dowdy (1999, §4) had planned but were not allowed to do: a log
-//! is characterized, its Workload loads nginx, and the log of *that* load is characterized. The two profiles are alike.
+//! Validates the workload model, which Menascé, Almeida & Dowdy (1999, §4) had planned but were not allowed to do. A
+//! log is characterized, its Workload loads nginx, and the log of *that* load is characterized. The two profiles must
+//! be alike.
 
 use crate::program::run;
 use brimful_core::profile::Profile;
@@ -10,15 +11,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Calls per second of the first log, and its length.
+/// Rate of the first log in calls per second, and its length.
 const RATE: u64 = 150;
 const SECONDS: u64 = 20;
 
-/// The log of a site with a popular page, images and a download. A third of its responses are `304`.
+/// The log of a site with a popular page, images and a download. A third of the responses are `304`.
 fn a_log() -> String {
     let mut log = String::new();
     for call in 0..RATE * SECONDS {
-        // Requests and classes are spread evenly, without any order that would look like a burst.
+        // A hash spreads requests and classes evenly, without any order that would look like a burst.
         let draw = call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let second = call / RATE;
         let (path, status, bytes) = match draw % 100 {
@@ -69,21 +70,21 @@ fn the_log_of_a_characterized_load_has_the_same_profile() {
     assert_eq!(again.lines.malformed, 0);
     assert_eq!(again.classes.len(), once.classes.len(), "{:#?}", again.classes);
     for (before, after) in once.classes.iter().zip(&again.classes) {
-        // With 3,000 calls, a share is exact to 2 points, and the 2 % of downloads have most of the bytes.
+        // With 3,000 calls, a share is exact to 2 percentage points. The 2 % of downloads have most of the bytes.
         assert!((before.share_requests - after.share_requests).abs() < 0.04, "{before:?} {after:?}");
         assert!((after.mean_bytes / before.mean_bytes.max(1.0) - 1.0).abs() < 0.05 || before.mean_bytes == 0.0);
     }
     let share_of_304 = |profile: &Profile| profile.status["304"] as f64 / profile.requests as f64;
     assert!((share_of_304(&once) - share_of_304(&again)).abs() < 0.04);
-    // Arrival times are tested in `brimful-workload`: a busy machine may not keep the schedule.
+    // Arrival times are tested in `brimful-workload`, because a busy machine may not keep the schedule.
 }
 
-/// New sessions per second of the second log, and its length.
+/// Rate of new sessions per second in the second log, and the length of that log.
 const SESSION_RATE: f64 = 12.0;
 const SESSIONS_S: f64 = 30.0;
 
-/// Users who request three pages on average, each with embedded objects, and think for two to five seconds in between. Some
-/// sessions started before the log, and some end after it.
+/// The log of users who request three pages on average, each with embedded objects, and think for two to five seconds
+/// between pages. Some sessions start before the log, and some end after it.
 fn a_log_of_sessions() -> String {
     let mut state = 7_u64;
     let mut draw = move || {
@@ -139,7 +140,7 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
     let extra = format!("location / {{ root {root}; access_log {second} timed; }}");
     let nginx = Nginx::start(NginxOptions { extra, http, ..NginxOptions::default() });
     let (url, seconds) = (nginx.url(), format!("{SESSIONS_S}s"));
-    // The mean lengths of a hundred random sessions sometimes differ by a fifth; with this seed they do not.
+    // With other seeds, the mean lengths of a hundred random sessions may differ by a fifth.
     let chance = ["--seed", "1", "--source-ip", "127.20.0.0/16"];
     let load = [&["load", &url, "--workload", &workload, "--duration", &seconds, "--json"], &chance[..]].concat();
     let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();
@@ -155,8 +156,8 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
         "each call stands in the server's log once"
     );
     let [before, after] = [&once, &again].map(|profile| profile.sessions.clone().unwrap());
-    // Each side has some hundred sessions. Arrival and think times are tested in `brimful-workload`: on a busy machine they may
-    // be longer.
+    // Each log has some hundred sessions. Arrival and think times are tested in `brimful-workload`, because they may be
+    // longer on a busy machine.
     for (what, before, after) in [
         ("sessions", before.sessions as f64, after.sessions as f64),
         ("requests", before.requests.mean, after.requests.mean),

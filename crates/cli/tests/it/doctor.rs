@@ -1,4 +1,4 @@
-//! `brimful doctor`.
+//! Tests `brimful doctor`.
 
 use crate::program::{brimful, run};
 use brimful_testkit::with_descriptor_limit;
@@ -22,7 +22,7 @@ fn the_host_is_examined() {
         assert_eq!(finding["fix"].is_string(), finding["status"] == "shortfall", "{finding:#}");
         assert!(finding["value"].is_string() && finding["means"].is_string(), "{finding:#}");
     }
-    // Counted only in the text: steal and timers are measured each time, and may differ.
+    // Shortfalls are counted only in the text: steal and timers are measured each time and may differ.
     let shortfalls = text.matches("fix: ").count();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with(&format!("{shortfalls} shortfall")) || (shortfalls == 0 && last.starts_with("nothing")));
@@ -33,7 +33,7 @@ fn the_exit_code_tells_whether_a_limit_is_too_low() {
     // The speed of the host is never a shortfall.
     let done = run(&["doctor", "speed"]).exits(&[0]);
     assert_eq!(done.stdout.lines().filter(|line| line.starts_with("ok ")).count(), 1, "{}", done.stdout);
-    // The limit of descriptors is that of this process; 16 is too low for every load.
+    // The limit on descriptors is that of this process. 16 is too low for every load.
     let few = with_descriptor_limit(16, &brimful(&["doctor", "descriptors", "--json"])).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
     assert_eq!((few.status.code(), &findings[0]["status"]), (Some(3), &serde_json::json!("shortfall")));

@@ -1,4 +1,4 @@
-//! Checks of documents on stdout: they parse as their types, are written back unchanged, and their counts balance.
+//! Checks documents on stdout: they parse as their types, serialize to the same text, and have counts that add up.
 
 use brimful_core::counts::Counts;
 use brimful_core::record::{Interval, Record, SCHEMA};
@@ -7,7 +7,7 @@ use brimful_stats::Account;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Parses a Record, and asserts that all its counts balance.
+/// Parses a Record, and asserts that its counts add up.
 pub fn record(text: &str) -> Record {
     let record: Record = document(text);
     assert_eq!(record.schema, SCHEMA);

@@ -1,10 +1,12 @@
-//! The sessions in `examples/*/README.md`, and the files that they write, are what the program does today.
+//! Tests that the terminal sessions in `examples/*/README.md`, and the files that they write, match the present
+//! program.
 //!
-//! In a block of `console`, the command after `$ ` is run in a copy of the example's directory, and must print exactly the
+//! In a `console` block, the command after `$ ` is run in a copy of the example's directory, and must print exactly the
 //! lines below it. With `BRIMFUL_BLESS=1`, sessions and files are rewritten.
 //!
-//! The commands of `README.md` and `docs/tutorial.md` measure, so their figures always differ. They are run in order, and
-//! must print lines that start like those shown. Surveys are only started; their lines are compared with an example survey.
+//! The commands of `README.md` and `docs/tutorial.md` measure, so their figures always differ. They are run in order,
+//! and must print lines that start like those shown. Surveys are only started; their lines are compared with an example
+//! survey.
 
 use crate::documents;
 use crate::program::{Running, own_machine, share_machine, until};
@@ -26,7 +28,7 @@ fn the_commands_of_readme_and_tutorial_work() {
         symlink(root.join("examples"), dir.path().join("examples")).unwrap();
         let mut servers = Vec::new();
         for (command, shown) in commands(&fs::read_to_string(root.join(page)).unwrap()) {
-            // A separate address, because another program may use the port.
+            // The server gets an address of its own, because another program may use the port.
             let here = own_address();
             let run = command.replace("127.0.0.1", &here.to_string());
             let run = run.replace("make ", &format!("make --dry-run --directory {} ", root.display()));
@@ -51,7 +53,8 @@ fn the_commands_of_readme_and_tutorial_work() {
     }
 }
 
-/// Asserts that a survey with this command line starts. A complete one would take minutes, and depends on the machine.
+/// Asserts that a survey with this command line starts. A complete survey would take minutes, and its result depends on
+/// the machine.
 fn begins(command: &str, dir: &Path) {
     let mut survey = Running::start(shell(&format!("exec {command}"), dir));
     survey.stderr_line("a first look");
@@ -73,7 +76,7 @@ fn readme_is_one_screen() {
     assert!(widest.chars().count() <= 120, "{widest}");
 }
 
-/// The commands in blocks of `console`, each with the lines shown below it.
+/// The commands in `console` blocks, each with the lines shown below it.
 pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut in_session = false;
@@ -104,13 +107,13 @@ pub fn has_lines(shown: &str, printed: &str, what: &str) {
     }
 }
 
-/// An address in 127.0.0.0/8 that only this process uses, chosen by its pid.
+/// An address in 127.0.0.0/8 that only this process uses. It is derived from the process ID.
 fn own_address() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 + high % 64, middle, low.max(1))
 }
 
-/// A background program that ends with the test of its page.
+/// A background program, which is killed when this value is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -158,7 +161,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The text with the present output of each command in its sessions.
+/// Runs the commands in the text's terminal sessions. Returns the text with the current output of each command.
 fn play(text: &str, dir: &Path) -> String {
     let (mut played, mut in_session, mut commands) = (String::new(), false, 0);
     for line in text.lines() {
@@ -180,7 +183,7 @@ fn play(text: &str, dir: &Path) -> String {
     played
 }
 
-/// A shell in which `brimful` is the program under test.
+/// A shell command in which `brimful` is the program under test.
 fn shell(command: &str, dir: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_brimful"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
@@ -190,7 +193,7 @@ fn shell(command: &str, dir: &Path) -> Command {
     shell
 }
 
-/// The output of a command in a shell, with the exit code if it is not 0.
+/// The output of a shell command, followed by its exit code if that is not 0.
 fn output(command: &str, dir: &Path) -> String {
     let done = shell(&format!("{{ {command}\n}} 2>&1"), dir).output().unwrap();
     let mut shown = String::from_utf8(done.stdout).unwrap();

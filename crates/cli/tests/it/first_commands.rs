@@ -1,5 +1,5 @@
-//! `docs/from-other-tools.md`: every command in it is run against nginx, loads only for a moment. Errors must match the page
-//! word for word; the output of a load must have the lines shown.
+//! Tests `docs/from-other-tools.md`: runs every command in it against nginx, but loads only for a moment. Errors must
+//! match the page word for word; the output of a load must have the lines shown.
 
 use crate::examples::{commands, has_lines};
 use crate::program::{Running, brimful, share_machine};
@@ -7,18 +7,18 @@ use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
 
-/// The command with the address of this server.
+/// The command with the address of this server in place of the page's.
 fn here(command: &str, nginx: &Nginx) -> String {
     let port = format!("--port {}", nginx.addr().port());
     command.replace("127.0.0.1:8080", &nginx.addr().to_string()).replace("--port 8080", &port)
 }
 
-/// The command with a short duration.
+/// The command with a shorter duration.
 fn short(command: &str) -> String {
     let times =
         [("-d10s", "-d300ms"), ("-z 10s", "-z 300ms"), ("--duration 10s", "--duration 300ms"), ("5s:", "150ms:")];
     let shorter = times.iter().fold(command.to_owned(), |command, (long, short)| command.replace(long, short));
-    // A busy host may be slow.
+    // A busy host may be slow, so objectives are relaxed.
     let shorter = shorter.replace("--num-conns 1500", "--num-conns 30").replace("p95<200ms", "p95<10m");
     let endless = shorter.starts_with("brimful load") && !shorter.contains("ms") && !shorter.contains("-n ");
     if endless { shorter + " -d 300ms" } else { shorter }
@@ -45,7 +45,7 @@ fn the_commands_do_what_the_page_shows() {
             let said = done.exits(&[2]).stderr.replace(&nginx.addr().to_string(), "127.0.0.1:8080");
             assert_eq!(said + "[exit code 2]\n", shown, "{command}");
         } else {
-            // Exit code 4: the host made the generator late.
+            // Exit code 4 means that the host made the generator late.
             has_lines(&shown, &done.exits(&[0, 4]).stdout, &command);
         }
     }

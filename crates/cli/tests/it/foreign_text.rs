@@ -1,12 +1,13 @@
-//! Control characters in names that other users of the host choose are escaped on the terminal.
+//! Tests that control characters are escaped on the terminal if they occur in names that other users of the host
+//! choose.
 
 use crate::program::{Done, brimful, share_machine};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::process::{Child, Command};
 
-/// Clears the screen, writes from right to left, moves the cursor, and starts another line.
+/// A name that clears the screen, switches to right-to-left text, moves the cursor, and starts another line.
 const NAME: &str = "e\x1b[2J\u{202e}\u{9b}H\nx";
-/// The escaped name on one line, and as a label of Prometheus, which has its own escape for the end of a line.
+/// The escaped name, on one line. Prometheus has its own escape for a line break in a label.
 const SHOWN: &str = r"e\u001b[2J\u202e\u009bH\u000ax";
 
 /// A process with that name.
@@ -21,7 +22,7 @@ impl Hostile {
         let path = dir.path().join(NAME);
         std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
         let child = Command::new(&path).arg("3600").spawn().unwrap();
-        // A process gets the name of its file when it executes it.
+        // A process has the name of the file that it executes.
         let comm = format!("/proc/{}/comm", child.id());
         crate::program::until(|| std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with(NAME)));
         Hostile { child, _dir: dir }
@@ -35,14 +36,14 @@ impl Drop for Hostile {
     }
 }
 
-/// Runs the program as on a terminal with colours: for a pipe all escape codes would be removed.
+/// Runs the program with the output of a terminal with colours. For a pipe, all escape codes would be removed.
 fn in_colour(args: &[&str]) -> Done {
     let _machine = share_machine();
     let output = brimful(args).env("CLICOLOR_FORCE", "1").output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (stdout, stderr) = (text(output.stdout), text(output.stderr));
     for written in [&stdout, &stderr] {
-        // This program's own colours are a number and an `m`.
+        // This program's own escape sequences are a number and an `m`.
         let mut foreign = written.split('\x1b').skip(1).filter(|rest| {
             let end = rest.trim_start_matches('[').trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
             !end.starts_with('m')

@@ -1,10 +1,10 @@
-//! The help texts are golden files.
+//! Tests that the help texts match their golden files.
 
 use crate::program::{Running, brimful, run, share_machine};
 use std::fs;
 use std::path::Path;
 
-/// Lines of one screen.
+/// Number of lines on one screen.
 const SCREEN: usize = 50;
 
 #[test]
@@ -50,12 +50,12 @@ fn the_usual_flags_fit_one_screen_and_all_flags_two_and_a_half() {
         let [usual, all] = ["-h", "--help"].map(|flag| help(&[command, flag]).lines().count());
         assert!(usual <= SCREEN && 2 * all <= 5 * SCREEN, "{command}: {usual} and {all} lines");
     }
-    // The other forms of help have the flags that -h leaves out.
+    // The flags that -h leaves out are in the longer forms of help.
     let [usual, all, long] = [&["load", "-h"][..], &["load", "--help"], &["help", "load"]].map(help);
     assert!(!usual.contains("--clock-ahead") && all.contains("--clock-ahead") && long.contains("-15us/300us"));
 }
 
-/// The help on a terminal of 120 columns.
+/// The help of a command, on a terminal with 120 columns.
 fn help(args: &[&str]) -> String {
     let _machine = share_machine();
     let mut command = brimful(args);
@@ -70,7 +70,7 @@ fn check_readable(help: &str) {
         assert!(line.chars().count() <= 120, "too long a line: {line}");
         let is_flag = line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ");
         if is_flag {
-            // The description is on the same line, two spaces away, or begins the next one.
+            // The description is on the flag's line, after two spaces, or begins the next line.
             let beside = line.trim_start().contains("  ");
             let below = lines.get(i + 1).is_some_and(|next| {
                 let next = next.trim_start();

@@ -1,4 +1,4 @@
-//! `--http 2`: Records and text, with TLS, with prior knowledge, and against servers without HTTP/2.
+//! Tests `--http 2`: Records and text, with TLS, with prior knowledge, and against servers without HTTP/2.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -78,7 +78,7 @@ fn a_body_from_a_file_is_sent_in_frames() {
     let class =
         format!("[[class]]\nname = \"put\"\nmethod = \"PUT\"\npath = \"/\"\nbody_file = \"{}\"\n", body.display());
     fs::write(&workload, class).unwrap();
-    // The server grants as much window as the body needs.
+    // The server grants a window as large as the body.
     let server = http2_server(settings(&[(4, 1 << 20)]), |peer, _| {
         let window = frame(kind::WINDOW_UPDATE, 0, 0, &(1u32 << 29).to_be_bytes());
         let (mut goes_on, mut bytes) = (peer.send(&window), 0);

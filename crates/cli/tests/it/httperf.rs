@@ -1,7 +1,8 @@
-//! `brimful httperf` compared with the real httperf: the same command lines against one nginx give the same report, key by
-//! key.
+//! Compares `brimful httperf` with the real httperf: the same command lines against one nginx must give the same
+//! report, key by key.
 //!
-//! Counts must be equal, and rates those of the schedule, within what a busy host permits. Times are not compared.
+//! Counts must be equal, and rates must be those of the schedule, as far as a busy host permits. Times are not
+//! compared.
 
 use crate::program::{Done, Running, brimful, own_machine, run};
 use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, RawServer, SilentPort, with_length};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 const REAL: &str = "/usr/bin/httperf";
 
-/// A report: each line with `#` in place of its numbers, and the numbers.
+/// The lines of a report. Each line consists of its text, in which `#` replaces numbers, and of these numbers.
 type Report = Vec<(String, Vec<f64>)>;
 
 /// Parses the report in httperf's output.
@@ -27,7 +28,7 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
     let (mut keys, mut number, mut numbers) = (String::new(), String::new(), Vec::new());
     for c in line.chars().chain(['\n']) {
         let in_number = c.is_ascii_digit() || (c == '.' && !number.is_empty());
-        // The 2 of 2xx and the power of ten are parts of keys.
+        // The 2 of 2xx and the power of ten are parts of keys rather than figures.
         let of_key = keys.ends_with(|last: char| last.is_alphanumeric() || last == '^' || last == '*');
         if in_number && !of_key {
             number.push(c);
@@ -45,12 +46,12 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
         keys.push(c);
     }
     let keys = keys.trim_end();
-    // This histogram is as long as the longest session.
+    // The number of entries in this histogram depends on the longest session.
     let keys = if keys.starts_with("Session length histogram:") { "Session length histogram:" } else { keys };
     (keys.to_owned(), numbers)
 }
 
-/// The figures that autobench reads from a report: the numbers after certain words.
+/// The figures that autobench extracts from a report: the numbers that follow certain words.
 fn autobench_figures(output: &str) -> [f64; 9] {
     let number_after = |line: &str, word: &str| {
         let line = output.lines().find(|found| found.starts_with(line)).unwrap_or_else(|| panic!("no {line}"));
@@ -71,12 +72,12 @@ fn autobench_figures(output: &str) -> [f64; 9] {
     ]
 }
 
-/// Which figures of a command line are comparable.
+/// Determines which figures of a command line are comparable.
 #[derive(Clone, Copy, PartialEq)]
 enum Paced {
-    /// The test is paced by its rate, so that rates are equal.
+    /// The rate determines the pace of the test, so rates are equal.
     ByRate,
-    /// The test is paced by the server, so that only counts are equal.
+    /// The server determines the pace of the test, so only counts are equal.
     ByServer,
 }
 
@@ -128,7 +129,7 @@ fn real(args: &[String]) -> Done {
     Running::start(command).finish()
 }
 
-/// A server with two kinds of files, a path that closes connections, and one that fails.
+/// A server with two kinds of files, a path at which it closes the connection, and a path that fails.
 fn nginx(dir: &Path) -> Nginx {
     let mut files = vec![("index.html".to_owned(), b"hello\n".to_vec()), ("large".to_owned(), vec![b'x'; 50_000])];
     files.extend((0..10).map(|n| (format!("set/{n}.html"), vec![b's'; 100])));
@@ -206,7 +207,7 @@ fn the_report_is_that_of_the_real_httperf() {
     }
 }
 
-/// Compares the paths that both request, in order.
+/// The paths that both programs request are compared in order.
 #[test]
 fn files_are_requested_in_the_order_of_the_real_httperf() {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -305,7 +306,7 @@ fn the_program_name_selects_httperf_and_messages_can_be_printed() {
 #[test]
 fn tls_works() {
     let certificates = Certificates::new();
-    // The certificate has another name: httperf accepts any.
+    // The certificate is for another host name, but httperf accepts any.
     let identity = certificates.issue("DNS:www.example.org", Flaw::None);
     let (listen, extra) = ("ssl".to_owned(), identity.for_nginx());
     let nginx = Nginx::start(NginxOptions { listen, extra, ..NginxOptions::default() });

@@ -1,4 +1,4 @@
-//! Servers with limits: a limit on the rate of clients, and a CPU quota.
+//! Tests servers with limits: a limit on the rate of clients, and a CPU quota.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine};
@@ -6,7 +6,7 @@ use brimful_core::record::ReasonCode;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The reference server and its address.
+/// Starts the reference server. Returns it and its address.
 fn target(more: &[&str]) -> (Running, String) {
     let args = [&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"], more].concat();
     let mut target = Running::start(brimful(&args));
@@ -30,12 +30,12 @@ fn a_survey_names_a_limit_on_the_rate_of_its_client() {
     refused.fails(2, "a rate limit of no requests a second");
 }
 
-/// A control group with a quota of 2 % of a CPU, which is less than a server gets even on a busy host. Dropped, it is
-/// removed.
+/// A control group with a quota of 2 % of a CPU, which is less than a server gets even on a busy host. The group is
+/// removed when this value is dropped.
 struct Group(PathBuf);
 
 impl Group {
-    /// Makes the group for the test with this name; `None` if this host does not permit it.
+    /// Makes the group for the test with this name. Returns `None` if this host does not permit that.
     fn make(test: &str) -> Option<Group> {
         let name = format!("brimful-test-{test}-{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/cpu").join(&name);
@@ -53,7 +53,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Fails if the group was only partly made.
+        // Removing fails if the group was only partly made.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -102,7 +102,8 @@ fn the_effect_of_a_quota_is_predicted_measured_and_undone() {
         done
     };
     if may {
-        // A busy machine may end a survey before the change. The accuracy of predictions is tested with simulated servers.
+        // On a busy machine a survey may end before the change. The accuracy of predictions is tested with simulated
+        // servers.
         let what_if = (0..3).find_map(|_| documents::survey(&surveyed().stdout).what_if);
         let what_if = what_if.expect("the change was made in one of three surveys");
         assert_eq!((&*what_if.change, what_if.saturation_rate.predicted > Some(0.0)), ("quota=50%", true));

@@ -1,4 +1,4 @@
-//! `brimful load` against real servers.
+//! Tests `brimful load` against real servers.
 
 use crate::documents;
 use crate::program::{Done, run, words};
@@ -9,7 +9,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
 use std::fs;
 
-/// Runs `load`. Whether the generator keeps its schedule depends on the machine, and the exit code says so.
+/// Runs `load`. Whether the generator keeps its schedule depends on the machine, so exit code 4 is accepted, too.
 fn load(args: &[&str]) -> (Record, Done) {
     let args = [&["load", "--json"], args].concat();
     let done = run(&args).exits(&[0, 4]);
@@ -34,7 +34,7 @@ fn run_all_loads(url: &str) {
             if !connections.is_empty() {
                 assert_eq!(counts.established, CALLS);
             } else if pace[0] == "--rate" {
-                // A busy host may delay the first response until the last call is due, but hardly every time.
+                // A busy host may delay the first response until the last call is due, but not in every run.
                 let reused = |counts: &Counts| counts.established < CALLS;
                 let in_another_run = || (0..10).any(|_| reused(&load(&args).0.counts));
                 assert!(reused(&counts) || in_another_run(), "no connection was used twice: {pace:?}, {counts:#?}");
@@ -58,14 +58,16 @@ fn all_loads_on_nginx() {
 
 #[test]
 fn all_loads_on_apache_event() {
-    // As many workers as calls: with few free workers, Apache closes kept connections, and calls on them are lost.
+    // There are as many workers as calls. With few free workers, Apache closes kept connections, and calls on them are
+    // lost.
     let max_workers = CALLS as usize + 1;
     run_all_loads(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
 }
 
 #[test]
 fn all_loads_on_apache_prefork() {
-    // One process for every connection that an open load may keep: a connection without a process would wait for 75 s.
+    // There is one process for every connection that an open load may keep. A connection without a process would wait
+    // for 75 s.
     let options = ApacheOptions { mpm: Mpm::Prefork, max_workers: CALLS as usize, ..ApacheOptions::default() };
     run_all_loads(&Apache::start(options).url());
 }
@@ -119,16 +121,16 @@ fn a_workload_mixes_its_classes() {
         let (page, moved) = (&record.classes["page"].counts, &record.classes["moved"].counts);
         assert_eq!((page.status.s2xx, moved.status.s3xx), (page.scheduled, moved.scheduled));
         assert_eq!(page.scheduled + moved.scheduled, 2000);
-        // At most five standard deviations of a binomial share of 2000.
+        // The tolerance is five standard deviations of a binomial share of 2000 calls.
         let seen = page.scheduled as f64 / 2000.0;
         assert!((seen - share).abs() < 0.056, "{seen} of the calls instead of {share}");
     }
-    // A class that the mix does not name is not called.
+    // A class that the mix does not name gets no calls.
     let (record, _) = load(&[&[nginx.url().as_str()], &with[..], &["--mix", "moved=1"]].concat());
     assert_eq!(record.counts.status.s3xx, 2000);
 }
 
-/// The Record states the kind of load, so that nobody needs to guess it from the command line.
+/// The Record states the kind of load, so that readers need not derive it from the command line.
 #[test]
 fn a_record_has_the_load_that_was_made() {
     let nginx = Nginx::start(NginxOptions::default());

@@ -1,4 +1,4 @@
-//! `brimful load --shard` and `brimful merge`: the parts of a load, and the whole.
+//! Tests `brimful load --shard` and `brimful merge`: the Records of the parts of a load, and of the whole load.
 
 use crate::documents;
 use crate::plan::Files;
@@ -22,7 +22,7 @@ const CLASSES: &str = r#"
     weight = 0.3
 "#;
 
-/// A load of two classes by two shards that started together, and the same load by one process.
+/// A load of two classes by two shards that start together, and the same load by one process.
 struct Runs {
     files: Files,
     shards: [Record; 2],
@@ -107,7 +107,7 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
     let one = words(&runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
-    // Shards that started one after the other did not make a load of that rate, which is reported.
+    // Shards that started one after the other did not make a load of that rate, so a message is printed.
     runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
     assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give all shards the same --start-at"));
     assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");
@@ -224,7 +224,7 @@ fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let kept = crate::plan::word(&files.path("kept.json"));
     let _machine = share_machine();
     let (_target, address) = target::start(&["--service", "page=50us"]);
-    // This host's clock is 100 s behind the fleet's, so the common start is 2 s from now.
+    // This host's clock is 100 s behind the fleet's clock, so the common start is 2 s from now.
     let agreed = SystemTime::now() + Duration::from_secs(102);
     let agreed_s = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
     let mut shard = brimful(&[

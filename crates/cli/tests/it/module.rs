@@ -1,5 +1,5 @@
-//! `brimful module`: the module is installed in real servers, works, and is removed. Each server has its own directory and
-//! configuration.
+//! Tests `brimful module`: installs the module in real servers, uses it, and removes it. Each server has its own
+//! directory and configuration.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine, until};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 pub const NGINX: &str = "/usr/sbin/nginx";
 
-/// A directory with a configuration that includes files from two of its subdirectories.
+/// A directory with a server configuration that includes files from two of the directory's subdirectories.
 pub fn prefix(config: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("nginx.conf"), config).unwrap();
@@ -32,13 +32,13 @@ pub const INCLUDING: &str = "pid nginx.pid;\nerror_log error.log;\ninclude modul
                          access_log off;\n\
                          include conf.d/*.conf;\nserver { listen 127.0.0.1:1; }\n}\n";
 
-/// `brimful module ACTION SERVER` for a server of this directory.
+/// Runs `brimful module ACTION SERVER` for the server of this directory.
 pub fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Done {
     let prefix = directory.to_str().unwrap();
     run(&[&["module", action, server, "--prefix", prefix], more].concat())
 }
 
-/// All files in a directory and below: paths and contents.
+/// All files in a directory and its subdirectories: paths and contents.
 fn all_files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -58,7 +58,7 @@ pub fn files_without_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found.filter(|(path, _)| !path.ends_with("error.log") && !path.ends_with("nginx.pid")).collect()
 }
 
-/// nginx's module, built once.
+/// nginx's module, which is built only once.
 pub fn built() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
@@ -68,7 +68,7 @@ pub fn built() -> &'static Vec<u8> {
     })
 }
 
-/// The counters of a server.
+/// The counters of a server, read from its shared memory.
 fn counted(memory: &Path) -> ServerSample {
     ServerSample::from_bytes(&fs::read(memory).unwrap(), Nanos::ZERO).unwrap()
 }
@@ -125,10 +125,10 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
         .stdout;
     assert!(said.contains("now has the module") && said.contains("on: "), "{said}");
 
-    // The old workers serve and log until they are stopped.
+    // The old workers serve and log requests until they are stopped.
     until(|| !server.workers().iter().any(|worker| former.contains(worker)));
 
-    // No request is lost during the reload, and each is counted once.
+    // No request is lost during the reload, and each request is counted once.
     let load = {
         let _machine = share_machine();
         let url = server.url();
@@ -193,7 +193,7 @@ fn is_the_servers(path: &Path) -> bool {
 fn changes_that_nginx_refuses_are_undone() {
     let directory = prefix(INCLUDING);
     let before = all_files(directory.path());
-    // A program with the right signature that is not a module.
+    // nginx's own binary has the right signature, but it is not a module.
     let given = format!("--module={NGINX}");
     let done = module("install", "nginx", directory.path(), &["--yes", &given]);
     assert!(done.stderr.contains("refuses the module") && done.stderr.contains("all changes were undone"), "{done:#?}");
@@ -228,7 +228,7 @@ fn a_configuration_without_includes_is_not_edited() {
         assert!(said.contains(line), "{said}");
     }
     assert_eq!(fs::read_to_string(at("nginx.conf")).unwrap(), config);
-    // The module cannot be removed while the configuration has these lines.
+    // The module cannot be removed while the configuration contains these lines.
     let load = format!("include {};\n", at("brimful-load.conf").display());
     let with_lines =
         format!("{load}{config}").replace("http {", &format!("http {{ include {};", at("brimful-http.conf").display()));
@@ -248,7 +248,7 @@ fn changed_files_are_kept() {
     fs::write(at("given.so"), built()).unwrap();
     let given = format!("--module={}", at("given.so").display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // Install again, with other classes.
+    // The module is installed again, with other classes.
     module("install", "nginx", directory.path(), &["--yes", &given, "--class", "all=size 0-"]).exits(&[0]);
     assert!(fs::read_to_string(at("conf.d/brimful.conf")).unwrap().contains("brimful_class all size 0-;"));
     let changed = fs::read_to_string(at("conf.d/brimful.conf")).unwrap() + "# mine\n";
@@ -258,7 +258,7 @@ fn changed_files_are_kept() {
     assert!(said.contains("brimful.conf.kept was changed"), "{said}");
     assert_eq!(fs::read_to_string(at("conf.d/brimful.conf.kept")).unwrap(), changed);
     module("remove", "nginx", directory.path(), &[]).fails(2, "has no module that brimful installed");
-    // Existing files are not overwritten either.
+    // Files that another program created are not overwritten.
     fs::write(at("conf.d/brimful.conf"), "# somebody else's\n").unwrap();
     module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "brimful did not make it");
 }

@@ -1,5 +1,5 @@
-//! Demands that the Server Module measures: a load of two classes, `brimful plan calibrate`, and a survey. The sources of
-//! figures and their relations are asserted, never their values.
+//! Tests demands that the Server Module measures: a load of two classes, `brimful plan calibrate`, and a survey. The
+//! tests assert the sources of figures and their relations, never their values.
 
 use crate::documents;
 use crate::plan::{Files, plan, word};
@@ -9,7 +9,7 @@ use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
 use serde_json::Value;
 use std::fs;
 
-/// Bytes of the two classes' files.
+/// Size of the files of the two classes, in bytes.
 const LIGHT: usize = 500;
 const HEAVY: usize = 1 << 20;
 const CLASSES: [&str; 4] = ["--class", "light=url /light", "--class", "heavy=url /heavy"];
@@ -31,14 +31,15 @@ fn nginx() -> Nginx {
 fn apache() -> Apache {
     Apache::start(ApacheOptions {
         mpm: Mpm::Event,
-        // With few workers, Apache closes kept connections when some calls are late, even while a request is on its way.
+        // With fewer workers, Apache closes kept connections when some calls are late, even while a request is on its
+        // way.
         max_workers: 64,
         files: files(),
         extra: "IncludeOptional conf.d/*.conf\n".to_owned(),
     })
 }
 
-/// Installs the module with these classes. It measures the CPU time of every request.
+/// Installs the module with these classes, and makes it measure the CPU time of every request.
 fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let directory = server.directory();
     for made in ["modules-enabled", "conf.d"] {
@@ -51,7 +52,7 @@ fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
     run(&[&install[..], &place, classes].concat()).exits(&[0]);
     until(|| !server.workers().iter().any(|worker| former.contains(worker)));
-    // Apache checks once a second whether it needs workers, so the new ones may not run yet.
+    // Apache checks once a second whether it needs more workers, so new workers may not run yet.
     run(&["load", &server.url(), "--clients", "1", "-n", "1", "--quiet"]).exits(&[0, 4]);
 }
 
@@ -61,7 +62,7 @@ fn workload(files: &Files) -> String {
     files.write("two.toml", class("light", 2) + &class("heavy", 1))
 }
 
-/// The Record of a watched load.
+/// The Record of a load during which the server was watched.
 fn record(server: &Daemon, files: &Files, name: &str) -> String {
     let (url, workload, out) = (server.url(), workload(files), word(&files.path(name)));
     let load = ["load", &url, "--workload", &workload, "--rate", "150", "--duration", "4s", "--watch"];
@@ -85,7 +86,7 @@ fn calibrates(server: &Daemon, name: &str) {
     assert_eq!((inside[0]["class"].as_str(), inside[1]["class"].as_str()), (Some("heavy"), Some("light")));
     assert!(class(0, "demand_s") > class(1, "demand_s"), "a megabyte costs more than half a kilobyte: {inside:#}");
     assert!((0..2).all(|index| class(index, "sampled") > 20.0), "{inside:#}");
-    // With a single mix, only the module can separate the classes.
+    // With a single mix, the classes can be separated only by the module's measurements.
     assert!(inside[0]["regression_s"].is_null() && found["merged"] == serde_json::json!([]), "{found:#}");
     assert_eq!(found["uncertainty"][0][0]["source"], "direct");
     let text = plan(&["calibrate", &record, "--servers", "1"]).exits(&[0]).stdout;
@@ -93,7 +94,7 @@ fn calibrates(server: &Daemon, name: &str) {
     let model = word(&files.path("model.json"));
     plan(&["calibrate", &record, "--servers", "1", "--out", &model]).exits(&[0]);
     let model: Model = serde_json::from_str(&fs::read_to_string(model).unwrap()).unwrap();
-    // If a disk was used meanwhile, its demands may be joint.
+    // If a disk was used during the load, the demands at the disk may be joint.
     assert!(model.joint_demands.iter().all(|joint| joint.station != "cpu"), "{model:?}");
     assert!(model.demands[0][0] > model.demands[0][1], "{model:?}");
 }

@@ -1,4 +1,4 @@
-//! Output to full disks, pipes, links and terminals.
+//! Tests output to full disks, pipes, links and terminals.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};
@@ -13,7 +13,7 @@ const SHORT: [&str; 4] = ["--clients", "1", "--requests", "20"];
 
 #[test]
 fn colours_are_for_terminals_or_forced_and_no_color_wins() {
-    // Every run asserts that pipes get no escape codes; this shows that the assertion works.
+    // Every run asserts that pipes get no escape codes. This test shows that the assertion can fail.
     let coloured = |variables: &[(&str, &str)]| {
         let output = brimful(&["doctor"]).envs(variables.iter().copied()).output().unwrap();
         assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
@@ -85,7 +85,7 @@ fn a_full_disk_leaves_the_former_file_unchanged() {
     let small = Small::mount("64k");
     let out = small.path().join("record.json");
     fs::write(&out, "the former").unwrap();
-    // There is space for a name, but not for a document.
+    // The disk has space for a file name, but not for a document.
     small.fill();
     let done = run(&[&["load", &server.url(), "--out", out.to_str().unwrap()], &SHORT[..]].concat()).exits(&[3]);
     assert!(done.stderr.contains("cannot write") && done.stderr.contains("No space left"), "{}", done.stderr);

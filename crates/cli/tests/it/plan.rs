@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The reference cases.
+/// The reference cases, which the tests of the model use, too.
 pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../../../model/tests/data/cases.json")).unwrap()
 }
@@ -17,7 +17,7 @@ pub fn case(name: &str) -> Value {
     cases().into_iter().find(|case| case["name"] == name).unwrap()
 }
 
-/// The model of a case, with the case's other settings of stations.
+/// The model of a case. The case's settings of stations replace those of the model.
 pub fn model(case: &Value) -> Value {
     let parts = ["stations", "classes", "demands"].map(|key| (key.to_owned(), case[key].clone()));
     let mut model = Value::Object(parts.into_iter().collect());
@@ -49,25 +49,25 @@ impl Files {
     }
 }
 
-/// A path as an argument.
+/// A path as a command-line argument.
 pub fn word(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// `brimful plan` with these arguments.
+/// Runs `brimful plan` with these arguments.
 pub fn plan(args: &[&str]) -> Done {
     run(&[&["plan"], args].concat())
 }
 
-/// The document that `brimful plan … --json` prints.
+/// Runs `brimful plan` with these arguments and `--json`. Returns the document that it prints.
 pub fn json(args: &[&str]) -> Value {
     let done = plan(&[args, &["--json"]].concat()).exits(&[0]);
     serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error} in {done:#?}"))
 }
 
-/// Asserts that every command that reads models reads this document. Returns its solution.
+/// Asserts that every command that reads models reads this document. Returns the model's solution.
 pub fn plans_with(files: &Files, document: &str) -> Value {
-    // A rate so low that every server can serve it.
+    // The rate is so low that every server can serve it.
     let history =
         "time,requests\n".to_owned() + &(1..=60).map(|day| format!("{},1\n", 86_400 * day)).collect::<String>();
     let series = files.write("history.csv", history);
@@ -77,7 +77,7 @@ pub fn plans_with(files: &Files, document: &str) -> Value {
     assert_eq!(changed["before"]["solution"]["throughput"], solved["throughput"], "{document}");
     let forecast = json(&["forecast", &series, "--model", document]);
     assert!(forecast["limit"]["rate"].as_f64().is_some_and(|rate| rate > 0.0), "{document}: {forecast:#}");
-    // Their results contain a model, too.
+    // The results of the commands contain a model, too.
     assert_eq!(json(&["solve", &out])["throughput"], solved["throughput"]);
     let next = json(&["solve", &files.write("changed.json", changed.to_string())]);
     assert_eq!(next["throughput"], changed["after"]["solution"]["throughput"]);
@@ -92,7 +92,7 @@ pub fn paper() -> Value {
     model
 }
 
-/// Asserts that the text matches its golden file, and is no wider than a terminal.
+/// Asserts that the text matches its golden file, and that its lines fit a terminal.
 pub fn check_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {
@@ -103,8 +103,8 @@ pub fn check_golden(name: &str, text: &str) {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
-/// Asserts that the example document of the page's tests has the keys of this document. The last digits of figures may
-/// differ.
+/// Asserts that the example document of the page's tests has the keys of this document. Figures are not compared,
+/// because their last digits may differ.
 pub fn example(name: &str, document: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/examples").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {
@@ -134,7 +134,7 @@ pub fn page_of(kind: &str, path: &str) -> Value {
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// The numbers of a list.
+/// The numbers in a JSON list.
 pub fn numbers(list: &Value) -> Vec<f64> {
     list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }

@@ -1,17 +1,17 @@
-//! `brimful plan calibrate`: a model fitted to Records of a server whose demands are known.
+//! Tests `brimful plan calibrate`: a model fitted to Records of a server whose demands are known.
 
 use crate::plan::{Files, check_golden, example, json, numbers, page_of, plan, word};
 use crate::program::{Running, brimful, share_machine};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Length of the load in seconds.
+/// Length of the load, in seconds.
 const SECONDS: f64 = 20.0;
 
-/// Time after the load in which the server is watched while one response is pending, in seconds.
+/// Time after the load for which the server is watched while one response is pending, in seconds.
 const DRAIN: f64 = 10.0;
 
-/// The Record of a run at these rates by class, with 1 ms of CPU time for a light request and 5 ms for a heavy one.
+/// The Record of a run with this rate for each class. A light request takes 1 ms of CPU time, a heavy one 5 ms.
 fn record(rates: &[(&str, f64)]) -> Value {
     let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
     let busy: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
@@ -34,7 +34,7 @@ fn record(rates: &[(&str, f64)]) -> Value {
     };
     let classes: serde_json::Map<String, Value> =
         rates.iter().map(|(class, x)| ((*class).to_owned(), of(x * completed / rate))).collect();
-    // Single seconds vary, differently for server and generator; the means are exact.
+    // The figures of single seconds vary, in different ways for server and generator, but their means are exact.
     let wobble = |i: u32| 1.0 + 0.05 * f64::from(i % 4 % 3) - 0.0375;
     let course = (0..(SECONDS + DRAIN) as u32).map(|i| {
         let share = if f64::from(i) < SECONDS { 1.0 } else { 0.0 };
@@ -128,7 +128,7 @@ fn the_model_fitted_to_records_can_be_solved() {
     let calibration = json(&calibrate(&runs, &[]));
     assert_eq!(solved["saturation_rate"], calibration["saturation"]["rate"]);
     assert_eq!(calibration["model"], model);
-    // The calibration document contains the model as well.
+    // The calibration document contains the model, too.
     let whole = files.write("calibration.json", calibration.to_string());
     assert_eq!(json(&["solve", &whole]), solved);
 }

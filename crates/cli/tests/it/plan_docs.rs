@@ -1,11 +1,11 @@
-//! The sessions in the manual match the program's output.
+//! Tests that the terminal sessions in the manual match the program's output.
 
 use crate::plan::Files;
 use crate::program::{Running, brimful, share_machine};
 use std::fs;
 use std::path::Path;
 
-/// The sessions of a page from `$ brimful plan` to the end of their block: arguments and output.
+/// The commands of a page and their output: from each `$ brimful plan` to the end of its block.
 fn sessions(page: &str) -> Vec<(Vec<String>, String)> {
     let blocks = page.split("\n```").filter_map(|block| block.split_once("$ brimful plan "));
     let read = |(_, session): (&str, &str)| {

@@ -1,4 +1,4 @@
-//! `brimful plan forecast`: dates, configurations, and unusable histories.
+//! Tests `brimful plan forecast`: dates, configurations, and unusable histories.
 
 use crate::plan::{Files, check_golden, example, json, page_of, paper, plan, word};
 use std::fs;
@@ -7,7 +7,7 @@ use std::fs;
 fn history(first_rate: f64) -> String {
     let day = |i: u32| {
         let season = if i % 7 < 5 { 1.1 } else { 0.75 };
-        // Small irregular noise, so that the back-test has errors to measure.
+        // Small irregular noise gives the back-test errors to measure.
         let noise = f64::from(i * i % 11) / 200.0;
         let count = 86_400.0 * first_rate * 1.0025_f64.powi(i as i32) * season * (1.0 + noise);
         format!("{},{count:.0}\n", 1_767_225_600 + 86_400 * i)

@@ -1,5 +1,5 @@
-//! The whole way from a server with known demands to its model, with real programs: `brimful target`, `load --watch`, `plan
-//! calibrate`, and the commands that read a model.
+//! Tests the whole path from a server with known demands to its model, with real programs: `brimful target`, `load
+//! --watch`, `plan calibrate`, and the commands that read a model.
 
 use crate::documents;
 use crate::plan::{Files, json, numbers, plans_with, word};
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
-/// CPU time of the artificial work for each request, in seconds.
+/// CPU time of the artificial work of each class, in seconds per request.
 const WORK_S: [f64; 2] = [0.002, 0.008];
 
 #[test]
@@ -18,7 +18,7 @@ fn the_demands_of_the_target_are_recovered() {
     let service = ["target", "--listen", "127.0.0.1:0", "--service", "a=2ms,b=8ms"];
     let mut target = Running::start(brimful(&service));
     let address = target.stdout_line().trim_end().replace("listening on http://", "");
-    // On a busy machine a run may miss its rate: then all runs are repeated, at most three times.
+    // On a busy machine a run may miss its rate. In that case all runs are repeated, at most three times.
     let usable = (0..3).find_map(|_| {
         let runs = measured(&files, &address);
         let records = runs.each_ref().map(|path| documents::record(&fs::read_to_string(path).unwrap()));
@@ -38,33 +38,34 @@ fn the_demands_of_the_target_are_recovered() {
     assert_eq!((indices(&found["used"]), indices(&reported)), (used.clone(), left_out), "{found:#}");
     let demands = numbers(&found["model"]["demands"][0]);
     for (class, demand) in found["model"]["classes"].as_array().unwrap().iter().zip(demands) {
-        // Classes are named by their paths if runs of both are given.
+        // Classes are named by their paths if there are runs of both classes.
         let of_b = class["name"] == "/b" || used.iter().all(|index| *index >= 2);
         let burnt = WORK_S[usize::from(of_b)];
-        // Such short runs have few calls, and on a busy machine their CPU time and their end may fall into different intervals.
+        // Such short runs have few calls. On a busy machine, their CPU time and their end may fall into different
+        // intervals.
         assert!(demand > 0.5 * burnt && demand < 2.0 * burnt + 0.001, "{demand} of {burnt}: {found:#}");
     }
     assert_eq!(found["uncertainty"][0][0]["source"], "single_class_run");
 
-    // The model alone, and inside the calibration document.
+    // The model is read from a file of its own, and from the calibration document.
     let whole = files.write("calibration.json", found.to_string());
     assert_eq!(plans_with(&files, &out)["throughput"], plans_with(&files, &whole)["throughput"]);
 }
 
-/// The Records of two rates for each class.
+/// The Records of two runs of each class, at different rates.
 fn measured(files: &Files, address: &str) -> [String; 4] {
     [("/a", "4"), ("/a", "90"), ("/b", "4"), ("/b", "15")].map(|(path, rate)| {
         let _machine = share_machine();
         let file = files.path(&format!("{}{rate}.json", &path[1..]));
         let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
         let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];
-        // A busy host may make calls late; the Record says so, and it does not matter here.
+        // A busy host may make calls late, which the Record says. That does not matter here.
         Running::start(brimful(&load)).finish().exits(&[0, 4]);
         out.to_owned()
     })
 }
 
-/// Whether neither the generator nor the server was delayed by a busy host, according to the Record.
+/// Whether the Record shows that a busy host delayed neither the generator nor the server.
 fn is_usable(record: &Record) -> bool {
     let late = record.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::GeneratorLate);
     late && record.rates.completed >= 0.95 * record.rates.offered

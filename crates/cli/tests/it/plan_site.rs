@@ -1,16 +1,17 @@
-//! `brimful plan calibrate --log`: recovers the demands from which an access log and utilizations were generated.
+//! Tests `brimful plan calibrate --log`: it recovers the demands from which an access log and utilizations were
+//! generated.
 
 use crate::plan::{Files, plan};
 use serde_json::Value;
 
-/// Demands of a request with 500 bytes and of one with 50,000, in seconds.
+/// Demand of a request with 500 bytes and of a request with 50,000 bytes, in seconds.
 const DEMANDS: [f64; 2] = [0.002, 0.020];
-/// Share of one CPU used by other work.
+/// Share of one CPU that other work uses.
 const BACKGROUND: f64 = 0.05;
 const STEPS: u32 = 24;
 const STEP_S: u32 = 60;
 
-/// Requests of each class in a step. The classes vary independently.
+/// Number of requests of each class in a step. The classes vary independently.
 fn requests(step: u32) -> [u32; 2] {
     [600 + 700 * (step % 4), 60 + 240 * (step % 5)]
 }
@@ -20,7 +21,7 @@ fn busy(step: u32) -> f64 {
     BACKGROUND + work / f64::from(STEP_S)
 }
 
-/// Day and time from 23:50 on, so that midnight passes, by clocks one hour ahead of UTC.
+/// Day and time of day, beginning at 23:50 so that midnight passes. The clocks are one hour ahead of UTC.
 fn clock(second: u32) -> (u32, String) {
     let second = 23 * 3600 + 50 * 60 + second;
     (second / 86_400, format!("{:02}:{:02}:{:02}", second / 3600 % 24, second / 60 % 60, second % 60))
@@ -99,7 +100,7 @@ fn demands_are_fitted_to_a_log_and_the_output_of_monitors() {
     assert_eq!(site["steps"], STEPS - 2, "the log may have only a part of the first and the last one");
     assert!(site["notes"].to_string().contains("UTC+01"), "{site}");
     found(&["--log", &log, "--utilization", &sar, "--timezone", "Europe/Berlin"], 0.02);
-    // Whole percents of two CPUs are a large part of the cheap class's demand.
+    // Whole percentages of two CPUs are coarse compared with the demand of the cheap class, so the tolerance is larger.
     found(&["--log", &log, "--utilization", &cet, "--servers", "2"], 0.2);
 
     let done = plan(&["calibrate", "--log", &log, "--utilization", &utc]).exits(&[2]);

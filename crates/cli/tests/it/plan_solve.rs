@@ -1,4 +1,4 @@
-//! `brimful plan solve`: the reference networks, the text, and errors.
+//! Tests `brimful plan solve`: the reference networks, the text, and errors.
 
 use crate::plan::{Files, case, cases, check_golden, example, json, model, numbers, page_of, paper, plan, word};
 use crate::program::{brimful, share_machine};
@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-/// The method of a case; `auto` if that is not a method for networks.
+/// The method of a case; `auto` if the case's method is not one for networks.
 fn method(case: &Value) -> &'static str {
     match case["solver"].as_str().unwrap() {
         "open_seidmann" | "closed_seidmann_mva" => "seidmann",
@@ -49,7 +49,7 @@ fn every_reference_network_is_solved() {
                 );
             }
         }
-        // Without a method, the best one is chosen, with the reason.
+        // Without `--method`, the best method is chosen, and the reason is stated.
         let chosen = json(&["solve", &path]);
         assert!(chosen["why"].as_str().is_some_and(|why| why.len() > 10), "{name}: {chosen}");
     }

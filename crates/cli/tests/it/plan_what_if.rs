@@ -1,11 +1,11 @@
-//! `brimful plan what-if`: changes, curves, objectives, and errors.
+//! Tests `brimful plan what-if`: changes, curves, objectives, and errors.
 
 use crate::plan::{Files, case, check_golden, example, json, model, page_of, paper, plan, word};
 use std::fs;
 
 #[test]
 fn the_papers_faster_cpu() {
-    // 168 MHz to 250 MHz: "0.592 s", "183 tps".
+    // The paper's change from 168 MHz to 250 MHz, with the results "0.592 s" and "183 tps".
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let found = json(&["what-if", &path, "--method", "seidmann", "--set", "CPU.demand=0.672x"]);

@@ -1,5 +1,5 @@
-//! The program under test as a child process. All waits are limited: a program that does not end is killed, and its test
-//! fails.
+//! Runs the program under test as a child process. All waits are limited: a program that does not end is killed, and
+//! its test fails.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::{BufRead, BufReader, Read};
@@ -10,23 +10,24 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit for everything, even on a busy host. It guards against hanging, and is not a measurement.
+/// Time limit of every wait, sufficient even on a busy host. It only protects tests from hanging.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
-/// Lock on the machine: shared by tests that make load, exclusive for tests that other load would disturb.
+/// Lock on the machine. Tests that make load share it; tests that other load would disturb lock it exclusively.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// Shares the machine, for tests that run several programs at once. They must not call [`run`] meanwhile, which locks too.
+/// Shares the lock on the machine, for tests that run several programs at once. These tests must not call [`run`] while
+/// they hold the lock, because `run` takes it, too.
 pub fn share_machine() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks the machine, for tests whose figures other load would distort.
+/// Locks the machine exclusively, for tests whose figures other load would distort.
 pub fn own_machine() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `brimful` with these arguments, independent of the terminal in which the tests run.
+/// The command `brimful` with these arguments, independent of the terminal in which the tests run.
 pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brimful"));
     command.args(args.iter().map(AsRef::as_ref)).env("COLUMNS", "100");
@@ -42,7 +43,7 @@ pub fn run<S: AsRef<str>>(args: &[S]) -> Done {
     Running::start(brimful(args)).finish()
 }
 
-/// The words of a text, independent of its line breaks.
+/// The words of a text, joined by single spaces, so that line breaks do not matter.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -65,13 +66,13 @@ pub struct Done {
 }
 
 impl Done {
-    /// Asserts one of these exit codes.
+    /// Asserts that the exit code is one of these.
     pub fn exits(self, codes: &[i32]) -> Done {
         assert!(codes.contains(&self.code), "one of {codes:?} was expected: {self:#?}");
         self
     }
 
-    /// Asserts that it failed with this exit code, with this message on stderr and nothing on stdout.
+    /// Asserts that the program failed with this exit code, with this message on stderr and nothing on stdout.
     pub fn fails(self, code: i32, message: &str) {
         assert!(self.stderr.contains(message), "{message:?} was expected: {self:#?}");
         assert!(!says_something_twice(&self.stderr), "{}", self.stderr);
@@ -79,13 +80,13 @@ impl Done {
     }
 }
 
-/// Whether the last cause of an error is contained in the text before it.
+/// Whether the text of an error already contains its last cause.
 fn says_something_twice(stderr: &str) -> bool {
     let Some((rest, cause)) = stderr.trim_end().rsplit_once(": ") else { return false };
     cause.len() > 10 && rest.contains(cause)
 }
 
-/// A running program in its own process group. It is killed when dropped.
+/// A running program in a process group of its own. It is killed when this value is dropped.
 pub struct Running {
     child: Child,
     stdout: Lines,
@@ -103,7 +104,7 @@ impl Running {
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
             if wait_for_end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                // Fails only if the program has just ended.
+                // Killing fails only if the program has just ended.
                 let _ = kill_process(pid, Signal::KILL);
             }
         });
@@ -145,7 +146,7 @@ impl Running {
         self.child.wait().expect("wait for the program under test");
     }
 
-    /// Waits for the end. Asserts that pipes got no escape codes.
+    /// Waits for the program's end. Asserts that its output has no escape codes.
     pub fn finish(mut self) -> Done {
         let status = self.child.wait().expect("wait for the program under test");
         self.watchdog = None;
@@ -158,13 +159,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only if the program has ended already.
+        // Both calls fail only if the program has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The lines of a pipe, read on their own thread so that the program never waits for the test.
+/// The lines of a pipe, read by a thread of its own so that the program never waits for the test.
 struct Lines {
     source: Receiver<String>,
     seen: String,
@@ -177,7 +178,7 @@ impl Lines {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
             while matches!(pipe.read_until(b'\n', &mut line), Ok(1..)) {
-                // Fails if the test has ended; the pipe is still drained.
+                // Sending fails if the test has ended; the pipe is still drained.
                 let _ = sender.send(String::from_utf8(std::mem::take(&mut line)).expect("output is UTF-8"));
             }
         });

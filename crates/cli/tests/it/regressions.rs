@@ -1,4 +1,5 @@
-//! Bugs that users of other load generators, log analysers and monitors reported, and that brimful once had, too.
+//! Tests for bugs that users of other load generators, log analysers and monitors reported, and that brimful once had,
+//! too.
 //!
 //! Each test is named after the symptom.
 

@@ -1,5 +1,5 @@
-//! The server on another host: `brimful watch --serve` in a time namespace, which has its own clock, and `brimful load
-//! --watch-from`.
+//! Tests a server on another host: `brimful watch --serve` in a time namespace, which has its own clock, and `brimful
+//! load --watch-from`.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, share_machine, until};
@@ -18,7 +18,7 @@ const AHEAD: f64 = 54_321.0;
 /// A token that no server in these tests has.
 const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
-/// `brimful watch --serve` as on another host, with its address and token.
+/// Starts `brimful watch --serve` as if on another host. Returns the program, its address and its token.
 pub fn serve(args: &[&str]) -> (Running, String, String) {
     let watch = brimful(&[&["watch", "--serve", "127.0.0.1:0", "--quiet"], args].concat());
     let mut command = Command::new("unshare");
@@ -32,7 +32,8 @@ pub fn serve(args: &[&str]) -> (Running, String, String) {
     (serving, address, token)
 }
 
-/// A relay between a load generator and the monitor. Returns its address, and the number of lines from the monitor.
+/// Starts a relay between a load generator and the monitor. Returns the relay's address, and a counter of the lines
+/// from the monitor.
 fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
     let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.to_owned());
     let (address, lines) = (listener.local_addr().unwrap().to_string(), Arc::new(AtomicUsize::new(0)));
@@ -55,7 +56,8 @@ fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
     (address, lines)
 }
 
-/// Lines before the first sample: greeting, welcome, sixteen readings of the clock, and the list of what is watched.
+/// Number of lines before the first sample: greeting, welcome, sixteen readings of the clock, and the list of the
+/// watched items.
 const BEFORE_SAMPLES: usize = 19;
 
 fn port(url: &str) -> String {
@@ -104,7 +106,8 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let during = |t_s: f64| (-1.0..record.duration_s + 1.0).contains(&t_s);
     assert!(server.intervals.iter().all(|interval| during(interval.t_s)), "{:#?}", server.intervals);
     let busy: f64 = server.intervals.iter().filter_map(|i| Some(i.process_cores? * i.length_s)).sum();
-    // On a busy machine samples are late, and figures before the first and after the last one in the window are inferred.
+    // On a busy machine samples are late. Figures before the first sample and after the last one in the window are
+    // inferred.
     assert!(busy >= 0.5 * process.cpu_s, "{busy} s of {process:?}");
     for part in ["clock", "monitor", "process", "listener", "cpu"] {
         assert!(!server.sources[part].starts_with("none"), "{:#?}", server.sources);
@@ -115,7 +118,7 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
 #[test]
 fn a_load_whose_monitor_is_killed_has_a_record() {
     let _machine = share_machine();
-    // The load cannot end before the monitor.
+    // The load cannot end before the monitor does.
     let killed = Arc::new(AtomicBool::new(false));
     let may_answer = killed.clone();
     let server = RawServer::answering(move |_| {

@@ -1,5 +1,5 @@
-//! Results survive full disks, limits and kills, and other users of the machine cannot interfere with planted files, locks
-//! or names. `make test-safety` runs only these tests.
+//! Tests that results survive full disks, limits and kills, and that other users of the machine cannot interfere by
+//! planted files, locks or names. `make test-safety` runs only these tests.
 
 mod limits;
 mod module_install;
@@ -15,10 +15,10 @@ use crate::program::{Done, Running, brimful, share_machine};
 use rustix::process::geteuid;
 use std::path::Path;
 
-/// A user other than the one that runs the tests.
+/// User ID of a user other than the one that runs the tests.
 const NOBODY: u32 = 65_534;
 
-/// Whether this process can act as other users. If not, prints that the test is left out.
+/// Whether this process can act as other users. If not, prints that the test is skipped.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn is_root() -> bool {
     let root = geteuid().is_root();

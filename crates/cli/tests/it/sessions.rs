@@ -1,4 +1,4 @@
-//! `brimful load` with sessions against nginx, whose access log has the clients, their connections and times.
+//! Tests `brimful load` with sessions against nginx. nginx's access log has the clients, their connections and times.
 
 use crate::documents;
 use crate::program::run;
@@ -20,10 +20,10 @@ fn workload(between_bursts: &str) -> String {
     )
 }
 
-/// The requests of each session: times in milliseconds, and connections.
+/// The requests of each session: the time in milliseconds, and the connection's number.
 type Visits = BTreeMap<String, Vec<(u64, u64)>>;
 
-/// Loads nginx for two seconds. Returns the requests of each address in its log.
+/// Loads nginx for two seconds. Returns the Record, and the requests of each client address in nginx's log.
 fn drive(dir: &Path, between_bursts: &str, threads: &str) -> (Record, Visits) {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let at = |name: &str| dir.join(name).to_str().unwrap().to_owned();
@@ -57,12 +57,12 @@ fn check(between_bursts: &str, threads: &str) -> (SessionFigures, Visits) {
     assert_eq!(figures.bursts.map(|bursts| bursts.mean), Some(3.0));
     assert!(figures.lifetime_s.unwrap().mean >= 0.6, "two think times: {figures:?}");
     let whole: Visits = visits.into_iter().filter(|(_, visit)| visit.len() == 9).collect();
-    // Sessions that the end cut off may have some of their calls.
+    // Sessions that the end of the run cut off may have made some of their calls.
     assert!(whole.len() as u64 >= completed && completed > 0);
     for (address, visit) in &whole {
         for burst in [3, 6] {
             let thought = visit[burst].0 - visit[burst - 1].0;
-            // The log has whole milliseconds.
+            // The log's times are in whole milliseconds.
             assert!(thought + 2 >= 300, "{address} thought for {thought} ms");
         }
     }
@@ -189,13 +189,14 @@ fn each_session_sends_back_its_own_cookies() {
             for (id, cookies) in of_ids {
                 assert_eq!((cookies[0].as_str(), cookies.len()), ("", 7));
                 let both = format!("{id}; seen=yes");
-                // One of the first burst's other calls may be answered before the other one has its connection.
+                // The server may answer one of the first burst's two later calls before the other one has its
+                // connection.
                 assert!(cookies[1..3].iter().all(|sent| *sent == id || *sent == both), "{cookies:?}");
                 assert!(cookies[3..].iter().all(|sent| *sent == both), "{cookies:?}");
             }
         }
     }
-    // Without the flag, no cookies are sent.
+    // Without --cookies, no cookies are sent.
     let (server, asked) = cookie_server();
     run(&["load", &server.url(), "--wsess", "2,3,0", "--quiet"]).exits(&[0, 4]);
     assert!(asked.lock().unwrap().iter().all(|(_, cookies)| cookies.is_empty()));
@@ -218,7 +219,7 @@ fn sessions_in_a_file_are_made_as_written() {
     let lines: Vec<String> = asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
     let first = ["GET /foo.html", "GET /pict1.gif", "GET /pict2.gif", "POST /foo2.html"];
     let mut expected = [&first[..], &["GET /foo3.html"], &first].concat();
-    // The two requests of a burst may come in any order.
+    // The two requests of a burst may arrive in any order.
     let sorted = |lines: &mut [&str]| [1, 6].into_iter().for_each(|at| lines[at..at + 2].sort_unstable());
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
@@ -226,7 +227,7 @@ fn sessions_in_a_file_are_made_as_written() {
     sorted(&mut expected);
     assert_eq!(lines, expected);
 
-    // The Record has all sessions, and its workload makes the same load again.
+    // The Record contains all sessions, and its workload makes the same load again.
     let record = documents::record(&fs::read_to_string(out).unwrap());
     let workload = record.workload.unwrap();
     let asked_for = workload.sessions().unwrap();

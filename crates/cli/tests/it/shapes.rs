@@ -1,5 +1,5 @@
-//! Shapes of load other than a steady rate and a number of clients: S-Clients, stages, bursts, traces, pipelining; and
-//! engines.
+//! Tests shapes of load other than a steady rate and a number of clients: S-Clients, stages, bursts, traces,
+//! pipelining; and engines.
 
 use crate::documents;
 use crate::program::run;
@@ -13,7 +13,8 @@ fn load(args: &[&str]) -> Record {
     documents::record(&run(&args).exits(&[0, 4]).stdout)
 }
 
-/// Calls due in each second, up to the last second with any: the last responses may be late.
+/// The number of calls due in each second, up to the last second that has any. Later seconds contain only late
+/// responses.
 fn offered(record: &Record) -> Vec<u64> {
     assert!(record.intervals.iter().all(|interval| interval.length_s <= 1.0), "{:#?}", record.intervals);
     let mut offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
@@ -34,11 +35,11 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
         let Counts { connect_attempts, abandoned, .. } = record.counts;
         assert_eq!(abandoned, connect_attempts);
         assert!(record.generator.max_open_connections <= 50);
-        // At most D/T = 500 attempts per second, because each lasts T.
+        // There are at most D/T = 500 attempts per second, because each attempt lasts T.
         assert!(connect_attempts <= 1000, "{:#?}", record.counts);
         connect_attempts
     };
-    // A busy host may reduce the attempts of one run, but hardly of each.
+    // A busy host may reduce the number of attempts in one run, but hardly in every run.
     let most = (0..10).map(|_| attempts()).find(|attempts| *attempts >= 900);
     assert!(most.is_some(), "in none of ten runs were nine of ten attempts made");
 }
@@ -46,7 +47,7 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
 #[test]
 fn s_clients_make_one_call_per_connection() {
     let nginx = Nginx::start(NginxOptions::default());
-    // A time limit that no host exceeds.
+    // The time limit is longer than an attempt takes on any host.
     let record = load(&[&nginx.url(), "--s-clients", "2", "--connect-timeout", "2s", "--requests", "50"]);
     let counts = record.counts;
     assert_eq!((counts.scheduled, counts.established, counts.status.s2xx), (50, 50, 50), "{counts:#?}");
@@ -58,7 +59,7 @@ fn stages_ramp_to_their_rates() {
     let record =
         load(&[&nginx.url(), "--stage", "1s:400", "--stage", "1s:400", "--stage", "0s:0", "--stage", "500ms:0"]);
     assert_eq!(record.window_s, 2.5);
-    // Half of 1 s × 400/s, then all of it.
+    // The first second has half of 1 s × 400/s calls, the second all of them.
     assert_eq!(offered(&record), [200, 400]);
 }
 

@@ -1,4 +1,4 @@
-//! Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
+//! Tests Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
 
 use crate::documents;
 use crate::program::{LIMIT, Running, brimful, share_machine, until};
@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// `brimful` with these arguments and the default action of SIGHUP, which the tests may have inherited as ignored.
+/// `brimful` with these arguments and the default action for SIGHUP. The tests may have inherited SIGHUP as ignored.
 fn on_a_terminal(args: &[&str]) -> Command {
     let brimful = brimful(args);
     let mut env = Command::new("env");
@@ -29,11 +29,11 @@ fn an_interrupted_load_leaves_its_record() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (served, requests) = channel();
         let server = RawServer::answering(move |_| {
-            // Fails once the test has ended.
+            // Sending fails once the test has ended.
             let _ = served.send(());
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
         });
-        // With a single client, each request except the first shows that the response before it has arrived.
+        // With a single client, each later request shows that the response to the request before it has arrived.
         let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
         let load = Running::start(on_a_terminal(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
@@ -53,7 +53,7 @@ fn a_load_under_nohup_ignores_sighup() {
     let _machine = share_machine();
     let (served, requests) = channel();
     let server = RawServer::answering(move |_| {
-        // Fails once the test has seen enough.
+        // Sending fails once the test has received enough.
         let _ = served.send(());
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
     });
@@ -112,7 +112,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
     survey("a first look").kill();
     until(|| affinity(target.pid()) == before);
 
-    // A second Ctrl-C ends the survey at once, during a pause that the first does not end.
+    // A second Ctrl-C ends the survey at once, during a pause that the first Ctrl-C does not end.
     let impatient = survey("the idle server");
     impatient.ctrl_c();
     thread::sleep(Duration::from_millis(1100));
@@ -128,7 +128,7 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
     // The check that the server listens makes one more connection.
     until(|| server.connections() >= 6);
-    // Two signals at once, as from `timeout -s INT`, count as one.
+    // Two signals in quick succession, as `timeout -s INT` sends them, count as one.
     load.ctrl_c();
     load.ctrl_c();
     let record = documents::record(&load.finish().exits(&[130]).stdout);

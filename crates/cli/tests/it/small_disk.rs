@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A file system that is unmounted when dropped.
+/// A file system that is unmounted when this value is dropped.
 pub struct Small {
     dir: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ impl Small {
         assert!(status.success(), "{program} failed: this test mounts a file system and takes root for that");
     }
 
-    /// Fills all space.
+    /// Fills the free space.
     pub fn fill(&self) {
         let full = fs::write(self.path().join("other"), vec![0; 1 << 20]);
         assert!(full.is_err(), "the file system is small");

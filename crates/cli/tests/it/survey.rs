@@ -1,5 +1,6 @@
-//! `brimful survey` of real servers, with levels much too short for reliable figures. Only what a busy machine cannot change
-//! is asserted. The accuracy of predictions is tested with the simulated servers of `brimful-survey`.
+//! Tests `brimful survey` of real servers, with levels much too short for reliable figures. The tests assert only what
+//! does not depend on how busy the machine is. The accuracy of predictions is tested with the simulated servers of
+//! `brimful-survey`.
 
 use crate::documents;
 use crate::plan::{Files, numbers, plan, plans_with};
@@ -10,11 +11,11 @@ use brimful_core::survey::{Comparison, Level, Role, Survey};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
-/// Tries of a survey that other programs can disturb.
+/// Maximum number of tries of a survey that other programs can disturb.
 const TRIES: usize = 3;
 
-/// The survey of a program that has ended. Asserts that the exit code and the first sentence agree with the verdict, and that
-/// a survey without all its levels says so.
+/// The survey of a program that has ended. Asserts that the exit code and the first sentence agree with the verdict.
+/// Also asserts that a survey without all its levels says so.
 fn ended(done: &Done, document: &str) -> Survey {
     use ReasonCode::{
         Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors,
@@ -44,7 +45,7 @@ fn ended(done: &Done, document: &str) -> Survey {
     survey
 }
 
-/// Asserts that every command that reads models reads this survey's, at 70 % of its predicted saturation rate.
+/// Asserts that every command that reads models reads this survey's model, at 70 % of the predicted saturation rate.
 fn is_planned_with(survey: &Survey, document: &str) {
     let files = Files::new();
     let path = files.write("survey.json", document);
@@ -55,7 +56,7 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
-    // The solution of the model equals the survey's own prediction at the rates of its model.
+    // At the rates in its model, the solution of the model equals the survey's own prediction.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
         let response = level.steady_response_s.unwrap();
@@ -69,15 +70,15 @@ fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 
-/// At least one survey in three completes all its levels, however busy the machine. The accuracy of predictions is tested with
-/// the simulated servers of `brimful-survey`.
+/// At least one survey in three completes all its levels, however busy the machine is. The accuracy of predictions is
+/// tested with the simulated servers of `brimful-survey`.
 #[test]
 fn the_demonstration_predicts_before_it_measures() {
     let whole = (0..TRIES).map(|_| demonstration()).find(|survey| survey.stopped.is_none());
     predicts_and_measures(&whole.expect("none of three demonstrations got through all its levels"));
 }
 
-/// Runs a demonstration, and asserts what is true wherever it ended.
+/// Runs a demonstration, and asserts what is true whether or not it completes all its levels.
 fn demonstration() -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
@@ -113,7 +114,7 @@ fn demonstration() -> Survey {
     assert_eq!(survey.command[1..], command);
     assert_eq!(survey.report.as_deref(), report.to_str());
 
-    // The report contains the same document.
+    // The report contains the document that was written.
     let page = fs::read_to_string(&report).unwrap();
     assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "a secret is passed on");
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
@@ -130,7 +131,7 @@ fn predicts_and_measures(survey: &Survey) {
     }
     assert!(!of_role(survey, Role::HeldOut).is_empty());
     for level in of_role(survey, Role::HeldOut) {
-        // A busy host may delay all responses beyond the window, so that there is no error to compute.
+        // A busy host may delay all responses beyond the window. In that case there is no error to compute.
         let answered = level.throughput.measured != Some(0.0);
         let Comparison { predicted, error, .. } = level.throughput;
         assert_eq!((predicted.is_some(), error.is_some()), (true, answered), "{level:#?}");
@@ -152,7 +153,8 @@ fn affinity(pids: &[u32]) -> Vec<String> {
     pids.iter().map(allowed).collect()
 }
 
-/// An nginx that compresses its page for each call, so that it is the limit and not an unoptimized client.
+/// An nginx that compresses its page for each call. This makes the server the limit, rather than a client that was
+/// built without optimization.
 fn compressing_nginx() -> Nginx {
     let words: String = (0..4_000_u64).map(|i| format!("{:x} ", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
     Nginx::start(NginxOptions {
@@ -175,7 +177,7 @@ fn nginx_is_found_by_its_port_and_its_cpus_are_restored() {
     let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--max-load", "100%"], &files].concat()));
     running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
-    // Independent of how the survey ends.
+    // The survey is interrupted here. The server's CPUs must be restored however a survey ends.
     running.stderr_line("calibration, block 2");
     running.ctrl_c();
     let done = running.finish();
@@ -227,7 +229,7 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
     assert!(fs::read_to_string(&report).unwrap().contains(&stopped.level));
 }
 
-/// The reference server and its address.
+/// Starts the reference server. Returns it and its address.
 fn target() -> (Running, String) {
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
@@ -260,7 +262,7 @@ fn a_report_that_cannot_be_written_loses_no_document() {
     assert!(!survey.levels.is_empty() && survey.report.is_none());
 }
 
-/// Runs a survey of this server up to the third block of calibration.
+/// Runs a survey of this server up to the third block of calibration, and interrupts it.
 fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
     let short = ["--level", "300ms", "--max-load", "100%", "--json", "--report", "/dev/null"];
     let mut survey = brimful(&[&["survey", url], more, &short].concat());

@@ -1,4 +1,4 @@
-//! `brimful target`: the reference server in the foreground.
+//! Tests `brimful target`, which runs the reference server in the foreground.
 
 use crate::documents;
 use crate::program::{Running, brimful, share_machine};
@@ -13,7 +13,7 @@ pub fn start(args: &[&str]) -> (Running, String) {
     (target, address)
 }
 
-/// Status and body of one request.
+/// Makes one request. Returns status and body of the response.
 fn get(address: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();

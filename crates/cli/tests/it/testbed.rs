@@ -1,5 +1,5 @@
-//! The test bed with real programs in it. It needs root, or user namespaces, `/dev/net/tun` and iproute2; without them these
-//! tests fail and say so. Only lower bounds of times are asserted.
+//! Tests the test bed with real programs in it. The tests need root, or user namespaces, `/dev/net/tun` and iproute2.
+//! Without these they fail and say so. Only lower bounds of times are asserted.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine, until};
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Starts a server on its host and waits until it listens. `$B` is brimful.
+/// Starts a server on the server's host and waits until it listens. `$B` is brimful.
 const SERVE: &str = "ip netns exec server $B target --listen {server}:80 --service 'page=100us/64KiB' > target.log & \
                      until grep -q listening target.log; do sleep 0.05; done; ";
 
 /// Exit codes of a load: success, or a machine that was busy with other programs.
 const LOADED: [i32; 2] = [0, 4];
 
-/// Runs a script in a test bed, in its own directory.
+/// Runs a script in a test bed, in a directory of its own.
 fn bed(flags: &[&str], script: &str) -> (Done, Testbed, TempDir) {
     let _machine = share_machine();
     let directory = tempfile::tempdir().unwrap();
@@ -49,9 +49,9 @@ fn connections_have_the_given_round_trip_times() {
         assert_eq!(client.rtt_s.map(|rtt| (rtt * 1e6).round()), [least_us; 2]);
         let record = record(&directory, &format!("{}.json", client.host.name));
         assert_eq!(record.counts.completed, 20, "{record:#?}");
-        // Connecting takes one round trip, and a request at least one.
+        // Connecting takes one round trip, and a request takes at least one.
         for times in [record.connect_time_us, record.first_byte_us] {
-            // Within the resolution of a histogram.
+            // The tolerance is the resolution of a histogram.
             assert!(times.unwrap().min >= least_us * 0.998, "{times:?}");
         }
         assert!(client.up.packets >= 20 * 4 && client.down.bytes >= 20 * 65_536, "{client:#?}");
@@ -83,7 +83,7 @@ fn the_rate_limits_throughput_and_the_queue_limits_waiting() {
     let (done, document, directory) = bed(&flags, &format!("{SERVE}{load}"));
     done.exits(&LOADED);
     let record = record(&directory, "load.json");
-    // 64 KiB at 2 Mbit/s.
+    // 64 KiB at 2 Mbit/s take 262 ms.
     assert!(record.response_time_us.unwrap().min >= 262_144.0, "{record:#?}");
     assert_eq!((document.shape.rate_bits_per_s, document.shape.queue_s), (Some(2e6), 0.02));
     // Even the server's first window of ten packets takes 60 ms.
@@ -167,14 +167,14 @@ fn nothing_is_left_behind_however_it_ends() {
     ];
     for (number, signal) in ends {
         let directory = tempfile::tempdir().unwrap();
-        // A duration that no other process sleeps for.
+        // The duration is one that no other process sleeps for.
         let time = format!("1{}.{number}", std::process::id());
         let script = format!(
             "ip netns exec server sleep {time} & setsid ip netns exec client1 sleep {time} & \
              until [ $(grep -slx sleep /proc/[0-9]*/comm | wc -l) = 2 ]; do sleep 0.05; done; echo started; exec sleep {time}"
         );
         let mut bed = bed_in(directory.path(), &[], &script);
-        // The tests may have inherited this signal as ignored.
+        // The tests may have inherited SIGHUP as ignored.
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(bed.get_program()).args(bed.get_args());
         command.current_dir(directory.path());
@@ -193,7 +193,7 @@ fn nothing_is_left_behind_however_it_ends() {
     }
 }
 
-/// It does not matter which test bed created the directory of names.
+/// The test bed that created the directory of names may end first.
 #[test]
 fn a_test_bed_that_ends_does_not_disturb_another_one() {
     let _machine = share_machine();
@@ -237,7 +237,7 @@ fn unprivileged(arguments: &[&str]) -> Command {
 fn users_have_a_test_bed_in_a_user_namespace() {
     let _machine = share_machine();
     let brimful = brimful(&["testbed", "--quiet", "--", "sh", "-c", "ip netns exec client1 true && exit 5"]);
-    // Another user id without capabilities.
+    // The script runs with another user ID and without capabilities.
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-user=1000", "--map-group=1000"]).arg(brimful.get_program()).args(brimful.get_args());
     Running::start(command).finish().exits(&[5]);

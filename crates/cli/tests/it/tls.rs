@@ -1,4 +1,4 @@
-//! Servers with TLS: their Records, and the errors for untrusted certificates.
+//! Tests servers with TLS: their Records, and the errors for untrusted certificates.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -6,7 +6,7 @@ use brimful_core::tls::TlsFault;
 use brimful_testkit::{Certificates, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length};
 
 fn nginx(identity: &Identity) -> Nginx {
-    // Debian's nginx uses TLS 1.3 only if it is configured.
+    // Debian's nginx uses TLS 1.3 only if the configuration asks for it.
     let extra = format!("{} ssl_protocols TLSv1.2 TLSv1.3;", identity.for_nginx());
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
@@ -86,7 +86,7 @@ fn untrusted_certificates_are_errors_before_the_run() {
     run(&["load", &url, "--insecure", "-n", "1"]).fails(2, "is not TLS: if it speaks plain HTTP, write http://");
 }
 
-/// nginx responds 400; others reset the connection or send a TLS alert, which is not HTTP.
+/// nginx responds 400. Other servers reset the connection or send a TLS alert, which is not HTTP.
 #[test]
 fn an_http_url_of_a_tls_server_is_reported() {
     let certificates = Certificates::new();
@@ -94,12 +94,12 @@ fn an_http_url_of_a_tls_server_is_reported() {
     let (nginx, raw) = (nginx(&identity), RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"x"))));
     let hint = "The server speaks TLS on this port: write https:// in place of http://.";
     for (url, all_4xx) in [(nginx.url(), true), (raw.url(), false)] {
-        // Responses with any status are completed calls; anything else is a failure.
+        // Responses with any status are completed calls. Every other outcome is a failure.
         let codes = if all_4xx { [0, 4] } else { [1, 4] };
         for how in [&[][..], &["--http", "2"]] {
             let load = ["load", &url, "--clients", "1", "-n", "3"];
             let done = run(&[&load[..], how].concat());
-            // For HTTP/2, nginx's 400 in HTTP/1 is not a response.
+            // nginx's 400 comes in HTTP/1, so it is not a response to an HTTP/2 request.
             let done = done.exits(if how.is_empty() { &codes } else { &[1, 4] });
             assert!(words(&done.stdout).contains(hint), "{url} {how:?}: {}", done.stdout);
         }
@@ -133,7 +133,7 @@ fn flags_of_tls_that_do_not_fit_are_refused() {
 
 #[test]
 fn failures_during_a_run_are_counted_and_named_once() {
-    // The handshake before the run is the first connection; later connections get another certificate.
+    // The handshake before the run uses the first connection. Later connections get another certificate.
     let certificates = Certificates::new();
     let (good, bad) =
         (certificates.issue("IP:127.0.0.1", Flaw::None), certificates.issue("IP:127.0.0.1", Flaw::SelfSigned));

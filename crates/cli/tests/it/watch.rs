@@ -1,4 +1,4 @@
-//! `brimful watch`: its output, how it ends, and servers that are not running.
+//! Tests `brimful watch`: its output, how it ends, and servers that are not running.
 
 mod bad_input;
 mod logs;
@@ -38,7 +38,7 @@ fn once_prints_one_server_object() {
     let listener = server.connections.listener.expect("nginx listens");
     assert_eq!((listener.backlog, listener.accept_queue), (511, 0));
     assert_eq!(server.intervals.len(), 1);
-    // If the first sample is late, the interval is shorter; the second sample is never taken before it is due.
+    // If the first sample is late, the interval is shorter. The second sample is never taken before it is due.
     let ServerInterval { t_s, length_s, .. } = server.intervals[0];
     assert!(length_s > 0.0 && t_s < 60.0 && t_s + length_s >= 0.2, "{:?}", server.intervals);
     assert!(server.overhead.samples == 3 && server.overhead.monitor_cpu_s > 0.0, "{:?}", server.overhead);
@@ -69,7 +69,7 @@ fn programs_and_ports_have_short_forms() {
 fn the_text_of_one_interval_has_every_figure_of_webmonitor() {
     let (_nginx, port) = nginx();
     let text = run(&["watch", "--port", &port, "--once", "--interval", "100ms"]).exits(&[0]).stdout;
-    // Rows of the Kernel Module in Table 2 of the paper, by this project's names.
+    // These are the rows of the Kernel Module in Table 2 of the paper, by this project's names.
     for name in [
         "user",
         "system",
@@ -201,7 +201,7 @@ impl Sleeper {
         let dir = tempfile::tempdir().unwrap();
         let name = format!("sleeper{}", std::process::id());
         let path = dir.path().join(&name);
-        // A process gets the name of the link through which it is executed.
+        // A process has the name of the link through which it is executed.
         std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
         Sleeper { _dir: dir, path, name }
     }

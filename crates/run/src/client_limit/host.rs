@@ -1,4 +1,4 @@
-//! The server for a calibration, and the CPUs of server and generators.
+//! The server that the calibration uses, and the CPUs of this server and of the generators.
 
 use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
@@ -8,25 +8,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Name of the responder's service class, and its path after `/`.
+/// Name of the responder's service class. The class's path is `/` and this name.
 const CLASS: &str = "nothing";
 /// Timeout of a local connection attempt.
 const LOCAL_TIMEOUT: Duration = Duration::from_millis(100);
-/// Upper bound of the connections that fill an accept queue. A queue of length zero holds one or two.
+/// Upper bound of the number of connections that fill an accept queue. A queue of length zero holds one or two.
 const MAX_QUEUED: usize = 16;
 
-/// The server for a calibration, which ends when this is dropped.
+/// The server that the calibration uses. It stops when this value is dropped.
 #[derive(Debug)]
 pub enum Responder {
     /// A server that responds at once, with no service time.
     Answers(Target),
-    /// A listener with a full accept queue, which drops every attempt: overload at its cheapest.
+    /// A listener with a full accept queue, which drops every attempt. This is the overload that costs the least CPU
+    /// time.
     Full { listener: TcpListener, _queued: Vec<TcpStream> },
 }
 
 impl Responder {
-    /// A server with responses of `response` bytes, on the loopback address of `like`'s address family, with TLS if
-    /// `secure`. The client chooses the version of HTTP.
+    /// Starts a server that answers with `response` bytes. It listens on the loopback address of `like`'s address
+    /// family, with TLS if `secure`. The client chooses the version of HTTP.
     pub fn answering(
         like: SocketAddr,
         response: Bytes,
@@ -48,10 +49,10 @@ impl Responder {
         })?))
     }
 
-    /// A listener that does not accept.
+    /// Opens a listener that does not accept connections.
     pub fn full(like: SocketAddr) -> Result<Responder, RunError> {
         let listener = TcpListener::bind(loopback(like)).map_err(RunError::Listen)?;
-        // A second listen() changes the length of the queue only.
+        // A second listen() only changes the length of the queue.
         rustix::net::listen(&listener, 0).map_err(|errno| RunError::Listen(errno.into()))?;
         let address = listener.local_addr().map_err(RunError::Listen)?;
         let _queued =
@@ -64,14 +65,14 @@ impl Responder {
             Responder::Answers(target) => (target.addr(), target.certificate().is_some()),
             Responder::Full { listener, .. } => (listener.local_addr().map_err(RunError::Listen)?, false),
         };
-        // Built without `Endpoint::resolve`, which would connect: a full listener does not accept.
+        // `Endpoint::resolve` would connect, but a full listener does not accept connections.
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
         Ok(Endpoint { url, address: address.into(), further: Vec::new(), name: None, authority, path, is_secure })
     }
 
-    /// The TLS options of `like`, with the certificate of this server as the trusted one.
+    /// The TLS options of `like`, with this server's certificate as the trusted one.
     pub fn trusted_by(&self, like: Option<&Security>) -> Result<Option<Arc<Security>>, RunError> {
         match (self, like) {
             (Responder::Answers(target), Some(like)) => {
@@ -101,9 +102,9 @@ pub struct CpuPlacement {
 }
 
 impl CpuPlacement {
-    /// Chooses from `cpus`, those that this process may use. `client` are the CPUs of the first generator (empty: any),
-    /// `server` those of the server. The second generator gets the free CPUs, or else the responder's: if it shared
-    /// those of the first generator, the two together could offer no more than one.
+    /// Chooses from `cpus`, the CPUs that this process may use. `client` lists the CPUs of the first generator (empty:
+    /// any), and `server` those of the server. The second generator gets the free CPUs or, if there are none, the
+    /// responder's. If it shared CPUs with the first generator, the two together could offer no more load than one.
     pub fn choose(cpus: &[usize], client: &[usize], threads: usize, server: Option<&[usize]>) -> CpuPlacement {
         let exclude = |taken: &[usize], cpus: &[usize]| -> Vec<usize> {
             cpus.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()

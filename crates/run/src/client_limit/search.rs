@@ -1,34 +1,36 @@
 //! Searches the highest load up to which the throughput does not depend on the number of generators. The caller
-//! measures the pairs of runs. Loads and throughputs are per second.
+//! measures the pairs of runs. Loads and throughputs are in calls per second.
 //!
-//! A load exceeds the client's limit in one of three cases. Most runs of the single generator have a verdict against
-//! the client (our addition: lateness and CPU time show the limit before throughput does). Two generators deliver more
-//! than one by over [`TOLERATED_GAIN`], which is significant at 95 % (Student's t over the differences within pairs).
-//! Or one generator falls short of the load by [`TOLERATED_SHORTFALL`] and two do not. If both fall short and the
-//! client is not the limit, the server is, and the client's maximum is at least that load.
+//! A load exceeds the client's limit in one of three cases. First, most runs of the single generator have a verdict
+//! against the client (our addition: lateness and CPU time show the limit before throughput does). Second, two
+//! generators deliver more than one by over [`TOLERATED_GAIN`], which is significant at 95 % (Student's t over the
+//! differences within pairs). Third, one generator falls short of the load by [`TOLERATED_SHORTFALL`] and two do not.
+//! If one and two generators both fall short and the client is not the limit, the server is the limit, and the client's
+//! maximum is at least that load.
 
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::t_95;
 
-/// The first load.
+/// The first load, in calls per second.
 pub const START: f64 = 2_000.0;
-/// The factor from one load to the next, until one fails; or, if the first fails, until one passes.
+/// The factor from one load to the next. Loads rise until one fails; if the first load fails, they fall until one
+/// passes.
 const STEP: f64 = 2.0;
-/// The search ends when the lowest load that fails is at most this factor above the highest load that passes.
+/// The search ends when the lowest load that failed is at most this factor above the highest load that passed.
 const RESOLUTION: f64 = 1.1;
-/// Number of pairs at a level with a clear result.
+/// Number of pairs that are measured at a level with a clear result.
 const MIN_PAIRS: usize = 3;
-/// Upper bound of the pairs at a level.
+/// Upper bound of the number of pairs at a level.
 const MAX_PAIRS: usize = 5;
-/// Upper bound of the pairs at all levels together.
+/// Upper bound of the number of pairs at all levels together.
 const BUDGET: usize = 36;
-/// How much more two generators may deliver than one, as a share of what one delivers.
+/// How much more throughput two generators may deliver than one, as a share of the throughput of one.
 const TOLERATED_GAIN: f64 = 0.02;
 /// How far a throughput may fall short of the load, as a share of the load.
 const TOLERATED_SHORTFALL: f64 = 0.05;
 
-/// Throughputs of the same load from one generator and from two, measured one after the other.
+/// Throughputs of one generator and of two at the same load, measured one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     pub one: f64,
@@ -37,7 +39,8 @@ pub struct Pair {
     pub doubt: Option<String>,
 }
 
-/// Searches with pairs from `measure`, until it returns none. Describes each level to `note`.
+/// Searches with the pairs that `measure` returns, until it returns `None`. Passes a description of each level to
+/// `note`.
 pub fn search<E>(
     mut measure: impl FnMut(f64) -> Result<Option<Pair>, E>,
     note: &mut dyn FnMut(String),
@@ -65,8 +68,8 @@ pub fn search<E>(
     Ok(ClientCalibration { max_rate, lower_bound, second_shares_cpus: false, curve })
 }
 
-/// The highest load that passed, and the lowest above it that failed. If a load was measured twice, the second result
-/// counts.
+/// The highest load that passed, and the lowest load above it that failed. If a load was measured twice, the second
+/// result counts.
 fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>) {
     let is_latest =
         |(index, level): &(usize, &ClientLevel)| curve[index + 1..].iter().all(|later| later.load != level.load);
@@ -77,8 +80,8 @@ fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>
     (passed, levels().filter(above).min_by(by_load))
 }
 
-/// The next load to measure; `None` ends the search. Other programs may disturb the host for seconds, so the level that
-/// ends the search is measured twice: the lowest load that fails, or one at which the server falls short.
+/// The next load to measure; `None` ends the search. Other programs may disturb the host for seconds. So the level that
+/// ends the search is measured twice: the lowest load that failed, or a load at which the server fell short.
 fn next_load(curve: &[ClientLevel]) -> Option<f64> {
     let repeat_once = |level: &ClientLevel| {
         let times = curve.iter().filter(|other| other.load == level.load).count();
@@ -107,7 +110,7 @@ fn describe(level: &ClientLevel) -> String {
     format!("offered {load}: {one} with one generator, {two} with two{limited}")
 }
 
-/// A load, and the pairs measured at it so far.
+/// A load, and the pairs of runs that have been measured at that load.
 struct Level {
     load: f64,
     pairs: Vec<Pair>,
@@ -157,7 +160,7 @@ impl Level {
         TOLERATED_GAIN * moments(self.pairs.iter().map(|pair| pair.one)).0
     }
 
-    /// How much more two generators deliver than one, and the half width of its 95 % confidence interval.
+    /// How much more throughput two generators deliver than one, and the half width of the 95 % confidence interval.
     fn gain(&self) -> (f64, Option<f64>) {
         let (mean, stddev) = moments(self.pairs.iter().map(|pair| pair.two - pair.one));
         let n = self.pairs.len();
@@ -165,7 +168,7 @@ impl Level {
     }
 }
 
-/// Mean and standard deviation; the latter needs two values.
+/// Mean and standard deviation. The standard deviation is `None` for fewer than two values.
 fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
     let n = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / n.max(1.0);
@@ -178,8 +181,8 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// Searches on a host whose generators deliver at most `client` each and whose server answers at most `server`. The
-    /// throughput of the n-th run is multiplied by `noise(n)`.
+    /// Runs the search for a host whose generators deliver at most `client` each and whose server delivers at most
+    /// `server`. The throughput of the n-th run is multiplied by `noise(n)`.
     fn found(client: f64, server: f64, mut noise: impl FnMut(usize) -> f64) -> (ClientCalibration, usize) {
         let (mut runs, mut notes) = (0, 0);
         let mut run = |generators: f64, load: f64| {
@@ -193,7 +196,7 @@ mod tests {
         (calibration, runs / 2)
     }
 
-    /// Between 0.97 and 1, differently each time.
+    /// A pseudo-random factor between 0.97 and 1, which depends on `n`.
     fn jitter(n: usize) -> f64 {
         1.0 - 0.03 * ((n as f64 * 0.618).fract())
     }
@@ -228,7 +231,7 @@ mod tests {
         assert!(pairs <= BUDGET);
     }
 
-    /// Searches for a client that is late in the runs and at the loads for which `late` returns true.
+    /// Runs the search for a client that is late in the runs and at the loads for which `late` returns true.
     fn late_client(late: impl Fn(usize, f64) -> bool) -> ClientCalibration {
         let mut runs = 0;
         let measure = |load: f64| {
@@ -253,7 +256,7 @@ mod tests {
 
     #[test]
     fn other_work_for_a_second_does_not_end_the_search() {
-        // The client is late throughout the third level, at 8,000/s, and never again below 50,000/s.
+        // The client is late in all runs of the third level, at 8,000/s, and otherwise only above 50,000/s.
         let calibration = late_client(|run, load| load > 50_000.0 || (7..12).contains(&run));
         assert!(calibration.max_rate.is_some_and(|max| (16_000.0..50_000.0).contains(&max)), "{calibration:#?}");
         let at_8000 = calibration.curve.iter().filter(|level| level.load == 8_000.0);

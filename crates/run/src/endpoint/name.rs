@@ -1,4 +1,4 @@
-//! The host name of a server, its addresses, and rules that lead connections elsewhere.
+//! The host name of a server, its addresses, and rules that direct connections to other addresses.
 
 use super::reach::{Reached, reach_all};
 use brimful_core::Nanos;
@@ -8,12 +8,12 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How long a new resolution during a run waits for new addresses to accept a connection.
+/// How long a new name lookup during a run waits for new addresses to accept a connection.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
 /// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to HOST:PORT go to ADDRESS:PORT instead. An
-/// empty HOST or first PORT matches any; an empty ADDRESS or second PORT keeps the URL's. There may be several
-/// ADDRESSes, separated by commas.
+/// empty HOST or first PORT matches any; an empty ADDRESS or second PORT keeps the URL's. Several ADDRESSes are
+/// separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
     host: Option<String>,
@@ -22,7 +22,7 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// A text that is not a [`ConnectTo`].
+/// The error that a text is not a [`ConnectTo`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \
@@ -76,7 +76,7 @@ fn without_brackets(part: &str) -> String {
     part.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// The hosts by which a server's addresses are resolved, and its port. A host may be an address.
+/// The hosts whose addresses are the server's, and the server's port. A host may be an IP address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     hosts: Vec<String>,
@@ -86,13 +86,13 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name of a host, without rules.
+    /// The [`Name`] of a host to which no rules apply.
     pub(super) fn of_host(host: &str, port: u16) -> Name {
         Name { hosts: vec![host.to_owned()], port, first_only: false }
     }
 
-    /// The destination of connections to this host and port by the first rule that matches; `None` if there are rules
-    /// and none matches.
+    /// The [`Name`] that results from the first rule that matches this host and port; `None` if there are rules and
+    /// none of them matches.
     pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<Name> {
         let rule = rules.iter().find(|rule| rule.matches(host, port));
         if rule.is_none() && !rules.is_empty() {
@@ -120,13 +120,13 @@ impl Name {
         Ok(addresses)
     }
 
-    /// Whether a later resolution could return other addresses.
+    /// Whether a later name lookup could return other addresses.
     fn can_change(&self) -> bool {
         let is_literal = |host: &String| host.contains('%') || host.parse::<IpAddr>().is_ok();
         !self.hosts.iter().all(is_literal)
     }
 
-    /// A function that resolves the name again during a run; `None` if its addresses cannot change.
+    /// A function that looks the name up again during a run; `None` if its addresses cannot change.
     pub(super) fn look_up_again(&self) -> Option<NameLookup> {
         let name = self.clone();
         let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
@@ -136,7 +136,8 @@ impl Name {
         self.can_change().then(|| NameLookup(Arc::new(look_up)))
     }
 
-    /// The addresses to use after a new resolution: those that are in use already or accept a connection.
+    /// The addresses to use after a new name lookup: the resolved addresses that are already in use or accept a
+    /// connection.
     fn choose(&self, in_use: &[SocketAddr], resolved: &[SocketAddr]) -> Vec<SocketAddr> {
         let kept = resolved.iter().any(|address| in_use.contains(address));
         let accepting = match reach_all(resolved, PATIENCE) {
@@ -149,7 +150,7 @@ impl Name {
     }
 }
 
-/// Resolves a name with the resolver of this host.
+/// Looks a name up with the resolver of this host.
 pub fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }

@@ -1,6 +1,7 @@
-//! Finds the addresses of a host that accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a while
-//! after the previous one, or as soon as that has failed. Once a connection is established, all other addresses are
-//! tried at once and have half a second. So an address that never replies costs only a moment.
+//! Finds the addresses of a host that accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a short time
+//! after the previous one, or as soon as the previous one has failed. Once a connection is established, all remaining
+//! addresses are tried at once and have half a second to reply. So an address that never replies delays the start only
+//! a little.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Delay between two attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
-/// Time for the other addresses once one has accepted a connection: several round trips of any network.
+/// How long the remaining addresses are waited for once one has accepted a connection: several round trips of any
+/// network.
 const GRACE: Duration = Duration::from_millis(500);
 /// Upper bound of the total wait.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
@@ -20,13 +22,14 @@ const MAX_WAIT: Duration = Duration::from_secs(3600);
 /// The result of the attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// These addresses accept connections; there is at least one.
+    /// These addresses accept connections. The list is not empty.
     Accepts(Vec<SocketAddr>),
-    /// No address accepts, and this one does not reply.
+    /// No address accepts a connection, and this one does not reply.
     Silent(SocketAddr),
-    /// No address accepts, and the kernel does not allow connections to this one, for example for lack of a route.
+    /// No address accepts a connection, and the kernel does not allow connections to this one, for example because
+    /// there is no route.
     Barred(SocketAddr),
-    /// All addresses refuse; this is the first.
+    /// All addresses refuse connections; this is the first address.
     Refuses(SocketAddr),
 }
 
@@ -36,12 +39,13 @@ struct Attempt {
     socket: OwnedFd,
 }
 
-/// Tries all addresses within `patience`; `None` if there are none. Keeps the order of `addresses`.
+/// Tries all addresses within `patience`. Returns `None` if `addresses` is empty. The result keeps the order of
+/// `addresses`.
 pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
     reach(addresses, patience, GRACE)
 }
 
-/// Tries the addresses until the first accepts.
+/// Tries the addresses until the first one accepts a connection.
 pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
     reach(addresses, patience, Duration::ZERO)
 }
@@ -51,7 +55,7 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
     let began = Instant::now();
     let patience = Duration::from(patience).min(MAX_WAIT);
     let mut until = began + patience;
-    // Short enough for every address to be tried within `patience`.
+    // With this delay, every address can be tried within `patience`.
     let mut stagger = STAGGER.min(patience / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
     let mut next = rest.next();
@@ -118,8 +122,8 @@ fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Optio
         .or(failed.first().map(|(address, _)| Reached::Refuses(*address)))
 }
 
-/// Alternates between address families, beginning with that of the first address, each in the resolver's order (RFC
-/// 8305 §4).
+/// Sorts addresses so that the address families alternate, beginning with the family of the first address. Within a
+/// family, the resolver's order is kept (RFC 8305 §4).
 fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let Some(first) = addresses.first() else { return Vec::new() };
     let (preferred, others): (Vec<SocketAddr>, Vec<SocketAddr>) =
@@ -168,11 +172,11 @@ pub(crate) mod tests {
     use rustix::net::{bind, getsockname, socket};
     use std::net::TcpListener;
 
-    /// Longer than the host could be busy with other things; it is not waited for.
+    /// Longer than the host can be busy. The tests end long before.
     const PATIENCE: Nanos = Nanos::from_secs(600);
 
-    /// A port that refuses connections as long as the socket exists: it is bound, so no other program gets it, and does
-    /// not listen.
+    /// Returns a port that refuses connections as long as the returned socket exists. The socket is bound, so that no
+    /// other program gets the port, and it does not listen.
     pub(crate) fn refusing() -> (OwnedFd, SocketAddr) {
         let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -219,7 +223,7 @@ pub(crate) mod tests {
             assert_eq!(reach_all(&addresses, Nanos::from_millis(100)), Some(Reached::Silent(silent.addr())));
         }
         assert_eq!(reach_all(&[first, second], PATIENCE), Some(Reached::Refuses(first)));
-        // A broadcast address takes no connections, and the kernel says so without a packet.
+        // A broadcast address accepts no connections. The kernel returns the error without sending a packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));
         assert_eq!(reach_all(&[first, barred], PATIENCE), Some(Reached::Barred(barred)));
         assert_eq!(reach_all(&[], PATIENCE), None);

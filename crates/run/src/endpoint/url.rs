@@ -7,31 +7,32 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A parsed URL.
+/// The parts of a URL.
 #[derive(Debug)]
 pub struct ParsedUrl {
-    /// The URL with a scheme, percent-encoded. URLs of Unix sockets have one canonical spelling.
+    /// The URL with a scheme, percent-encoded. The URL of a Unix socket is written in one canonical form.
     pub url: String,
     /// Value of the `Host` header.
     pub authority: String,
-    /// Path and query, at least `/`.
+    /// Path and query; at least `/`.
     pub path: String,
     /// Whether connections use TLS.
     pub is_secure: bool,
-    /// Where the server is.
+    /// The server's host and port, or its Unix socket.
     pub place: Place,
 }
 
-/// Where the server of a URL is.
+/// The location of the server that a URL names.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {
     /// A host, without the brackets of an IPv6 address, and a port.
     Host(String, u16),
-    /// A Unix socket.
+    /// The path of a Unix socket.
     Socket(PathBuf),
 }
 
-/// Parses a URL. With a `socket`, the server is at that socket, and the URL decides the name and the path of requests.
+/// Parses a URL. If `socket` is given, the server is at that socket, and the URL only determines the name and the path
+/// of requests.
 pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
     if let Some((is_secure, rest)) = strip_unix_scheme(text) {
         let bad = |why: &str| RunError::BadUrl { url: text.to_owned(), why: why.to_owned() };
@@ -51,7 +52,7 @@ pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
 }
 
 impl ParsedUrl {
-    /// The same URL, with its server at a Unix socket.
+    /// Returns this URL with its server at a Unix socket.
     fn at_socket(self, socket: PathBuf) -> ParsedUrl {
         let scheme = if self.is_secure { "https" } else { "http" };
         let url = format!("{scheme}+unix://{}{}", percent_encode(socket.as_os_str().as_bytes()), self.path);
@@ -59,17 +60,18 @@ impl ParsedUrl {
     }
 }
 
-/// Strips the scheme of a Unix socket's URL. Returns whether it uses TLS, and the rest; `None` for other URLs.
+/// Strips the scheme of a Unix socket's URL. Returns whether the URL uses TLS, and the rest of the URL. Returns `None`
+/// for other URLs.
 fn strip_unix_scheme(text: &str) -> Option<(bool, &str)> {
-    // The last one is nginx's spelling of an upstream server.
+    // `http://unix:` is nginx's spelling of an upstream server.
     let schemes = [("http+unix:", false), ("https+unix:", true), ("unix:", false), ("http://unix:", false)];
     let (is_secure, rest) =
         schemes.iter().find_map(|(scheme, is_secure)| Some((*is_secure, text.strip_prefix(scheme)?)))?;
-    // `unix:80` is a host called `unix` and a port.
+    // `unix:80` means port 80 of a host called `unix`.
     (!rest.starts_with(|first: char| first.is_ascii_digit())).then_some((is_secure, rest))
 }
 
-/// Splits `//%2Frun%2Fapp.sock/path` or `/run/app.sock:/path` into the path of the socket, and path and query of
+/// Splits `//%2Frun%2Fapp.sock/path` or `/run/app.sock:/path` into the path of the socket and the path and query of
 /// requests.
 fn split_socket(rest: &str) -> Option<(PathBuf, &str)> {
     let (socket, path) = match rest.strip_prefix("//") {
@@ -132,7 +134,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let (host, authority) = match host.split_once('%') {
-        // The zone is not sent to the server (RFC 6874 §4). It follows `%25`, or `%` as people often write it.
+        // The zone follows `%25`, or `%` as people often write it. It is not sent to the server (RFC 6874 §4).
         Some((address, zone)) => {
             let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
             let zone =
@@ -179,7 +181,7 @@ mod tests {
             ("127.0.0.1:8080/a?b=c", "127.0.0.1:8080", "/a?b=c", "127.0.0.1", 8080),
             ("http://[::1]:81/x", "[::1]:81", "/x", "::1", 81),
             ("http://[::1]/", "[::1]", "/", "::1", 80),
-            // A zone of this host is not sent.
+            // The zone identifies an interface of this host, so it is not sent.
             ("http://[fe80::1%25eth0]:81/x", "[fe80::1]:81", "/x", "fe80::1%eth0", 81),
             ("http://[fe80::1%25a%2Fb]/", "[fe80::1]", "/", "fe80::1%a/b", 80),
             ("http://[fe80::1%2525]/", "[fe80::1]", "/", "fe80::1%25", 80),
@@ -213,7 +215,7 @@ mod tests {
             let found = parse(text, None).unwrap();
             assert_eq!((found.url.as_str(), found.authority.as_str()), (url, "localhost"), "{text}");
             assert_eq!(found.place, Place::Socket("/run/app.sock".into()), "{text}");
-            // Parsing the result changes nothing.
+            // Parsing the resulting URL again does not change it.
             assert_eq!(parse(&found.url, None).unwrap().url, url);
         }
         let odd = Path::new("/run/100% a/ü.sock");

@@ -1,5 +1,5 @@
-//! Servers that violate the model's assumptions: the predictions are good nevertheless, or the survey says that they
-//! are not.
+//! Tests with servers that violate the model's assumptions. Either the predictions are good nevertheless, or the survey
+//! says that they are not.
 
 use super::full::has_its_capacity_predicted;
 use super::*;
@@ -27,7 +27,7 @@ fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
     survey.verdict.reasons
 }
 
-/// Asserts that the verdict has this reason, with this text in its message.
+/// Asserts that the verdict has this reason, with this text in the reason's message.
 fn has_reason(bench: &mut Simulated, level_s: f64, code: ReasonCode, text: &str) {
     let reasons = reasons_against(bench, level_s);
     let has_reason = reasons.iter().any(|reason| reason.code == code && reason.message.contains(text));
@@ -80,7 +80,7 @@ fn pauses_that_come_with_the_calls() {
 #[test]
 fn other_work_that_is_always_there() {
     let reasons = reasons_against(&mut Simulated::single(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
-    // About half of the calls wait for the other work, so the median lies between two peaks of the distribution.
+    // About half of the calls wait for the other work. So the median lies between two peaks of the distribution.
     let of_median =
         |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
     assert!(reasons.iter().all(of_median), "{reasons:#?}");
@@ -88,7 +88,7 @@ fn other_work_that_is_always_there() {
 
 #[test]
 fn other_work_that_comes_later() {
-    // The work starts above 650/s, after calibration, whose levels end at 600/s.
+    // The work starts above 650/s, and calibration's levels end at 600/s, so it starts only after calibration.
     let later = |share: f64| {
         let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.01);
         bench.under_load =
@@ -96,7 +96,8 @@ fn other_work_that_comes_later() {
         bench
     };
     has_reason(&mut later(0.3), 20.0, ReasonCode::OtherWork, "Something other than the server");
-    // Too little to be noticed by itself: the survey may be valid or not, but a valid one must be accurate.
+    // This work is too little to be noticed by itself. The survey may be valid or not, but a valid one must be
+    // accurate.
     reasons_against(&mut later(0.13), 20.0);
 }
 
@@ -109,7 +110,7 @@ fn a_client_that_is_the_limit() {
         let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
         assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
     }
-    // Calibration stays below the client's limit, and no predicted level is measured.
+    // Calibration stays below the client's limit, and none of the predicted levels is measured.
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     has_reason(
@@ -159,7 +160,7 @@ fn a_quota_that_throttles_is_named() {
         );
         assert!(survey.headline.starts_with("Not determined"), "{}", survey.headline);
     }
-    // A short stop does not matter.
+    // Short stops have little effect.
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.throttled = Box::new(|_| 0.005);
     is_predicted_well(&mut bench, 60.0);
@@ -176,7 +177,7 @@ fn a_rate_limiter_stops_calibration_and_is_named() {
     assert_eq!(reason.code, ReasonCode::RateLimited);
     assert!(["at about 4", "at about 5"].iter().any(|about| reason.message.contains(about)), "{}", reason.message);
     assert!(survey.model.stations.is_empty(), "nothing was fitted to it");
-    // A limit above the rates of calibration only puts the affected levels in doubt.
+    // The limit is above the rates of calibration, so it only puts the affected levels in doubt.
     bench.fails = Box::new(move |rate, number| ((750.0..1e9).contains(&rate) && number % 5 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
     let limited = |level: &&Level| level.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::RateLimited);
@@ -205,7 +206,7 @@ fn a_quota_is_predicted_made_measured_and_undone() {
     assert!(capacity.error.unwrap().abs() < 0.05 && capacity.interval90.is_some(), "{capacity:?}");
     let busy = what_if.utilization;
     assert!((busy.predicted.unwrap() - 0.5).abs() < 0.02 && busy.error.unwrap().abs() < 0.03, "{busy:?}");
-    // The simulated CPUs are only slower; the tests of the model cover the stop and go of a real quota.
+    // The simulated CPUs are only slower. The tests of the model cover a real quota, which stops and starts the server.
     let response = what_if.response_time_s;
     assert!(response.predicted.unwrap() >= 0.002 && response.measured.is_some(), "{response:?}");
     assert!((what_if.offered / 250.0 - 1.0).abs() < 0.02 && what_if.verdict.valid, "{:?}", what_if.verdict);

@@ -1,11 +1,11 @@
-//! Which connections a survey uses, for servers that give each connection a worker and for others; and how the survey
-//! ends if the server only redirects.
+//! Tests the choice of connections, for servers that dedicate a worker to each connection and for other servers. Also
+//! tests how the survey ends if the server only redirects.
 
 use super::broken::cpu;
 use super::full::queue;
 use super::*;
 
-/// The most clients of all closed loads that were offered.
+/// The largest number of clients of all closed loads that were offered.
 fn most_clients(bench: &Simulated) -> u64 {
     let clients = |load: &Load| if let Load::Closed { clients, .. } = load { *clients } else { 0 };
     bench.offered.borrow().iter().map(clients).max().unwrap()

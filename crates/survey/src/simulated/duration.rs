@@ -1,4 +1,4 @@
-//! The duration that is estimated at the start of a survey is off by less than a fifth.
+//! Tests that the duration estimated at the start of a survey is off by less than a fifth.
 
 use super::*;
 

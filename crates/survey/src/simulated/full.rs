@@ -1,4 +1,4 @@
-//! The resource that saturates is named, and the capacity is predicted from it.
+//! Tests that the survey names the resource that saturates, and that it predicts the capacity from that resource.
 
 use super::broken::cpu;
 use super::*;
@@ -22,7 +22,7 @@ fn evidence_starts_with(survey: &Survey, text: &str) {
     assert!(evidence.starts_with(text), "{evidence}");
 }
 
-/// Calls that arrive together cost less, so more clients always complete more calls; the CPU is full nevertheless.
+/// Calls that arrive together cost less, so more clients always complete more calls. The CPU is saturated nevertheless.
 #[test]
 fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
     let mut bench = Simulated::single(cpu(1), 0.001);
@@ -45,7 +45,7 @@ fn a_backend_of_one_place() {
         &survey,
         "one call at a time, by elimination, or the only worker of server; with 32 clients at once, the CPUs",
     );
-    // The backend is a station with a demand of its own, beside the CPUs.
+    // The backend is a station with a demand of its own, in addition to the CPUs.
     let held = survey.demands.iter().find(|demand| demand.station == "lock or backend").unwrap();
     assert!((held.seconds / 0.001_25 - 1.0).abs() < 0.03, "{held:?}");
 }
@@ -71,7 +71,7 @@ fn workers_by_their_number() {
     assert_eq!(survey.model.stations[0].servers, 8);
 }
 
-/// The server also has a main thread and one for signals.
+/// The server also has a main thread and a thread for signals.
 #[test]
 fn threads_that_sleep() {
     let mut bench = Simulated::new(vec![cpu(1), queue("sleep", 16)], vec![vec![0.000_2], vec![0.008]]);
@@ -81,7 +81,7 @@ fn threads_that_sleep() {
     assert!(survey.bottleneck_evidence.unwrap().contains(" at a time, as many as "));
 }
 
-/// Here the numbers of processes and threads are no evidence, but the Server Module's count of workers is.
+/// The numbers of processes and threads are no evidence here, but the Server Module's count of workers is.
 #[test]
 fn workers_by_the_servers_own_count() {
     let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
@@ -118,7 +118,7 @@ fn a_disk() {
     assert!((held.seconds / 0.004 - 1.0).abs() < 0.03, "{held:?}");
 }
 
-/// Visits by one class alone show how much of the disk each class needs.
+/// Loads of one class alone show how much each class uses the disk.
 #[test]
 fn a_disk_that_one_class_uses_more() {
     let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001, 0.001], vec![0.002, 0.006]]);

@@ -1,15 +1,15 @@
-//! Surveys so gentle that only one client or a few load the server: the capacity is extrapolated.
+//! Tests surveys so gentle that only one client or a few load the server. The capacity is extrapolated.
 
 use super::random::{quantile, server};
 use super::*;
 use brimful_model::saturation_rate;
 
-/// Number of servers.
+/// Number of simulated servers.
 const SERVERS: usize = 16;
 
 #[test]
 fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
-    // A pool that is never full cannot be observed, so servers with one are left out.
+    // A pool that is never exhausted cannot be observed, so servers with a pool are left out.
     let bound_by_cpu = (1..).map(server).filter(|bench| bench.server.stations[1].kind == StationKind::Delay);
     let mut held = 0;
     let mut widths = Vec::new();
@@ -35,7 +35,7 @@ fn the_reported_impact_is_the_measured_one() {
     let mut bench = Simulated::single(service, 0.001).with_other_work(10.0, 0.002);
     bench.own_work = true;
     let impact = bench.survey(&[1.0], 8.0).inflicted.unwrap();
-    // A rest followed every load of calibration. The load before those is the first look.
+    // After every load of calibration, the server rested. The load before these is the first look.
     let calibration = &bench.worked[1..=bench.rested.len()];
     let rested: f64 = bench.rested.iter().map(|rest| rest.as_secs_f64()).sum();
     let loaded: f64 = calibration.iter().map(|(seconds, _)| seconds).sum();
@@ -43,7 +43,7 @@ fn the_reported_impact_is_the_measured_one() {
     let truth = (work + 10.0 * 0.002 * rested) / (loaded + rested);
     assert!((impact.mean_load - truth).abs() < 0.01, "{impact:?} where {truth} is true");
     assert!(impact.max_load == Some(0.3) && truth < 0.3, "{truth}");
-    // The longest wait exceeds the mean time of that many calls of a millisecond.
+    // The longest wait exceeds the mean wait, which is a millisecond per client.
     let mean = impact.most_clients as f64 * 0.001;
     assert!((mean..2.0 * mean).contains(&impact.longest_wait_s), "{impact:?}");
     assert_eq!(impact.max_delay_s, Some(0.2));

@@ -1,4 +1,5 @@
-//! Servers that satisfy the model's assumptions: the predictions agree with the truth and with the measurements.
+//! Tests with servers that satisfy the model's assumptions: the predictions agree with the true values and with the
+//! measurements.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -42,7 +43,7 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let predicted = level.steady_response_s.unwrap();
         assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        // Variable service times look like a variable host, so either part of the error may be the small one.
+        // Variable service times look like a host of variable speed, so either part of the error may be the small one.
         let error = response.error.unwrap().abs().min(response.error_of_model().unwrap().abs());
         assert!(error < RESPONSE + half_width || response.holds() == Some(true), "{}: {response:?}", level.fraction);
     }
@@ -102,7 +103,8 @@ fn variable_service_and_workers_that_share_a_cpu() {
     is_predicted_well(Simulated::single(shared, 0.001), &[1.0], 400.0);
 }
 
-/// The listener gets the predictions before any held-out level is offered, and the document contains the same ones.
+/// The listener receives the predictions before any held-out level is offered. The document contains the same
+/// predictions.
 #[test]
 fn predictions_are_announced_before_they_are_measured() {
     let mut bench = Simulated::single(cpu(1, 1.0), 0.001);
@@ -119,7 +121,7 @@ fn predictions_are_announced_before_they_are_measured() {
     let (before, predictions) = announced.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));
     let rates = |loads: &[Load]| -> Vec<f64> {
-        // Anchors are closed and have no rate.
+        // Anchors are closed loads and have no rate.
         let rate = |load: &Load| if let Load::Open { rate, .. } = load { Some(rate.0) } else { None };
         loads.iter().filter_map(rate).collect()
     };

@@ -1,15 +1,15 @@
-//! Random servers of all kinds: the errors of the predictions over all of them, and the share of 90 % intervals that
-//! contain the measurement.
+//! Tests with random servers of all kinds: bounds of the errors of all predictions, and of the share of 90 % intervals
+//! that contain the measurement.
 
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::{Comparison, Role};
 
-/// Number of servers. Each takes half a second.
+/// Number of servers. The survey of each takes half a second.
 const SERVERS: u64 = 50;
 
-/// A random server. Waking up may cost time, service times may vary, and calls may spend time elsewhere, where the
-/// number of places may be limited.
+/// A random server. Waking up may cost time, and service times may vary. Calls may also spend time elsewhere, possibly
+/// in a pool with a limited number of slots.
 pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -25,7 +25,7 @@ pub(super) fn server(seed: u64) -> Simulated {
     let elsewhere = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };
     let (stations, demands) = if between(0.0, 1.0) < 0.25 {
         let places = between(2.0, 6.0) as u32;
-        // Full at 60 to 80 % of the CPU.
+        // The pool is saturated when the CPU utilization is 60 to 80 %.
         let held = f64::from(places) * demand / between(0.6, 0.8);
         let pool =
             Station { name: "pool".to_owned(), servers: places, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -41,8 +41,8 @@ pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values[((values.len() - 1) as f64 * q).round() as usize]
 }
 
-/// The same server on a host whose speed changes from run to run. `spread` is the standard deviation; half of each
-/// deviation persists in the next run.
+/// A server like [`server`]'s, on a host whose speed changes from run to run. `spread` is the standard deviation of the
+/// speed; half of each deviation persists in the next run.
 fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     let mut bench = server(seed);
     let drift = RefCell::new((Pcg64Mcg::seed_from_u64(seed ^ 77), 0.0_f64));
@@ -55,11 +55,11 @@ fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     bench
 }
 
-/// Relative errors of the predictions of all surveys, and how many intervals contain the measurement.
+/// Relative errors of the predictions of all surveys, and the number of intervals that contain the measurement.
 #[derive(Default)]
 struct Errors {
     saturation: Vec<f64>,
-    /// Of mean response times at 80 % load.
+    /// Errors of mean response times at 80 % load.
     response: Vec<f64>,
     utilization: Vec<f64>,
     intervals_held: f64,
@@ -93,7 +93,8 @@ impl Errors {
         self.intervals += 1.0;
     }
 
-    /// Asserts bounds of the median and of the largest error of each figure, and of the share of intervals that hold.
+    /// Asserts bounds of the median and of the largest error of each figure, and of the share of intervals that contain
+    /// the measurement.
     fn is_within(&self, saturation: (f64, f64), response: (f64, f64), utilization: (f64, f64), held: [f64; 2]) {
         let figures = [&self.saturation, &self.response, &self.utilization];
         let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 1.0)));

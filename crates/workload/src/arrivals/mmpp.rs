@@ -29,7 +29,8 @@ impl Mmpp {
     /// Lower bound of `sojourn`: with less than one call per burst the process is practically a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
-    /// `ratio` must be at least 1, `share` between 0 and 1, their product at most 1, and `sojourn` at least 1 ms.
+    /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
+    /// and `sojourn` at least 1 ms.
     ///
     /// # Errors
     /// [`ArrivalsError`] names the condition that is violated.
@@ -41,7 +42,7 @@ impl Mmpp {
         Ok(Mmpp { ratio, share, sojourn })
     }
 
-    /// Changes of the rate per second, in the long run.
+    /// Number of changes of the rate per second, in the long run.
     pub(super) fn pieces_per_s(&self) -> f64 {
         2.0 * self.share / self.sojourn.as_secs_f64()
     }
@@ -61,11 +62,11 @@ impl fmt::Display for Mmpp {
     }
 }
 
-/// The two states in turn, each for an exponential time. So is the rest of the state in which the run begins, as an
-/// exponential time has no memory.
+/// The rate curve: the two states alternate, each for an exponentially distributed time. The rest of the initial state
+/// is exponentially distributed, too, because an exponential time has no memory.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Rest and burst, each with its mean length.
+    /// The states: rest and burst, each with its mean length.
     states: [Piece; 2],
     next: usize,
     rng: Pcg64,
@@ -93,7 +94,7 @@ mod tests {
         let pieces: Vec<Piece> = bursts.curve(50.0, crate::rng(5, 3)).take(n).collect();
         let (burst, rest): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| piece.from == 200.0);
         let mean = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length_s).sum::<f64>() / pieces.len() as f64;
-        // Five standard errors of a mean of n/2 exponentials.
+        // Five standard errors of a mean of n/2 exponentially distributed times.
         let five = 5.0 / (n as f64 / 2.0).sqrt();
         assert!((mean(&burst) / 2.0 - 1.0).abs() < five, "mean burst {}", mean(&burst));
         assert!((mean(&rest) / 18.0 - 1.0).abs() < five, "mean time between {}", mean(&rest));

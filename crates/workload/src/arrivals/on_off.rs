@@ -1,5 +1,5 @@
-//! Bursts at fixed times (Banga & Druschel 1997, §5.4): the rate is high at the start of every period and low for the
-//! rest of it, so that the mean holds.
+//! Bursts at fixed times (Banga & Druschel 1997, §5.4). The rate is high at the start of every period and low for the
+//! rest of the period, so that the mean rate is kept.
 
 use super::pieces::Piece;
 use super::syntax::exact;
@@ -17,10 +17,11 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// The period of Banga & Druschel 1997.
+    /// The default period, from Banga & Druschel 1997.
     pub const DEFAULT_PERIOD: Nanos = Nanos::from_secs(100);
 
-    /// `ratio` must be at least 1, `share` between 0 and 1, their product at most 1, and `period` above zero.
+    /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
+    /// and `period` above zero.
     ///
     /// # Errors
     /// [`ArrivalsError`] names the condition that is violated.
@@ -50,7 +51,7 @@ impl fmt::Display for OnOff {
     }
 }
 
-/// Refuses bursts that exceed the mean rate, so that the rate between them would be negative.
+/// Rejects bursts that would need a negative rate between the bursts.
 pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(ratio.is_finite() && ratio >= 1.0) {
         return Err(ArrivalsError::Ratio(ratio));
@@ -58,7 +59,7 @@ pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(share > 0.0 && share < 1.0) {
         return Err(ArrivalsError::Share(share));
     }
-    // Tolerates rounding of the product.
+    // The product may be rounded up.
     if ratio * share > 1.0 + 1e-9 {
         return Err(ArrivalsError::TooMuch { ratio, share });
     }
@@ -70,7 +71,7 @@ pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
     ((1.0 - ratio * share) / (1.0 - share)).max(0.0)
 }
 
-/// The rate curve. Whole periods are counted, not summed, so that it does not drift.
+/// The rate curve. Whole periods are counted rather than summed, so that the curve does not drift.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     period_s: f64,
@@ -101,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Evenly spaced calls make each count exact up to the one call that a boundary cuts off at either side.
+        /// Calls are evenly spaced, so each count is exact up to one call at either boundary.
         #[test]
         fn each_phase_has_its_calls(ratio in 1.0..20.0, fill in 0.05..1.0, rate in 1.0..1000.0) {
             let share = f64::min(fill / ratio, 0.99);
@@ -124,10 +125,10 @@ mod tests {
 
     #[test]
     fn nothing_drifts_over_many_periods() {
-        // 300 calls in each period of 3 s: the millionth period begins with call 300,000,000, at 3,000,000 s.
+        // Each period of 3 s has 300 calls, so the millionth period begins with call 300,000,000, at 3,000,000 s.
         let curve = OnOff::new(7.0, 0.1, Nanos::from_secs(3)).unwrap().curve(100.0);
         assert_eq!(curve.at(3e8), 3e6);
-        // 21 calls 1/700 s apart are the same in the last period as in the first.
+        // The 21 calls of a burst are 1/700 s apart, in the last period as in the first.
         assert!((curve.at(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
     }
 

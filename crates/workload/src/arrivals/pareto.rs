@@ -2,11 +2,12 @@
 //! is on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson
 //! process whose rate is proportional to the number of sources that are on.
 //!
-//! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales: H
-//! estimated at scales of 6 s and more is 0.02 to 0.06 too high, most for H near ½. On and off times have the same
-//! distribution, and each source starts in its stationary state: on with probability ½, with the residual time of that
-//! state. So the mean holds in expectation from the first instant. The closer H is to 1, the likelier a source keeps
-//! its state for the whole run: at H = 0.9, one source in four does not switch within the first ten seconds.
+//! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales:
+//! an estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. On and off
+//! times have the same distribution, and each source starts in its stationary state: on with probability ½, with the
+//! residual time of that state. So the mean holds in expectation from the first instant. The closer H is to 1, the
+//! likelier a source keeps its state for the whole run: at H = 0.9, one source in four does not switch within the first
+//! ten seconds.
 
 use super::pieces::Piece;
 use super::self_similar::Hurst;
@@ -19,16 +20,16 @@ use std::collections::BinaryHeap;
 
 const SOURCES: u32 = 16;
 const MEAN_S: f64 = 0.1;
-/// Switches of all sources per second, in the long run.
+/// Number of switches of all sources per second, in the long run.
 pub(super) const PIECES_PER_S: f64 = SOURCES as f64 / MEAN_S;
 
-/// The rate curve, from one switch of a source to the next.
+/// The rate curve. Each piece lasts from one switch of a source to the next switch of any source.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     /// Rate of one source while it is on.
     rate: f64,
     times: Pareto,
-    /// When each source switches next, and whether it is on until then.
+    /// The time at which each source switches next, and whether the source is on until then.
     sources: BinaryHeap<Reverse<(Nanos, bool)>>,
     on: u32,
     now: Nanos,
@@ -79,8 +80,8 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// Draws the residual time seen at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. That is
-    /// linear up to `least_s`, where its value is 1/α, and has a Pareto tail with exponent α − 1 beyond.
+    /// Draws the residual time at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. This function is
+    /// linear up to `least_s`, where its value is 1/α. Beyond `least_s` it has a Pareto tail with exponent α − 1.
     fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;
@@ -96,7 +97,8 @@ impl Pareto {
 mod tests {
     use super::*;
 
-    /// Empirical against theoretical distribution, at quantiles; a share of n draws has a standard error ≤ ½/√n.
+    /// Compares the empirical distribution with the theoretical one at several quantiles. A share of n draws has a
+    /// standard error of at most ½/√n.
     #[test]
     fn times_and_residual_times_have_their_distributions() {
         let (times, mut rng, n) = (Pareto::new(1.4), crate::rng(2, 3), 100_000);
@@ -123,7 +125,8 @@ mod tests {
             curve.sources.iter().filter(|Reverse((until, _))| *until > Nanos::from_secs(10)).count()
         };
         let share = (0..seeds).map(late).sum::<usize>() as f64 / (seeds * 16) as f64;
-        // α = 1.2 and a least time of 100/6 ms: P(rest > 10 s) = 600^−0.2 / 1.2. Fresh sources would have 600^−1.2.
+        // α is 1.2 and the least time 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. For sources that start without a
+        // residual time it would be 600^−1.2.
         let expected = 600f64.powf(-0.2) / 1.2;
         assert!((share - expected).abs() < 2.5 / ((seeds * 16) as f64).sqrt(), "{share} not {expected}");
     }

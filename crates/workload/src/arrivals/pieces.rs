@@ -1,7 +1,7 @@
 //! Piecewise linear rate curves, and the inverse of the area under them. Lengths are in seconds, rates in calls per
 //! second, areas in calls.
 
-/// A piece in which the rate goes linearly from `from` to `to` within `length_s`.
+/// A piece of a rate curve: the rate changes linearly from `from` to `to` within `length_s`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub length_s: f64,
@@ -20,8 +20,9 @@ impl Piece {
 
     /// Time at which the area from the start of the piece reaches `area`, in seconds from that start.
     ///
-    /// This is the positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers of the
-    /// same sign: it is exact for a level piece and loses no digits near one, where the textbook form divides 0 by 0.
+    /// The result is the positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers
+    /// of the same sign: the result is exact for a piece of constant rate, and loses no digits for a nearly constant
+    /// one. The textbook form divides 0 by 0 there.
     pub fn after(self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
@@ -47,9 +48,9 @@ impl<I: Iterator<Item = Piece>> Pieces<I> {
         Pieces { rest: pieces, piece: Piece::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
-    /// Time at which the area from the start exceeds `area`, in seconds; `None` if it never does. `area` must not
-    /// decrease from one call of this function to the next. An area that is reached at the start of a pause is exceeded
-    /// at its end.
+    /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds it.
+    /// `area` must not decrease from one call of this function to the next. If the area reaches `area` at the start of
+    /// a pause, the result is the end of the pause.
     pub fn at(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;
@@ -74,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        /// From level to steep, upwards and downwards: the area up to the instant found is the area asked for.
+        /// Covers level and steep pieces, rising and falling: the area up to the returned time is the requested area.
         #[test]
         fn the_inverse_is_the_inverse(
             from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64,
@@ -85,7 +86,8 @@ mod tests {
             let t = piece.after(share * piece.area());
             let area = t * (from + (from + (to - from) * t / length_s)) / 2.0;
             prop_assert!((0.0..=length_s).contains(&t));
-            // Near the end of a fall to zero the area hardly depends on t, hence the tolerance against the whole.
+            // Near the end of a piece whose rate falls to zero, the area hardly depends on t, so the tolerance is
+            // relative to the whole area.
             prop_assert!((area - share * piece.area()).abs() <= 1e-12 * piece.area(), "{area} of {}", piece.area());
         }
     }

@@ -1,4 +1,4 @@
-//! The Hurst parameter, which both self-similar processes have.
+//! The Hurst parameter, which both self-similar processes use.
 
 use crate::ArrivalsError;
 
@@ -14,15 +14,15 @@ use crate::ArrivalsError;
 pub struct Hurst(f64);
 
 impl Hurst {
-    /// `h` must be above 0.5 and at most 0.99.
+    /// Checks and sets the parameter. `h` must be above 0.5 and at most 0.99.
     ///
     /// # Errors
-    /// [`ArrivalsError::Hurst`] if it is not.
+    /// [`ArrivalsError::Hurst`] if `h` is out of range.
     pub fn new(h: f64) -> Result<Hurst, ArrivalsError> {
         if h > 0.5 && h <= 0.99 { Ok(Hurst(h)) } else { Err(ArrivalsError::Hurst(h)) }
     }
 
-    /// H, as a number.
+    /// The Hurst parameter, H.
     pub fn get(self) -> f64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Ramps: the rate goes linearly from stage to stage.
+//! Ramps: the rate changes linearly from stage to stage.
 
 use super::pieces::Piece;
 use crate::ArrivalsError;
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_ramp_from_nothing_follows_its_parabola() {
-        // Λ(t) = t²/2·(10/s)/(20 s): call k at √(4k).
+        // Λ(t) = t²/2·(10/s)/(20 s), so call k is due at √(4k) s.
         let due = even(0.0, &[stage("20s:10")]);
         assert_eq!(due.len(), 100);
         for (k, due) in due.iter().enumerate() {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the stages: every due time has as much area before it as calls, and all that fit are there.
+        /// For all stages, the area up to the due time of call k is k, and no call is missing.
         #[test]
         fn areas_are_kept(
             start in 0.0..500.0,
@@ -92,11 +92,12 @@ mod tests {
             let all = area_at(f64::INFINITY);
             prop_assume!(all > 0.0);
             let due = even(start, &stages);
-            // Where rounding decides whether the last call is due just before the end, it may go either way.
+            // If the area is close to a whole number, rounding decides whether the last call is due before the end, so
+            // the number of calls may differ by one.
             let close_to_whole = (all - all.round()).abs() < 1e-6;
             prop_assert!((due.len() as f64 - all.ceil()).abs() <= f64::from(close_to_whole));
             for (k, due) in due.iter().enumerate() {
-                // Half a nanosecond of rounding at no more than 500 calls a second.
+                // Due times are rounded by half a nanosecond, at no more than 500 calls per second.
                 prop_assert!((area_at(*due) - k as f64).abs() < 1e-6, "call {} at {}", k, due);
             }
         }

@@ -9,10 +9,10 @@ use std::ops::RangeInclusive;
 
 /// Upper bound of the number of steps.
 pub(super) const MAX_STEPS: usize = 10;
-/// The range of rates other than zero. Outside it, sums of rate times duration lose all precision, or overflow.
+/// Permitted rates other than zero. Outside this range, sums of rate times duration lose all precision, or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
-/// The parameters of `steps:RATE@TIME,…`: relative rates, and how long each is held. The mean rate holds over one
+/// The parameters of `steps:RATE@TIME,…`: relative rates, and the duration of each rate. The mean rate is kept over a
 /// cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
@@ -21,8 +21,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// 1 to 10 pairs of rate and time. Each rate must be zero or from 1e-9 to 1e9, and at least one above zero; each
-    /// time must be above zero.
+    /// 1 to 10 pairs of rate and time. Each rate must be zero or from 1e-9 to 1e9, and at least one must be above zero.
+    /// Each time must be above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::Steps`] if a condition is violated.
@@ -37,7 +37,7 @@ impl Steps {
         Ok(Steps { steps, count: rates.len() })
     }
 
-    /// Changes of the rate per second.
+    /// Number of changes of the rate per second.
     pub(super) fn pieces_per_s(&self) -> f64 {
         self.count as f64 / self.length_s()
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Steps {
     }
 }
 
-/// The endless rate curve.
+/// The rate curve, which is endless.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     steps: Steps,
@@ -94,7 +94,7 @@ mod tests {
     fn each_rate_is_kept_for_its_time_and_the_mean_over_all() {
         let second = Nanos::from_secs(1);
         let steps = Steps::new(&[(1.0, second + second), (2.0, second), (0.0, second)]).unwrap();
-        // 4 of relative rate over 4 s: scaled by 10.
+        // The relative rates have a mean of 1 (an area of 4 over 4 s), so they are scaled by 10.
         let due: Vec<f64> =
             Arrivals::new(Process::Steps(steps), Rate(10.0), 0).unwrap().take(400).map(Nanos::as_secs_f64).collect();
         let count = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(*due)).count();

@@ -5,16 +5,16 @@ use brimful_core::Nanos;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Recorded arrival instants, relative to the first. It takes 8 bytes per arrival, which clones share.
+/// Recorded arrival times, relative to the first. A trace takes 8 bytes per arrival; clones share this memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     instants: Arc<[Nanos]>,
 }
 
 impl Trace {
-    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. Anything after the
-    /// number and a blank, comma or semicolon is ignored, and so are blank lines and lines that begin with `#`. Seconds
-    /// since 1970 have a resolution of a quarter of a microsecond.
+    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. The text after the
+    /// number and a blank, comma or semicolon is ignored. Blank lines and lines that begin with `#` are ignored, too.
+    /// Times given as seconds since 1970 have a resolution of a quarter of a microsecond.
     ///
     /// # Errors
     /// [`ArrivalsError`] with the number of the malformed line, or if there is no arrival.
@@ -45,7 +45,7 @@ impl Trace {
         self.instants.len() as u64
     }
 
-    /// The shortest window that contains every arrival at `speed`.
+    /// The shortest window that contains every arrival if the trace is played back at `speed`.
     pub fn window(&self, speed: Speed) -> Nanos {
         self.at(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
     }
@@ -67,24 +67,24 @@ fn excerpt(line: &[u8]) -> String {
     line[..line.len().min(40)].escape_ascii().to_string()
 }
 
-/// Playback speed relative to the recording, written `2x` or `2`. Values below one are slower.
+/// Playback speed relative to the recording, written `2x` or `2`. Values below one slow the trace down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed(f64);
 
 impl Speed {
-    /// The speed of the recording.
+    /// The speed at which the trace was recorded.
     pub const ORIGINAL: Speed = Speed(1.0);
 
-    /// `factor` must be finite and above zero.
+    /// Checks and sets the speed. `factor` must be finite and above zero.
     ///
     /// # Errors
-    /// [`ArrivalsError::Speed`] if it is not.
+    /// [`ArrivalsError::Speed`] if `factor` is out of range.
     pub fn new(factor: f64) -> Result<Speed, ArrivalsError> {
         let is_valid = factor.is_finite() && factor > 0.0;
         is_valid.then_some(Speed(factor)).ok_or_else(|| ArrivalsError::Speed(factor.to_string()))
     }
 
-    /// The factor.
+    /// The factor by which the trace is played back faster than it was recorded.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -152,7 +152,7 @@ mod tests {
             let _ = Trace::parse(&bytes);
         }
 
-        /// Likelier to be read than any bytes are.
+        /// These texts are more likely to parse than arbitrary bytes.
         #[test]
         fn no_numbers_panic(text in "([-+0-9.e]{1,8}[\n,# ]){0,8}", speed in "[0-9.e-]{1,6}x") {
             if let (Ok(trace), Ok(speed)) = (Trace::parse(text.as_bytes()), speed.parse::<Speed>()) {
@@ -171,7 +171,7 @@ mod tests {
             let played = due(&text, &format!("{speed}x"));
             for (due, us) in played.iter().zip(&micros) {
                 let expected = (us - micros[0]) as f64 * 1000.0 / speed as f64;
-                // Seconds below 500 as f64 are good to 0.06 ns, and two roundings cost half a nanosecond each.
+                // Seconds below 500 are exact to 0.06 ns as f64, and each of two roundings adds half a nanosecond.
                 prop_assert!((due.0 as f64 - expected).abs() <= 1.2, "{} not {}", due.0, expected);
             }
         }

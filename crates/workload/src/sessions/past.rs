@@ -1,9 +1,9 @@
 //! The past of a load that begins in its stationary state: which sessions are in progress when the run starts, and when
 //! their next bursts are due.
 //!
-//! Sessions are simulated from a time before the run, with answers that take no time. That time is long enough that at
-//! most one session in a thousand lasts longer, and at most a day. The initial load lacks the calls of sessions that
-//! last longer, which matters only if very long sessions make most of the load.
+//! Sessions are simulated for some time before the run, with answers that take no time. At most one session in a
+//! thousand lasts longer than the simulated time, which is at most a day. The initial load lacks the calls of sessions
+//! that last longer, which matters only if very long sessions make most of the load.
 
 use super::visit::Visit;
 use super::{draw_count, draw_s};
@@ -14,18 +14,19 @@ use rand::RngExt;
 
 /// Upper bound of the simulated time, in seconds.
 const MAX_SPAN_S: f64 = 86_400.0;
-/// Number of sessions that are drawn for the distribution of their lengths.
+/// Number of sessions that are drawn to estimate the distribution of session lengths.
 const SAMPLE_SESSIONS: usize = 10_000;
 /// Quantile of the session length that the simulated time covers.
 const COVERED_QUANTILE: f64 = 0.999;
-/// More think times in a row than this are replaced by their mean.
+/// If more think times than this follow one another, their mean is used instead of draws.
 const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
-/// How far back sessions are simulated.
+/// The time span before the run for which sessions are simulated.
 #[derive(Debug)]
 pub struct Past {
     pub span: Nanos,
-    /// In a closed load, the mean time from the start of a user's session to the start of its next, in seconds.
+    /// The mean time from the start of a user's session to the start of the user's next session, in seconds; only for
+    /// closed loads.
     cycle_s: f64,
 }
 
@@ -35,7 +36,7 @@ impl Past {
             SessionArrivals::Open { .. } => &Spread::Constant(0.0),
             SessionArrivals::Closed { rest_s, .. } => rest_s,
         };
-        // A fixed seed, so that the span does not depend on the seed of the run.
+        // The seed is fixed, so that the span does not depend on the seed of the run.
         let mut draws = rng(0, 5);
         let draw_length_s = |_| draw_session_s(load, &mut draws) + draw_s(rest, &mut draws);
         let mut lengths_s: Vec<f64> = (0..SAMPLE_SESSIONS).map(draw_length_s).collect();
@@ -46,8 +47,8 @@ impl Past {
         Past { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
     }
 
-    /// Simulates a session that began at `began_s`, below zero, up to the start of the run. Returns whether it is still
-    /// in progress then.
+    /// Simulates a session that began at `began_s` (negative) up to the start of the run. Returns whether the session
+    /// is still in progress then.
     pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut Visit) -> bool {
         self.simulate(began_s, load, visit).is_ok()
     }
@@ -63,7 +64,8 @@ impl Past {
         visit.due = Nanos::from_secs_f64(began_s);
     }
 
-    /// `Ok` if the session continues in the run; otherwise the time at which it ended, in seconds.
+    /// Simulates a session. Returns `Ok` if the session continues in the run, or else the time at which it ended, in
+    /// seconds.
     fn simulate(&self, began_s: f64, load: &SessionLoad, visit: &mut Visit) -> Result<(), f64> {
         let mean_think_s = load.think_s.mean();
         let mut now_s = began_s;
@@ -72,7 +74,7 @@ impl Past {
             if bursts_left == 0 || mean_think_s == 0.0 {
                 return Err(now_s);
             }
-            // Far from the start of the run, take several think times in one step.
+            // Far before the start of the run, several think times are skipped in one step.
             let skippable = (-now_s / mean_think_s * 0.9) as u32;
             if bursts_left > MAX_DRAWN_THINK_TIMES && skippable > MAX_DRAWN_THINK_TIMES {
                 let skipped = skippable.min(bursts_left);

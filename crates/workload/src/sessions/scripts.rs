@@ -9,26 +9,26 @@ use brimful_core::{CallSpec, ClassId};
 pub struct Scripts {
     calls: Vec<CallSpec>,
     bursts: Vec<Burst>,
-    /// Index in `bursts` at which each session begins, and the end of the last one.
+    /// Index in `bursts` at which each session begins; the last entry is the end of the last session.
     sessions: Vec<u32>,
 }
 
 /// One burst of a scripted session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Burst {
-    /// Range of its calls in `calls`.
+    /// Range of the burst's calls in `calls`.
     first: u32,
     end: u32,
     think_s: Option<f64>,
 }
 
 impl Burst {
-    /// Number of its calls.
+    /// Number of the burst's calls.
     pub(super) fn calls(&self) -> u32 {
         self.end.saturating_sub(self.first)
     }
 
-    /// Think time after it in seconds, if the script has one.
+    /// Think time after the burst, in seconds; `None` if the script has none.
     pub(super) fn think_s(&self) -> Option<f64> {
         self.think_s
     }
@@ -64,14 +64,14 @@ impl Scripts {
         end.saturating_sub(first)
     }
 
-    /// The burst with this index in the `nth` session; empty after the last.
+    /// The burst with this index in the `nth` session; an empty burst after the last.
     pub(super) fn burst(&self, nth: u64, burst: u32) -> Burst {
         let (first, end) = self.session(nth);
         let found = (first.saturating_add(burst) < end).then(|| self.bursts.get((first + burst) as usize));
         found.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
     }
 
-    /// The call of that burst at which `left` calls, itself included, are left to make.
+    /// The call of that burst after which `left` − 1 calls of the burst are left to make.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));
         self.calls.get(place as usize).copied().unwrap_or(CallSpec::of_class(ClassId(0)))

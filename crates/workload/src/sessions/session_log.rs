@@ -2,20 +2,16 @@
 //!
 //! ```text
 //! # A session: a page with two images that are asked for once it is answered, two seconds to think, and a form.
-//! /foo.html think=2.0
-//!         /pict1.gif
-//!         /pict2.gif
-//! /foo2.html method=POST contents='Post data'
+//! /foo.html think=2.0 /pict1.gif /pict2.gif /foo2.html method=POST contents='Post data'
 //!
 //! # An empty line, or several, and another session begins.
-//! /foo3.html method=POST contents="Several\nlines"
-//! /foo4.html method=HEAD
+//! /foo3.html method=POST contents="Several\nlines" /foo4.html method=HEAD
 //! ```
 //!
 //! A line that begins with white space belongs to the burst of the line before it. Values may be in single or double
-//! quotes, in which `\n`, `\r`, `\t`, `\\`, `\'` and `\"` have their meaning in C, and a `\` at the end of a line is a
-//! line break. Defaults come from the class: usually GET without contents. Lines and columns count from 1, columns in
-//! characters. No input makes the parser panic.
+//! quotes. Within quotes, `\n`, `\r`, `\t`, `\\`, `\'` and `\"` mean the same as in C, and a `\` at the end of a line
+//! is a line break. Defaults come from the request class: usually GET without contents. Lines and columns count from 1,
+//! columns in characters. No input makes the parser panic.
 
 use brimful_core::url::is_whole_url;
 use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};
@@ -56,12 +52,12 @@ pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
     Ok(scripts)
 }
 
-/// The session of these bursts, if there are any.
+/// Takes the bursts as a session; `None` if there are no bursts.
 fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-/// A line, or several if a value continues on the next line.
+/// An entry of the file: one line, or several if a value continues on the next line.
 enum Entry {
     Comment,
     Empty,
@@ -73,7 +69,7 @@ enum Entry {
 struct Place {
     line: usize,
     column: usize,
-    /// Whether it follows white space at the start of its line.
+    /// Whether the position follows white space at the start of its line.
     indented: bool,
 }
 
@@ -83,7 +79,7 @@ impl Place {
     }
 }
 
-/// The rest of the text, and its position.
+/// The text that has not been read yet, and its position.
 struct Reader<'t> {
     chars: Peekable<Chars<'t>>,
     line: usize,
@@ -115,14 +111,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips to the end of the line, which is not consumed.
+    /// Skips to the end of the line, but does not consume the line break.
     fn skip_line(&mut self) {
         while self.peek().is_some_and(|c| c != '\n') {
             self.next();
         }
     }
 
-    /// Reads up to white space.
+    /// Reads a word up to white space.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -146,7 +142,7 @@ impl Reader<'_> {
                 }
             }
         };
-        // Consumes the end of the line.
+        // Consumes the line break.
         self.next();
         Ok(entry)
     }
@@ -184,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads up to and including `=`, or up to white space.
+    /// Reads a name up to and including `=`, or up to white space.
     fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -235,7 +231,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a character is white space within a line; lines may end with `\r\n`.
+/// Whether a character is white space within a line. `\r` is, because lines may end with `\r\n`.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\u{b}' | '\u{c}')
 }
@@ -273,7 +269,7 @@ mod tests {
         ScriptedBurst { calls, think_s }
     }
 
-    /// The example of httperf's manual, with what else may stand in a file.
+    /// Reads the example of httperf's manual, and other elements that a file may contain.
     #[test]
     fn bursts_sessions_and_comments_are_told_apart() {
         let text = "# Comment\n\n\n/foo.html think=2.0\n\t/pict1.gif\n  /pict2.gif\n/foo2.html method=POST \

@@ -6,25 +6,25 @@ use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// The state of a session: about ninety bytes, however long it lasts.
+/// The state of a session: about ninety bytes, whatever the length of the session.
 #[derive(Clone, Debug)]
 pub struct Visit {
     /// The random stream of this session.
     rng: Pcg32,
     pub session: SessionId,
     pub phase: Phase,
-    /// Whether it is queued for `due`.
+    /// Whether the visit is queued for `due`.
     pub queued: bool,
     failed: bool,
-    /// Failures in a row of this user of a closed load.
+    /// Number of failures in a row of this user of a closed load.
     pub failures: u8,
-    /// How long the user waits after the last failure.
+    /// How long the user waits because of the last failure.
     pub wait: Nanos,
-    /// Whether it began before the run.
+    /// Whether the session began before the run.
     from_before: bool,
-    /// When its next call is due.
+    /// When the session's next call is due.
     pub due: Nanos,
-    /// When its next call could be made; later than `due` if the call had to wait for a connection.
+    /// When the session's next call could be made. This is later than `due` if the call had to wait for a connection.
     pub ready: Nanos,
     began: Nanos,
     ended: Nanos,
@@ -34,7 +34,7 @@ pub struct Visit {
     calls_left: u32,
     /// Number of calls in later bursts, if the load states the number of calls per session.
     calls_to_come: u32,
-    /// Number of calls in flight.
+    /// Number of the session's calls in flight.
     in_flight: u32,
     /// Number of bursts begun so far.
     bursts: u32,
@@ -55,7 +55,7 @@ pub enum Phase {
     FirstCall,
     /// The other calls of the burst may be made.
     OtherCalls,
-    /// The run has ended before the session.
+    /// The run ended before the session did.
     CutOff,
 }
 
@@ -89,7 +89,7 @@ impl Visit {
         &mut self.rng
     }
 
-    /// Resumes a session that began before the run, with its next burst due at `due`.
+    /// Resumes a session that began before the run. Its next burst is due at `due`.
     pub fn resume(&mut self, due: Nanos, bursts_left: u32) {
         self.phase = Phase::Thinking;
         self.from_before = true;
@@ -162,12 +162,12 @@ impl Visit {
         scripted.unwrap_or_else(|| draw_s(&plan.load.think_s, &mut self.rng))
     }
 
-    /// Whether another call may be made besides those in flight.
+    /// Whether another call may be made in addition to those in flight.
     pub fn can_call(&self, max_in_flight: u32) -> bool {
         self.phase == Phase::OtherCalls && self.calls_left > 0 && self.in_flight < max_in_flight
     }
 
-    /// Handles an answer. Returns whether the session must be queued for its due time.
+    /// Handles an answer. Returns whether the session must be queued for its next due time.
     pub fn answered(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
         self.end_call(at);
         if self.failed || !matches!(self.phase, Phase::FirstCall | Phase::OtherCalls) {
@@ -178,7 +178,7 @@ impl Visit {
             self.due = at;
         }
         if self.calls_left > 0 {
-            // The call that has ended frees its connection for the next.
+            // The end of this call frees its connection for the next call.
             let must_queue = !self.queued && at < window;
             if must_queue {
                 self.ready = at;
@@ -193,8 +193,8 @@ impl Visit {
         thinks
     }
 
-    /// Counts a retry of a call that has ended, which stays in flight. Returns false if the session has failed or was
-    /// cut off, and so does not retry.
+    /// Counts a retry of a call that has ended; the call still counts as in flight. Returns false if the session has
+    /// failed or was cut off, and therefore does not retry.
     pub fn retry(&mut self) -> bool {
         let may_retry = !self.failed && matches!(self.phase, Phase::FirstCall | Phase::OtherCalls);
         if may_retry {
@@ -203,14 +203,14 @@ impl Visit {
         may_retry
     }
 
-    /// Handles a failed call, which ends the session once its other calls have ended.
+    /// Handles a failed call. The session ends once its remaining calls have ended.
     pub fn fail(&mut self, at: Nanos) {
         self.end_call(at);
         self.failed = true;
         self.queued = false;
     }
 
-    /// Handles the end of the run before the end of a call.
+    /// Handles a call that had not ended by the end of the run.
     pub fn cut_off(&mut self, at: Nanos) {
         self.end_call(at);
         self.phase = Phase::CutOff;
@@ -235,7 +235,7 @@ impl Visit {
         })
     }
 
-    /// Lets the user rest until its next session, and at least as long as it waits after failures.
+    /// Lets the user rest until its next session, but at least as long as the wait after failures.
     pub fn rest(&mut self, rest_s: &Spread) {
         self.phase = Phase::Resting;
         let rest = Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));

@@ -1,11 +1,11 @@
-//! Every process keeps its rate from the first instant: checked is the mean over many seeds of the calls in the first
-//! seconds, within five standard errors as estimated from the seeds.
+//! Tests that every process keeps its rate from the first instant. The mean number of calls in the first seconds, over
+//! many seeds, must be within five standard errors, which are estimated from the seeds.
 
 use crate::statistics::{arrivals, counts, mean, variance};
 use brimful_core::Nanos;
 
-/// Checks the first `seconds` of `seeds` schedules of 100 calls per second, and that the check can distinguish 100 from
-/// 100 ± `within`.
+/// Checks the first `seconds` of `seeds` schedules of 100 calls per second. Also checks that the test is precise enough
+/// to detect a deviation of `within` from 100.
 fn keeps(process: &str, seconds: u64, seeds: u64, within: f64) {
     let calls = |seed| counts(arrivals(process, 100.0, seed), Nanos::from_secs(seconds), 1)[0] / seconds as f64;
     let rates: Vec<f64> = (0..seeds).map(calls).collect();

@@ -1,5 +1,5 @@
-//! The scaling of the self-similar processes, octave by octave: the slope of the energies of their wavelet details
-//! gives the Hurst parameter, and their height the dispersion at every scale.
+//! Tests the scaling of the self-similar processes, octave by octave. The slope of the energies of their wavelet
+//! details gives the Hurst parameter, and the height of the energies gives the dispersion at every scale.
 
 use crate::statistics::{arrivals, counts, energies, hurst, mean};
 use brimful_core::Nanos;
@@ -20,20 +20,20 @@ fn fractional_noise_scales_exactly() {
         let counts = counts(arrivals(&format!("selfsimilar:{h}"), 1000.0, 1), SLOT, slots);
         let energies = energies(&counts);
 
-        // The standard error is 0.004, and a little more for the Poisson part that was subtracted: 0.025 is five of
-        // them.
+        // The standard error is 0.004, plus a little for the Poisson part that was subtracted. The tolerance, 0.025, is
+        // five standard errors.
         let (estimate, error) = hurst(&energies, 1);
         assert!(error < 0.0041 && (estimate - h).abs() < 0.025, "H = {h} estimated as {estimate}");
 
-        // A coefficient of variation of 30 % around 100 calls per slot. The mean of m squared Gaussian details has a
-        // relative standard error of √(2/m), including the Poisson part.
+        // The coefficient of variation is 30 % around a mean of 100 calls per slot. The mean of m squared Gaussian
+        // details has a relative standard error of √(2/m), including the Poisson part.
         for (index, (energy, details)) in energies.iter().enumerate() {
             let expected = expected_energy(h, f64::powi(0.3 * 100.0, 2), index + 1);
             let error = 5.0 * (2.0 / *details as f64).sqrt() * (expected + 100.0);
             assert!((energy - expected).abs() < error, "H = {h}, octave {}: {energy} not {expected}", index + 1);
         }
 
-        // The mean rate of a run deviates by 30 %·slots^(H−1).
+        // The standard deviation of a run's mean rate is 30 %·slots^(H−1).
         let error = 4.0 * 0.3 * (slots as f64).powf(h - 1.0);
         assert!((mean(&counts) / 100.0 - 1.0).abs() < error, "H = {h}: {} calls a slot", mean(&counts));
     }
@@ -45,14 +45,15 @@ fn pareto_sources_scale_from_some_seconds_on() {
         let counts = counts(arrivals(&format!("selfsimilar:{h},pareto"), 250.0, 1), SLOT, 1 << 18);
         let energies = energies(&counts);
 
-        // From sums of 64 slots, 6.4 s, on. The standard error is 0.012. In addition, scales of few mean on and off
-        // times still bend the line, more so the closer α is to 2 (as in Abry & Veitch 1998): by up to 0.06 at H = 0.6.
+        // The estimate uses sums of 64 slots (6.4 s) and more. The standard error is 0.012. In addition, scales of only
+        // a few mean on and off times still bend the line, the more so the closer α is to 2 (as in Abry & Veitch 1998):
+        // by up to 0.06 at H = 0.6.
         let (estimate, error) = hurst(&energies, 7);
         assert!(error < 0.0121 && (-0.05..0.1).contains(&(estimate - h)), "H = {h} estimated as {estimate}");
 
-        // The limit of large scales (Willinger et al. 1997, Theorem 1, equal on and off times): the variance of the
-        // area over t is 16·r²·σ²·t^2H with σ² = least^α / (2·mean·(α−1)(2−α)(3−α)), where r is the rate of one source.
-        // The limit is approached from below, at H = 0.6 only after hours.
+        // At large scales (Willinger et al. 1997, Theorem 1, equal on and off times), the variance of the area over t
+        // tends to 16·r²·σ²·t^2H with σ² = least^α / (2·mean·(α−1)(2−α)(3−α)), where r is the rate of one source. The
+        // variance approaches this limit from below, at H = 0.6 only after hours.
         let (alpha, mean_s, source_rate) = (3.0 - 2.0 * h, 0.1, 250.0 / 8.0);
         let least_s: f64 = mean_s * (alpha - 1.0) / alpha;
         let limit = least_s.powf(alpha) / (2.0 * mean_s * (alpha - 1.0) * (2.0 - alpha) * (3.0 - alpha));

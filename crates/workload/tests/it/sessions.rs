@@ -1,4 +1,4 @@
-//! Sessions against a simulated server, on a virtual clock.
+//! Tests sessions against a simulated server, on a virtual clock.
 
 use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
@@ -23,7 +23,7 @@ fn closed(users: u64, rest_s: &str) -> Load {
     Load { comes: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
 }
 
-/// Sessions with the distributions of people who browse.
+/// Sessions with the distributions of people who browse a site.
 fn browsing(load: Load) -> Load {
     Load {
         bursts: spread("geometric:4.2"),
@@ -43,7 +43,7 @@ fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
     sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
 }
 
-/// Three scripted sessions, of one to three bursts.
+/// Three scripted sessions with one to three bursts.
 fn scripted(load: Load) -> Load {
     let text = "users = 1
         [[script]]
@@ -69,12 +69,12 @@ struct Made {
 struct Seen {
     made: Vec<Made>,
     ended: Vec<(SessionId, SessionOutcome)>,
-    /// Maximum number of calls of one session in flight at once.
+    /// Maximum number of calls of one session that were in flight at the same time.
     at_once: u32,
     in_progress: u64,
 }
 
-/// Runs to the end against a server for which `answer` returns how long each call takes and how it ends.
+/// Runs the workload to its end against a simulated server. `answer` returns how long each call takes and how it ends.
 fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let (mut seen, mut now) = (Seen::default(), Nanos::ZERO);
     let mut in_flight: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
@@ -137,7 +137,8 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let due: Vec<(u64, u64)> =
         seen.made.iter().map(|made| (made.due.0 / 1_000_000, made.ready.0 / 1_000_000)).collect();
-    // Two go out at once, two more when those are answered; the next burst ten seconds after the last answer.
+    // Two calls are sent at once, and two more when the first two are answered. The next burst is due ten seconds after
+    // the last answer.
     let burst = [(0, 0), (100, 100), (100, 100), (100, 200), (100, 200)];
     let next = burst.map(|(due, ready)| (due + 10_300, ready + 10_300));
     assert_eq!(due, [burst, next].concat());
@@ -153,7 +154,7 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     assert_eq!((seen.ended, seen.in_progress), (vec![(SessionId(0), outcome)], 0));
 }
 
-/// For each call, its session, and when it was due and could be made, in milliseconds.
+/// The session of each call, and the times at which the call was due and could be made, in milliseconds.
 fn times(seen: &Seen) -> Vec<(u32, u64, u64)> {
     let ms = |at: Nanos| at.0 / 1_000_000;
     seen.made.iter().map(|made| (made.session.0, ms(made.due), ms(made.ready))).collect()
@@ -186,7 +187,7 @@ fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
 fn no_more_sessions_begin_than_were_asked_for() {
     let number = Some(10);
     let open = Load { number, ..browsing(open(100.0, "poisson")) };
-    // The last user has one session fewer. Of twenty users, half have none.
+    // Of three users, the last has one session fewer than the other two. Of twenty users, half have no session.
     for load in [open, Load { number, ..browsing(closed(3, "1")) }, Load { number, ..browsing(closed(20, "1")) }] {
         for shards in [1, 2, 7] {
             let seen: Vec<Seen> =
@@ -197,7 +198,7 @@ fn no_more_sessions_begin_than_were_asked_for() {
     }
 }
 
-/// Sessions follow one another, and a failed session counts as one.
+/// A user's sessions follow one another, and a failed session counts as one.
 #[test]
 fn a_single_user_makes_all_sessions() {
     let load = Load { number: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
@@ -240,7 +241,8 @@ fn a_call_that_fails_ends_its_session() {
     assert_eq!((seen.ended[1].1.began, seen.ended[1].1.calls), (ms(1_100), 2));
 }
 
-/// The retry is due when the answer arrives, and counts as a call. The rest of the burst waits for it.
+/// The retry is due when the unexpected answer arrives, and counts as a call. The rest of the burst waits for the
+/// retry.
 #[test]
 fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
     let load = Load {
@@ -263,7 +265,7 @@ fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
         assert_eq!(first, second, "{nth} {again}");
     };
     [(0, 1), (1, 2), (3, 5), (5, 6)].into_iter().for_each(|(nth, again)| same(nth, again));
-    // Other failures end the session, and so does the end of the run.
+    // Other failures end the session. The end of the run ends it, too.
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 1 { End::TimedOut } else { OK }));
     assert!(seen.ended[0].1.failed && seen.in_progress == 0);
     let seen = run(sessions(&load, 1, 1, Shard::WHOLE), |_| (SERVICE, wrong));
@@ -278,7 +280,7 @@ fn sessions_that_the_end_of_the_run_cuts_off_are_in_progress() {
     let load =
         Load { bursts: spread("3"), calls_per_burst: spread("2"), think_s: spread("10"), ..open(1.0, "constant") };
     let seen = run(sessions(&load, 25, 1, Shard::WHOLE), steady);
-    // Sessions of 20.6 s that begin at 0, 1, 2 … 24 s.
+    // Sessions of 20.6 s begin at 0, 1, 2 … 24 s.
     assert_eq!((seen.ended.len(), seen.in_progress), (5, 20));
     assert!(seen.made.iter().all(|made| made.due < Nanos::from_secs(25)));
     let cut = |nth| (SERVICE, if nth < 10 { OK } else { End::Unfinished { sent: true } });
@@ -307,11 +309,12 @@ fn bursts_and_calls_keep_their_means() {
     let load = Load { think_s: spread("0"), ..browsing(open(10.0, "poisson")) };
     let seen = run(sessions(&load, 4_000, 7, Shard::WHOLE), steady);
     let n = seen.ended.len() as f64;
-    // Poisson, 40,000 sessions; geometric with variance m(m − 1); five standard errors.
+    // The number of sessions is Poisson distributed with a mean of 40,000. Bursts per session are geometric with a
+    // variance of m(m − 1). The tolerances are five standard errors.
     assert!((n - 40_000.0).abs() < 5.0 * 200.0, "{n}");
     let bursts = seen.ended.iter().map(|(_, outcome)| f64::from(outcome.bursts)).sum::<f64>();
     assert!((bursts / n - 4.2).abs() < 5.0 * (4.2f64 * 3.2 / n).sqrt(), "{}", bursts / n);
-    // 0.3 · 1 + 0.7 · 3.
+    // The mean number of calls per burst is 0.3 · 1 + 0.7 · 3.
     let calls = seen.ended.iter().map(|(_, outcome)| f64::from(outcome.calls)).sum::<f64>();
     assert!((calls / bursts - load.calls_per_burst.mean()).abs() < 0.02, "{}", calls / bursts);
     assert!((load.calls_per_burst.mean() - 2.4).abs() < 1e-12);
@@ -319,7 +322,7 @@ fn bursts_and_calls_keep_their_means() {
     assert!((heavy - 2.0 / 3.0).abs() < 0.01, "{heavy}");
 }
 
-/// The number of calls in the first tenth of the run, divided by that in the last.
+/// The number of calls in the first tenth of the run, divided by the number in the last tenth.
 fn first_over_last(load: &Load, window_s: u64) -> f64 {
     let seen = run(sessions(load, window_s, 11, Shard::WHOLE), steady);
     let part = |tenth: u64| {
@@ -331,9 +334,9 @@ fn first_over_last(load: &Load, window_s: u64) -> f64 {
 
 #[test]
 fn a_load_in_progress_begins_in_its_stationary_state() {
-    // In a tenth, 8,000 sessions of ten calls with a variance of 85 begin, so the estimate is exact to 1.5 %. Sessions
-    // last 64 s on average, and long ones many minutes: without a past, the first tenth would lack a sixth of its
-    // calls.
+    // In a tenth of the run, 8,000 sessions begin, of ten calls with a variance of 85, so the estimate is exact to 1.5
+    // %. Sessions last 64 s on average, and long ones many minutes. Without sessions from before the run, the first
+    // tenth would lack a sixth of its calls.
     for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
         let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
         assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
@@ -350,12 +353,13 @@ fn sessions_from_before_the_run_are_marked() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let before: Vec<u32> =
         seen.ended.iter().filter(|(_, outcome)| outcome.from_before).map(|(_, outcome)| outcome.bursts).collect();
-    // Sessions that began 20, 19 … 11 s before the run have one burst left; those from 10 … 1 s before have two.
+    // Sessions that began 20, 19 … 11 s before the run have one burst left. Sessions that began 10, 9 … 1 s before it
+    // have two.
     assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
     assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.from_before).all(|(_, outcome)| outcome.bursts == 3));
 }
 
-/// X = N / (R + Z) for sessions: R is the time of a session's answers and think times, Z the user's rest.
+/// X = N / (R + Z) holds for sessions: R is the time of a session's answers and think times, and Z the user's rest.
 #[test]
 fn users_keep_the_interactive_response_time_law() {
     let load = Load {
@@ -366,7 +370,8 @@ fn users_keep_the_interactive_response_time_law() {
     };
     for in_progress in [false, true] {
         let seen = run(sessions(&Load { in_progress, ..load.clone() }, 4_000, 5, Shard::WHOLE), steady);
-        // Each burst has two answers in sequence: 3 · 0.2 + 2 · 2 s, and 5 s of rest.
+        // The three bursts have two answers in sequence each (3 · 0.2 s) and two think times between them (2 · 2 s).
+        // The rest is 5 s.
         let expected = 200.0 * 4_000.0 / (0.6 + 4.0 + 5.0);
         let sessions = seen.ended.len() as f64;
         assert!((sessions / expected - 1.0).abs() < 0.03, "{sessions} of {expected}");
@@ -405,12 +410,13 @@ fn an_invalid_arrival_process_is_refused() {
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
 
-/// Sessions with so many bursts and such short think times that their past is not simulated one by one.
+/// Sessions have so many bursts and such short think times that their bursts before the run are not simulated one by
+/// one.
 #[test]
 fn the_past_of_long_sessions_takes_no_time() {
     let load = Load { bursts: spread("1e6"), think_s: spread("0.01"), in_progress: true, ..open(0.01, "constant") };
     let seen = run(sessions(&load, 5, 1, Shard::WHOLE), |_| (Nanos(1), OK));
-    // Sessions of 10,000 s, one every 100 s: a hundred are in progress, each with a hundred bursts per second.
+    // Sessions of 10,000 s begin every 100 s. So a hundred are in progress, each with a hundred bursts per second.
     assert!(seen.made.len().abs_diff(50_000) < 2_500, "{}", seen.made.len());
 }
 

@@ -1,4 +1,4 @@
-//! Statistics of due times.
+//! Statistics of the due times of calls.
 
 use brimful_core::moments::{self, Moments};
 use brimful_core::{Nanos, Rate};
@@ -32,11 +32,11 @@ pub fn variance(values: &[f64]) -> f64 {
 }
 
 /// Mean squared Haar details of the counts (Abry & Veitch 1998, with the simplest wavelet), octave 1 first, up to the
-/// last octave with 16 details, each with its number of details. A detail squared is half the squared difference of two
-/// neighbouring sums of n = 2^(octave−1) counts, divided by n.
+/// last octave with 16 details, each with the number of its details. A detail squared is half the squared difference of
+/// two neighbouring sums of n = 2^(octave−1) counts, divided by n.
 ///
-/// A Poisson process adds its rate at every octave, which is subtracted here: the rest is due to the rate curve. For
-/// fractional Gaussian noise of variance σ² it is σ²·n^(2H−1)·(2 − 2^(2H−1)) at every octave.
+/// A Poisson process adds its rate at every octave, which is subtracted here, so that the result is due to the rate
+/// curve. For fractional Gaussian noise of variance σ² the result is σ²·n^(2H−1)·(2 − 2^(2H−1)) at every octave.
 pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     let poisson = mean(counts);
     let (mut sums, mut n) = (counts.to_vec(), 1.0);
@@ -51,7 +51,8 @@ pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
 }
 
 /// Estimates H and its standard error from the energies of octave `first` and above: their binary logarithms have the
-/// slope 2H − 1. Each is weighted by its number of details m, as its variance is 2/(m·ln²2) (Abry & Veitch 1998).
+/// slope 2H − 1. Each logarithm is weighted by its number of details m, because its variance is 2/(m·ln²2) (Abry &
+/// Veitch 1998).
 pub fn hurst(energies: &[(f64, usize)], first: usize) -> (f64, f64) {
     let points: Vec<(f64, f64, f64)> = energies
         .iter()

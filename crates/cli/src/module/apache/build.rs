@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const PACKAGE: &str = "run: apt-get install apache2-dev (elsewhere the package is httpd-devel)";
 
-/// Compiles the module in a scratch directory, for the server with this module magic number.
+/// Compiles the module in a scratch directory, for a server with this module magic number.
 ///
 /// # Errors
 /// When apxs, a compiler or headers are missing, or the headers belong to another server.
@@ -18,7 +18,7 @@ pub fn build(magic: &str, version: &str, scratch: &Scratch) -> anyhow::Result<Pa
     let apxs = find(&["apxs2", "apxs"]).with_context(|| format!("no apxs is installed here: {PACKAGE}"))?;
     let headers = query(&apxs, "INCLUDEDIR")?;
     check_headers(Path::new(&headers), magic, version)?;
-    // The compiler may include flags, like `gcc -m64`.
+    // The compiler's name may be followed by flags, as in `gcc -m64`.
     let compiler = query(&apxs, "CC")?;
     let mut words = compiler.split_whitespace();
     let name = words.next().unwrap_or("cc");
@@ -45,7 +45,7 @@ fn query(apxs: &Path, variable: &str) -> anyhow::Result<String> {
     Ok(ran.stdout.trim().to_owned())
 }
 
-/// Checks that the server loads modules that are compiled with these headers.
+/// Checks that the server loads modules that were compiled with these headers.
 fn check_headers(directory: &Path, magic: &str, version: &str) -> anyhow::Result<()> {
     let header = directory.join("ap_mmn.h");
     let name = header.display();
@@ -60,7 +60,7 @@ fn check_headers(directory: &Path, magic: &str, version: &str) -> anyhow::Result
     Ok(())
 }
 
-/// The major number of a magic number: `20120211` of `20120211:142`.
+/// The major part of a magic number: `20120211` in `20120211:142`.
 fn major(magic: &str) -> &str {
     magic.split(':').next().unwrap_or(magic)
 }

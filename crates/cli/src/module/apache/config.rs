@@ -31,7 +31,7 @@ pub fn included_directory(pattern: &Path, ending: &str) -> Option<PathBuf> {
     (pattern.file_name()?.to_str()? == ending && directory.is_dir()).then(|| directory.to_owned())
 }
 
-/// On Debian, a file in `mods-available` with a link to it in `mods-enabled`; elsewhere, the file alone.
+/// The module's configuration file. On Debian, it is in `mods-available`, with a link to it in `mods-enabled`.
 pub fn module_piece(enabled: &Path, name: &str, text: String) -> Piece {
     let available = enabled.with_file_name("mods-available");
     let is_debian = enabled.file_name().is_some_and(|name| name == "mods-enabled") && available.is_dir();

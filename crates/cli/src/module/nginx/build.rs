@@ -1,5 +1,5 @@
-//! Compiles nginx's module against the sources of the installed version, with the arguments with which nginx was
-//! configured. nginx loads the module only if both have the same signature (`NGX_MODULE_SIGNATURE` in ngx_module.h).
+//! Compiles nginx's module against the sources of the installed version, with the arguments of nginx's own `configure`.
+//! nginx loads a module only if its signature is the same as nginx's (`NGX_MODULE_SIGNATURE` in ngx_module.h).
 
 use super::argument;
 use crate::exit::UsageError;
@@ -10,9 +10,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Directory of the sources in Debian's package nginx-dev.
+/// Directory with the sources that Debian's package nginx-dev installs.
 const DEBIAN_SOURCES: &str = "/usr/share/nginx/src";
-/// Digits of the shortest signature of any version, after the three sizes.
+/// Number of digits of the shortest signature of any version, without the three sizes.
 const MIN_DIGITS: usize = 30;
 
 /// Compiles the module in a scratch directory.
@@ -58,7 +58,7 @@ fn last(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// The directory of nginx's sources, after a check of their version.
+/// The directory of nginx's sources, whose version is checked.
 fn sources(number: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let directory = named.unwrap_or(Path::new(DEBIAN_SOURCES));
     let place = directory.display();
@@ -87,13 +87,14 @@ fn version_in(header: &str) -> Option<&str> {
     line.trim().strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Makes a directory with links to the sources, because a build writes into their directory.
+/// Makes a directory with links to the sources. A build writes files into its directory, so the original stays
+/// unchanged.
 fn link_sources(source: &Path, directory: &Path) -> anyhow::Result<()> {
     let cannot = || format!("cannot link {} into {}", source.display(), directory.display());
     fs::create_dir(directory).with_context(cannot)?;
     for entry in fs::read_dir(source).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
-        // Skip the output of an earlier build.
+        // The output of an earlier build is skipped.
         if !["objs", "Makefile"].iter().any(|made| entry.file_name() == *made) {
             symlink(entry.path(), directory.join(entry.file_name())).with_context(cannot)?;
         }
@@ -101,13 +102,14 @@ fn link_sources(source: &Path, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The arguments of `configure` that build this module for this nginx: nginx's own arguments without other modules.
+/// The arguments of `configure` that build this module for this nginx: nginx's own arguments, without its other
+/// modules.
 fn configure_arguments(arguments: &[String], module: &Path) -> Vec<String> {
     let is_of_others = |argument: &str| {
         ["--add-module=", "--add-dynamic-module=", "--builddir="].iter().any(|start| argument.starts_with(start))
             || argument.ends_with("=dynamic")
     };
-    // Sources of libraries that exist only where nginx was built.
+    // The sources of some libraries exist only on the machine on which nginx was built.
     let is_elsewhere = |argument: &str| {
         ["--with-openssl", "--with-pcre", "--with-zlib", "--with-libatomic"]
             .iter()
@@ -115,13 +117,13 @@ fn configure_arguments(arguments: &[String], module: &Path) -> Vec<String> {
             .any(|path| !Path::new(path).is_dir())
     };
     let kept = arguments.iter().filter(|argument| !is_of_others(argument) && !is_elsewhere(argument)).cloned();
-    // nginx is built with -Werror, and newer compilers have more warnings. The last --with-cc-opt counts.
+    // nginx is built with -Werror, and newer compilers have more warnings. The last --with-cc-opt applies.
     let options = argument(arguments, "--with-cc-opt").unwrap_or_default();
     kept.chain([format!("--with-cc-opt={options} -Wno-error"), format!("--add-dynamic-module={}", module.display())])
         .collect()
 }
 
-/// The signature in a program or module: `8,4,8,` and one digit per build option that must be the same.
+/// The signature in a program or module: `8,4,8,` followed by one digit for each build option that must agree.
 pub fn signature(bytes: &[u8]) -> Option<&str> {
     let starts = bytes.windows(6).enumerate().filter(|(_, window)| {
         matches!(window, [a, b',', c, b',', d, b','] if [a, c, d].iter().all(|size| size.is_ascii_digit()))

@@ -1,18 +1,18 @@
-//! Parses the part of nginx's configuration language that includes files, and the blocks around it.
+//! Parses the part of nginx's configuration language that includes files, and the blocks that contain these directives.
 
 use std::path::{Path, PathBuf};
 
 /// An `include` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
-    /// The blocks around it, like `http` or `http server`; empty at the top level.
+    /// The blocks around the directive, like `http` or `http server`; empty at the top level.
     pub block: String,
     /// The included path or pattern.
     pub pattern: String,
 }
 
 impl Include {
-    /// The directory of the pattern, if it exists and every `*.conf` in it is included.
+    /// The directory of the pattern, if it exists and the pattern includes every `*.conf` in it.
     pub fn directory(&self, base: &Path) -> Option<PathBuf> {
         let path = base.join(&self.pattern);
         let name = path.file_name()?.to_str()?;
@@ -21,7 +21,7 @@ impl Include {
     }
 }
 
-/// The includes of a configuration file, in their order.
+/// The `include` directives of a configuration file, in their order.
 pub fn includes(text: &str) -> Vec<Include> {
     let mut found = Vec::new();
     let mut blocks: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ pub fn includes(text: &str) -> Vec<Include> {
     found
 }
 
-/// The words of a line, which may be quoted, as `nginx -V` prints its arguments.
+/// The words of a line, as `nginx -V` prints its arguments. Words may be quoted.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -75,7 +75,7 @@ enum Token {
     End,
 }
 
-/// The rest of a configuration file.
+/// An iterator over the tokens of a configuration file. It contains the part that has not been read.
 struct Tokens<'a>(&'a str);
 
 impl Iterator for Tokens<'_> {

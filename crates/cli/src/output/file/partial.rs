@@ -1,8 +1,8 @@
 //! A file that has a hidden temporary name in the directory of its final name until it is complete.
 //!
-//! The name is random, so that nobody can create the file in advance. The process that writes it keeps a lock on it
-//! (flock), which ends with the process. So a partial file without a lock is what a killed process left, and the next
-//! run that writes to the same place deletes it.
+//! The name is random, so that nobody can create the file in advance. The process that writes the file keeps a lock on
+//! it (flock), which ends with the process. So a partial file without a lock was left by a killed process. The next run
+//! that writes to the same path deletes it.
 
 use super::{Readers, refusal};
 use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, fchmod, fchown, flock, open};
@@ -17,23 +17,23 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const SUFFIX: &str = ".partial";
-/// Attempts to find a name that is free.
+/// Maximum number of attempts to find a free name.
 const ATTEMPTS: usize = 100;
 /// The longest file name, in bytes.
 const NAME_MAX: usize = 255;
 
-/// A file that will replace the one of this name.
+/// A file that will replace the file with its final name.
 #[derive(Debug)]
 pub struct Replacement {
     file: File,
     /// The temporary name; `None` once the file is renamed.
     partial: Option<PathBuf>,
-    /// The final name, with all links resolved.
+    /// The final name, with all symbolic links resolved.
     name: PathBuf,
 }
 
 impl Replacement {
-    /// Creates the file under its temporary name, with mode and owner of the former file if there is one.
+    /// Creates the file under its temporary name. If there is a former file, the new one gets its mode and owner.
     pub fn create(name: PathBuf, former: Option<&Metadata>, readers: Readers) -> io::Result<Replacement> {
         let mode = if former.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
         for _ in 0..ATTEMPTS {
@@ -68,23 +68,23 @@ impl Replacement {
         Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
     }
 
-    /// The final name.
+    /// The final name of the file.
     pub fn name(&self) -> &Path {
         &self.name
     }
 
-    /// The file, to write to.
+    /// The open file.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Renames the file to its final name after it is synced to disk.
+    /// Syncs the file to disk, and renames it to its final name.
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
         self.rename_into_place().map(drop)
     }
 
-    /// Renames the file to its final name. Returns it, still locked, for further writes.
+    /// Renames the file to its final name. Returns the file, still locked, for further writes.
     pub fn rename_into_place(mut self) -> io::Result<File> {
         let file = self.file.try_clone()?;
         if let Some(partial) = &self.partial {
@@ -98,20 +98,21 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // The file may be deleted already.
+            // The file may already have been deleted.
             let _ = fs::remove_file(partial);
         }
     }
 }
 
-/// A hidden name in the same directory, so on the same file system.
+/// A hidden name in the same directory, and so on the same file system.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = name_prefix(path);
     name.push(format!("{:016x}{SUFFIX}", RandomState::new().hash_one(path)));
     path.with_file_name(name)
 }
 
-/// Prefix of all temporary names of a file: a dot and its name, which is cut where the result would exceed `NAME_MAX`.
+/// Prefix of all temporary names of a file: a dot and the file's name, which is cut if the result would exceed
+/// `NAME_MAX`.
 fn name_prefix(path: &Path) -> OsString {
     let own = path.file_name().unwrap_or_default().as_bytes();
     let mut name = OsString::from(".");
@@ -120,7 +121,7 @@ fn name_prefix(path: &Path) -> OsString {
     name
 }
 
-/// Deletes partial files of this name that no process writes to any more. Errors are ignored.
+/// Deletes partial files of this name to which no process writes any more. Errors are ignored.
 pub fn delete_orphans(name: &Path) {
     let beginning = name_prefix(name);
     let directory = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! Requests and bytes in access logs, by step of time and class of size; and the time zone of the logs.
+//! Counts requests and bytes in access logs, by time step and size class. Also finds the time zone of the logs.
 
 use crate::access_logs::{line_counts, log_error};
 use crate::plan::utilization::Utilization;
@@ -10,25 +10,25 @@ use jiff::tz::{Offset, TimeZone};
 use std::fs::File;
 use std::io::Read;
 
-/// Bytes of a log that are searched for the offset of its times.
+/// Number of bytes of a log that are searched for the offset of its times.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// With at most this many steps, the first and the last step are kept although the logs may cover only a part of them.
+/// With at most this many steps, the first and the last step are kept, although the logs may cover only a part of them.
 const FEW_STEPS: usize = 10;
 
-/// The profile of the logs, which has the classes of size.
+/// The profile of the logs, which defines the size classes.
 pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<Profile> {
     let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
     let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(log_error)?;
     profiler.finish(&read).map_err(log_error)
 }
 
-/// Requests and bytes by class in each step of the utilizations.
+/// Requests and bytes in each step of the utilizations, by class.
 pub(super) struct StepCounts {
-    /// Requests, steps × classes.
+    /// Number of requests, steps × classes.
     pub requests: Vec<Vec<f64>>,
-    /// Bytes of responses, steps × classes.
+    /// Number of bytes of responses, steps × classes.
     pub bytes: Vec<Vec<f64>>,
-    /// The account of the logs' lines.
+    /// The counts of the logs' lines, as a sentence.
     pub lines: String,
 }
 
@@ -48,7 +48,7 @@ impl StepCounts {
             lines: String::new(),
         };
         let mut sink = |entry: &Entry<'_>| {
-            // If a log has whole seconds, requests came half a second later on average.
+            // If a log has whole seconds, requests arrived half a second later on average.
             let at_ms = entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.is_fine { 0 } else { 500 });
             let after = steps.partition_point(|step| step.from_ms <= at_ms);
             let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
@@ -65,7 +65,7 @@ impl StepCounts {
         Ok(counted)
     }
 
-    /// The steps with requests, except the first and the last one, which the logs may cover only in part.
+    /// The steps with requests, without the first and the last one, which the logs may cover only partly.
     pub fn steps(&self) -> Vec<usize> {
         let has_any = |step: &usize| self.requests[*step].iter().sum::<f64>() > 0.0;
         let reached: Vec<usize> = (0..self.requests.len()).filter(has_any).collect();
@@ -93,10 +93,10 @@ fn class_by_size(profile: &Profile) -> impl Fn(u64) -> usize {
     }
 }
 
-/// The offset from UTC of the first time in the logs that has one. Compressed logs are not searched.
+/// The offset from UTC in the first timestamp that has one. Compressed logs are not searched.
 pub(super) fn zone(logs: &[String]) -> Option<TimeZone> {
     let head = |log: &String| {
-        // Reading from a stream would consume it.
+        // Reading from a pipe would consume its data.
         let is_file = std::fs::metadata(log).is_ok_and(|metadata| metadata.is_file());
         let mut head = Vec::new();
         File::open(log).ok().filter(|_| is_file)?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;

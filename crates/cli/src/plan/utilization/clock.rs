@@ -1,13 +1,16 @@
-//! Times as monitors print them: dates in the order of a locale, clocks of 12 or 24 hours, and rarely a time zone.
+//! Parses times as monitors print them: dates in the order of a locale, clocks of 12 or 24 hours, and rarely a time
+//! zone.
 
 use brimful_forecast::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// A time of day that is earlier than the one before by more than this is after midnight; otherwise the clock was set back.
+/// If a time of day is earlier than the previous one by more than this, midnight has passed. Otherwise the clock was
+/// set back.
 const HALF_A_DAY_S: i64 = 43_200;
 
-/// Parses `10:15:01`, also with `AM` or `PM` as the next word. Returns seconds since midnight and the number of words.
+/// Parses a time of day like `10:15:01`, optionally with `AM` or `PM` as the next word. Returns seconds since midnight
+/// and the number of words.
 pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
     let mut parts = words.first()?.split(':');
     let mut part = |below: i64| {
@@ -15,7 +18,7 @@ pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
         let number = text.parse::<i64>().ok()?;
         ((1..=2).contains(&text.len()) && (0..below).contains(&number)).then_some(number)
     };
-    // 60 is a leap second.
+    // A second of 60 is a leap second.
     let hour = part(24)?;
     let minute = part(60)?;
     let second = part(61)?;
@@ -32,7 +35,7 @@ pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
 }
 
 /// Parses a date in the form of any locale: `2026-11-22`, `11/22/2026`, `11/22/26`, `22.11.2026`, `2026年11月22日`. With
-/// slashes, the month comes first if that is possible, because that is sysstat's default.
+/// slashes, the month comes first if that is possible, as is sysstat's default.
 pub(super) fn date(text: &str) -> Option<Date> {
     let groups: Vec<&str> = text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty()).collect();
     let [first, second, third] = groups[..] else { return None };
@@ -45,22 +48,23 @@ pub(super) fn date(text: &str) -> Option<Date> {
         _ if text.contains('/') && a <= 12 => (c, a, b),
         _ => (c, b, a),
     };
-    // Two digits are in this century: sysstat is not older.
+    // A year with two digits is in this century, because sysstat is not older.
     let year = if year < 100 { 2000 + year } else { year };
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Whether the text would be another date in a country that writes the day first.
+/// Whether the text is another date in countries that write the day first.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let mut numbers = text.split('/').map(|part| part.trim().parse::<i16>().unwrap_or(99));
     matches!((numbers.next(), numbers.next()), (Some(a), Some(b)) if a <= 12 && b <= 12 && a != b)
 }
 
-/// The instant of a local time in the zone, in milliseconds since 1970. When clocks are set back, a time that occurs twice
-/// is the first; when they are set forward, a skipped time is the same amount later.
+/// The instant of a local time in the zone, in milliseconds since 1970. If clocks were set back and the time occurs
+/// twice, the first is meant. If clocks were set forward and the time was skipped, it is moved forward by the same
+/// amount.
 pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
     let part = |seconds: i64| i8::try_from(seconds).ok();
-    // A leap second counts as the second after it.
+    // A leap second counts as the following second.
     let (second, leap) = if second % 60 == 0 || second < 86_400 { (second, 0) } else { (second - 1, 1) };
     let second = second.clamp(0, 86_399);
     let clock = date.at(part(second / 3600)?, part(second / 60 % 60)?, part(second % 60)?, 0);
@@ -68,8 +72,8 @@ pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64
     at.as_millisecond().checked_add(1000 * leap)
 }
 
-/// Parses a text that is a time, with its own zone or in `zone`. Returns the instant in milliseconds since 1970, and
-/// whether `zone` was needed.
+/// Parses a text that is a time, in its own zone or in `zone`. Returns the instant in milliseconds since 1970, and
+/// whether `zone` was used.
 pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<(i64, bool), String> {
     let text = text.trim();
     let parsed: Timestamp = text.parse().map_err(|error: brimful_forecast::ParseTimestampError| error.to_string())?;
@@ -84,25 +88,26 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<(i64, bool), Str
     Ok((at.map_or(parsed_ms, jiff::Timestamp::as_millisecond), true))
 }
 
-/// The instants of successive lines that have only the time of day.
+/// The instants of successive lines that state only the time of day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineTimes {
     date: Date,
     second: i64,
     /// The instant of the last line, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The instant before it; the same one if the time between them is unknown.
+    /// The instant of the line before, in milliseconds since 1970. It is equal to `at_ms` if the time between the lines
+    /// is unknown.
     pub before_ms: i64,
 }
 
 impl LineTimes {
-    /// Starts on a day, at a time of day in seconds since midnight.
+    /// Starts at a date and a time of day, in seconds since midnight.
     pub fn start(date: Date, second: i64, zone: &TimeZone) -> Option<LineTimes> {
         let at_ms = instant_ms(date, second, zone)?;
         Some(LineTimes { date, second, at_ms, before_ms: at_ms })
     }
 
-    /// Moves on to the time of the next line, which may be on the next day. Returns `None` if that is not a valid instant.
+    /// Moves on to the time of the next line, which may be on the next day. Returns `None` if the time is not valid.
     pub fn go_to(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         if second == self.second {
             return Some(());
@@ -115,7 +120,7 @@ impl LineTimes {
         Some(())
     }
 
-    /// Moves on to a time, and ignores the interval before it.
+    /// Moves on to a time. The interval before it is ignored.
     pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         self.go_to(second, zone)?;
         self.before_ms = self.at_ms;

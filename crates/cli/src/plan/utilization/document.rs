@@ -1,7 +1,7 @@
 //! Reads brimful's own documents: a Record, or kernel.jsonl of `brimful watch --log`.
 //!
-//! In a Record, the CPU time of the server's processes counts if they were watched, because it does not include other
-//! programs; otherwise the utilization of the CPUs counts.
+//! In a Record, the CPU time of the server's processes is used if they were watched, because it does not include other
+//! programs. Otherwise the utilization of the CPUs is used.
 
 use super::samples::Samples;
 use super::{CPU, FORMATS, Utilization};
@@ -56,7 +56,7 @@ fn of_record(record: &Record) -> Result<Utilization, String> {
     Ok(Utilization { cpus: Some(cpus), ..samples.finish() })
 }
 
-/// Number of CPUs that were watched, or, if unknown, that the processes used.
+/// Number of CPUs that were watched; if that is unknown, the number that the processes used.
 fn cpus(server: &Server) -> u32 {
     let cores = |interval: &ServerInterval| interval.process_cores.unwrap_or(0.0);
     let used = server.intervals.iter().map(cores).filter(|cores| cores.is_finite()).fold(0.0, f64::max);
@@ -64,7 +64,7 @@ fn cpus(server: &Server) -> u32 {
     if most > 0 { most } else { (used.ceil().clamp(1.0, 65_536.0)) as u32 }
 }
 
-/// Reads lines of JSON. Each covers the interval that ends at its time. The last one may be cut off.
+/// Reads lines of JSON. Each line covers the interval that ends at its time. The last line may be incomplete.
 fn of_log(text: &str) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let mut cpus = 0;
@@ -94,7 +94,7 @@ fn of_log(text: &str) -> Result<Utilization, String> {
     Ok(Utilization { cpus: u32::try_from(cpus).ok().filter(|n| *n > 0), ..samples.finish() })
 }
 
-/// Busy share of the CPUs. Waiting for disks is part of `idle`.
+/// Busy share of the CPUs. Time in which CPUs wait for disks is part of `idle`.
 fn busy(shares: CpuShares) -> f64 {
     1.0 - shares.idle
 }

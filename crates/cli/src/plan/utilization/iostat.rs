@@ -1,5 +1,5 @@
 //! Reads the output of `iostat -x -t`: reports, each with its time, the CPUs and the disks. The first report covers the
-//! time since the machine was started and is skipped; every other one covers the time since the report before.
+//! time since the machine was started, and is skipped. Each later report covers the time since the previous one.
 
 use super::clock::{LineTimes, date, is_ambiguous, parse_time, time_of_day};
 use super::samples::{Samples, figure};
@@ -8,14 +8,14 @@ use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// The part of a report.
+/// A part of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Cpu,
     Disks,
 }
 
-/// Whether only `iostat` prints such a line.
+/// Whether the line is one that only `iostat` prints.
 pub(super) fn is_header(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match words.next() {
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut cpus = None;
     let mut is_local = false;
     let mut has_times = false;
-    // The interval of the current report, from the time of the report before.
+    // Start of the current report's interval: the time of the previous report.
     let mut before_ms = None;
     let mut at_ms = None;
     let (mut part, mut columns): (Option<Part>, Vec<&str>) = (None, Vec::new());
@@ -99,8 +99,8 @@ fn sample<'a>(part: Option<Part>, columns: &[&str], words: &[&'a str]) -> Option
     }
 }
 
-/// Parses a line that is only a time: `11/22/2026 10:15:01 AM`, `2026-11-22T10:15:01+0100`. Returns milliseconds since
-/// 1970, and whether the time has no zone.
+/// Parses a line that is only a time, like `11/22/2026 10:15:01 AM` or `2026-11-22T10:15:01+0100`. Returns milliseconds
+/// since 1970, and whether the time has no zone.
 fn stamp(words: &[&str], zone: &TimeZone) -> Option<(i64, bool)> {
     match words {
         [one] if one.contains('T') => parse_time(one, zone).ok(),

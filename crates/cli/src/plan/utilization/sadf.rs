@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         let field =
             |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
         let number_of = |name: &str| field(name).and_then(figure);
-        // The line of a restart has no interval.
+        // A line that reports a restart has no interval.
         let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else {
             continue;
         };

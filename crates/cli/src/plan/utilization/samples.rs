@@ -1,24 +1,25 @@
-//! Collects busy shares, one interval and one resource at a time, and makes steps of them.
+//! Collects busy shares, one interval and one resource at a time, and combines them into steps.
 
 use super::{CPU, Step, Utilization};
 use std::collections::BTreeMap;
 
-/// A resource must be present in at least this share of the intervals, unlike a disk that was plugged in for a while.
+/// Minimum share of the intervals in which a resource must be present. A disk that was plugged in for a short time is
+/// not.
 const MIN_PRESENCE: f64 = 0.5;
 
-/// Busy shares by interval (start and end, in milliseconds since 1970) and resource.
+/// Busy shares by interval (start and end, in milliseconds since 1970) and by resource.
 #[derive(Default)]
 pub(super) struct Samples(BTreeMap<(i64, i64), BTreeMap<String, f64>>);
 
 impl Samples {
-    /// Adds a sample. Intervals without length and shares that are not finite are ignored.
+    /// Adds a sample. Ignores intervals without length, and shares that are not finite.
     pub fn add(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         if from_ms < to_ms && busy.is_finite() {
             self.0.entry((from_ms, to_ms)).or_default().insert(resource.to_owned(), busy.clamp(0.0, 1.0));
         }
     }
 
-    /// Adds to the share of a resource, like one program's share of the CPUs.
+    /// Adds to the share of a resource, for example one program's share of the CPUs.
     pub fn add_part(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         let before = self.0.get(&(from_ms, to_ms)).and_then(|at| at.get(resource)).copied().unwrap_or(0.0);
         self.add(from_ms, to_ms, resource, before + busy);
@@ -28,8 +29,8 @@ impl Samples {
         self.0.is_empty()
     }
 
-    /// The steps that have all resources. The mean of all CPUs replaces single CPUs, and resources that were never busy are
-    /// dropped unless no others remain.
+    /// The steps that have samples of all resources. The mean of all CPUs replaces single CPUs. Resources that were
+    /// never busy are dropped, unless no others remain.
     pub fn finish(self) -> Utilization {
         let mut found: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (name, busy) in self.0.values().flatten() {
@@ -56,7 +57,7 @@ impl Samples {
         };
         let mut steps: Vec<Step> = Vec::new();
         for ((from_ms, to_ms), at) in &self.0 {
-            // Where two files overlap, the first one counts.
+            // If two files overlap, the first one is used.
             let is_after = steps.last().is_none_or(|last| last.to_ms() <= *from_ms);
             if let Some(shares) = shares(at).filter(|_| is_after) {
                 let seconds = to_ms.saturating_sub(*from_ms) as f64 / 1000.0;

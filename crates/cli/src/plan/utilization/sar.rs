@@ -1,7 +1,7 @@
 //! Reads the output of `sar -u`, `sar -d`, `mpstat` and `pidstat`: a first line with the date, then for each activity a
-//! header and lines, each of which begins with a time of day. The time of a line is the end of its interval, and that of a
-//! header the start of the first interval. Midnight is recognized by a time that is much earlier than the one before. The
-//! shares of the programs that `pidstat` shows are added up.
+//! header and lines, each of which begins with a time of day. The time of a line is the end of its interval, and that
+//! of a header the start of the first interval. Midnight is recognized by a time that is much earlier than the previous
+//! one. The shares of the programs that `pidstat` shows are added up.
 
 use super::clock::{self, LineTimes, time_of_day};
 use super::samples::{Samples, figure};
@@ -9,7 +9,7 @@ use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// What lines measure.
+/// The activity that lines report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     Cpu,
@@ -17,11 +17,11 @@ enum Activity {
     Programs,
 }
 
-/// The state of reading a text.
+/// The state of the parser.
 #[derive(Default)]
 struct Reader<'a> {
     date: Option<Date>,
-    /// Times of each activity: a saved file has one activity after the other, each from the morning on.
+    /// The times of each activity. In a saved file, one activity follows another, and each begins in the morning.
     times: [Option<LineTimes>; 3],
     activity: Option<Activity>,
     columns: Vec<&'a str>,
@@ -86,11 +86,11 @@ impl<'a> Reader<'a> {
 
     fn line(&mut self, line: &'a str, zone: &TimeZone) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // Skips `Average:`, in any language, and other lines without a time.
+        // `Average:`, in any language, and other lines without a time are skipped.
         let Some((second, taken)) = time_of_day(&words) else { return Ok(()) };
         let fields = words.get(taken..).unwrap_or_default();
         if !fields.iter().any(|field| figure(field).is_some()) {
-            // A header, or the line of a restart, which a header follows.
+            // The line is a header, or it reports a restart and is followed by a header.
             self.activity = activity(fields);
             self.columns = fields.to_vec();
             return self.go_to(second, true, zone);
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The times of the current activity.
+    /// The times of lines of the current activity.
     fn line_times(&mut self) -> &mut Option<LineTimes> {
         let [cpu, disk, programs] = &mut self.times;
         match self.activity {
@@ -164,14 +164,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The date in a first line: the text between the host's name and the architecture.
+/// The date in the first line of the output: the text between the host's name and the architecture.
 pub(super) fn date_in(line: &str) -> Option<&str> {
     let after = line.split_once(')')?.1;
     let date = after.split(['_', '(']).next()?.trim();
     (!date.is_empty()).then_some(date)
 }
 
-/// The number of CPUs in a first line.
+/// The number of CPUs in the first line of the output.
 pub(super) fn cpus_in(line: &str) -> Option<u32> {
     let (_, after) = line.rsplit_once('(')?;
     after.strip_suffix(" CPU)").or_else(|| after.trim_end().strip_suffix(" CPU)"))?.parse().ok().filter(|n| *n > 0)

@@ -7,7 +7,7 @@ use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
-/// If any utilization exceeds this, all of them are percentages.
+/// If any utilization exceeds this, all utilizations are percentages.
 const MAX_SHARE: f64 = 1.5;
 
 /// Reads a header like `time,cpu,disk`, then the start of each step and its utilizations.
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     Ok(Utilization { steps: steps(&times, resources.len()), resources, is_local, ..Utilization::default() })
 }
 
-/// The steps. Each lasts until the next one starts, but at most as long as the median.
+/// Makes the steps. Each step lasts until the next one starts, but at most as long as the median step.
 fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<Step> {
     let begin: Vec<i64> = times.keys().copied().collect();
     let mut gaps: Vec<i64> = begin.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();

@@ -1,4 +1,4 @@
-//! Tests with the output of the monitors as they print it.
+//! Tests with the output of monitors, as these print it.
 
 use super::*;
 use crate::access_logs::zone;
@@ -18,7 +18,7 @@ fn read(text: &str) -> Utilization {
     parse(text, &TimeZone::UTC).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// When each step begins, as seconds after the first one.
+/// The start of each step, in seconds after the first step.
 fn begins(found: &Utilization) -> Vec<i64> {
     found.steps.iter().map(|step| (step.from_ms - found.steps[0].from_ms) / 1000).collect()
 }
@@ -40,7 +40,7 @@ fn sar_of_a_file_with_a_restart_past_midnight() {
     assert_eq!(shares(&found, 0), [0.3, 0.4, 0.55, 0.2], "neither idle nor waiting for a disk");
     assert_eq!(shares(&found, 1), [0.125, 0.25, 0.5, 0.0625]);
     assert!(found.is_local && found.notes.is_empty(), "{:?}", found.notes);
-    // The last hour of one day in Berlin.
+    // The samples are from the last hour of a day in Berlin.
     let berlin = parse(SAR, &zone("Europe/Berlin").unwrap()).unwrap();
     assert_eq!(from(&berlin), "2026-11-22T22:40:01.5Z");
 }
@@ -166,7 +166,7 @@ fn short_steps_are_merged() {
     assert_eq!((found.steps.len(), begins(&found)[1]), (20, 10));
     assert_eq!((found.steps[9].shares[0], found.steps[10].shares[0]), (0.25, 0.75));
     assert!(found.notes[0].contains("10.0 s"), "{:?}", found.notes);
-    // Few are left as they are, and a gap is not bridged.
+    // If there are few steps, they are not merged. Steps on both sides of a gap are not merged, either.
     let few: String = text.lines().take(20).map(|line| line.to_owned() + "\n").collect();
     assert_eq!(read(&few).steps.len(), 19);
     let gap = "time,cpu\n".to_owned() + &(0..205).filter(|s| !(95..100).contains(s)).map(line).collect::<String>();
@@ -223,7 +223,7 @@ fn truncated_text_is_read_or_refused() {
 
 #[test]
 fn no_text_panics() {
-    // Marsaglia's xorshift generator (2003): the same texts on every machine.
+    // Marsaglia's xorshift generator (2003) gives the same texts on every machine.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut below = |n: usize| {
         state ^= state << 13;

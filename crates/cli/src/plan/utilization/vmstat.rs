@@ -1,5 +1,5 @@
-//! Reads the output of `vmstat -t`: one line for each interval, with the time of its end. The first line covers the time
-//! since the machine was started and is skipped. Percentages are whole numbers.
+//! Reads the output of `vmstat -t`: one line for each interval, with the time of its end. The first line covers the
+//! time since the machine was started, and is skipped. Percentages are whole numbers.
 
 use super::clock::{date, instant_ms, time_of_day};
 use super::samples::{Samples, figure};
@@ -62,12 +62,12 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     }
 }
 
-/// The zone of an unambiguous name. `CET` and others are names of several zones.
+/// The zone with this name; `None` if several zones have the name, like `CET`.
 fn zone_named(name: &str) -> Option<TimeZone> {
     if matches!(name, "UTC" | "GMT" | "Z") {
         return Some(TimeZone::UTC);
     }
-    // Zones without letters have names like `+03`, which are parsed as part of a time.
+    // Zones without a name have offsets like `+03`, which are parsed as part of a time.
     let is_offset = name.starts_with(['+', '-']);
     let at: Timestamp = is_offset.then(|| format!("2000-01-01T12:00:00{name}").parse().ok()).flatten()?;
     let noon: Timestamp = "2000-01-01T12:00:00Z".parse().ok()?;

@@ -1,8 +1,8 @@
-//! The connections of the HTTP server, on one thread that never waits for a single connection: a client that sends half a
-//! request delays no other.
+//! The connections of the HTTP server, on one thread that never waits for a single connection: a client that sends half
+//! a request delays no other client.
 //!
-//! The number and the duration of connections are limited. When there are too many, the oldest one is closed and never the
-//! newest, so that a client that sends its request at once always gets a response.
+//! The number and the duration of connections are limited. If there are too many, the oldest connection is closed and
+//! never the newest, so that a client that sends its request at once always gets a response.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ const MAX_CONNECTIONS: usize = 64;
 /// Time limit for receiving a request and sending its response.
 pub const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// Makes the response to a request; `None` until the request is complete.
+/// A function that makes the response to a request. It returns `None` while the request is incomplete.
 pub type Reply<'a> = &'a dyn Fn(&[u8]) -> Option<String>;
 
 /// A listening socket and its connections.
 pub struct Connections {
     listener: TcpListener,
-    /// The oldest first, which is the one that reaches its time limit first.
+    /// The open connections, beginning with the oldest, which is the first to reach its time limit.
     open: VecDeque<Connection>,
     /// The response to a connection that exceeds the time limit.
     timeout_response: String,
@@ -31,12 +31,12 @@ struct Connection {
     socket: TcpStream,
     until: Instant,
     request: Vec<u8>,
-    /// The unsent rest of the response, once there is one.
+    /// The part of the response that has not been sent; `None` if there is no response yet.
     response: Option<Vec<u8>>,
 }
 
 impl Connections {
-    /// Serves a listening socket.
+    /// Prepares to serve a listening socket.
     pub fn new(listener: TcpListener, timeout_response: String) -> io::Result<Connections> {
         listener.set_nonblocking(true)?;
         Ok(Connections { listener, open: VecDeque::new(), timeout_response })
@@ -50,32 +50,32 @@ impl Connections {
         fds.extend(self.open.iter().map(|connection| PollFd::new(&connection.socket, wanted(connection))));
         let left = self.open.front().map(|oldest| oldest.until.saturating_duration_since(now));
         let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-        // A signal may end the wait early; then there is nothing to do.
+        // A signal may end the wait early. In that case there is nothing to do.
         let _ = poll(&mut fds, left.as_ref());
     }
 
     /// Reads, writes and accepts as far as possible without waiting.
     pub fn serve(&mut self, now: Instant, reply: Reply<'_>) {
-        // Serve open connections before new ones, because finished ones make room.
+        // Open connections are served before new ones, because a finished connection makes room for a new one.
         self.open.retain_mut(|connection| connection.advance(reply).is_ok_and(|done| !done));
         self.accept(now, reply);
         while let Some(oldest) = self.open.front().filter(|oldest| oldest.until <= now) {
             if oldest.response.is_none() {
-                // The socket's buffer may be full, but it is too late to wait.
+                // If the socket's buffer is full, the response is not sent, because it is too late to wait.
                 let _ = (&oldest.socket).write(self.timeout_response.as_bytes());
             }
             self.open.pop_front();
         }
     }
 
-    /// Accepts new connections. If there are too many, each replaces the oldest one.
+    /// Accepts new connections. If there are too many connections, each new one replaces the oldest.
     fn accept(&mut self, now: Instant, reply: Reply<'_>) {
         for _ in 0..MAX_CONNECTIONS {
             match self.listener.accept() {
                 Ok((socket, _)) => {
                     let mut connection =
                         Connection { socket, until: now + TIME_LIMIT, request: Vec::new(), response: None };
-                    // Errors of a connection only close it.
+                    // An error closes only this connection.
                     let done = connection.socket.set_nonblocking(true).and_then(|()| connection.advance(reply));
                     if done.is_ok_and(|done| !done) {
                         self.open.push_back(connection);
@@ -86,7 +86,8 @@ impl Connections {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                // For example, no descriptor is left: close the oldest connection, or wait.
+                // For example, no descriptor is left. The oldest connection is closed to free one; without connections,
+                // the loop waits.
                 Err(_) if self.open.pop_front().is_some() => {}
                 Err(_) => return std::thread::sleep(Duration::from_millis(100)),
             }
@@ -138,7 +139,7 @@ mod tests {
         (Connections::new(listener, "late".to_owned()).unwrap(), move || TcpStream::connect(address).unwrap())
     }
 
-    /// Everything that a client receives until the connection is closed.
+    /// All data that a client receives until the connection is closed.
     fn received(connections: &mut Connections, now: Instant, mut socket: &TcpStream) -> String {
         socket.set_nonblocking(true).unwrap();
         let mut bytes = Vec::new();
@@ -153,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The clock does not advance, so that no time limit makes room.
+    /// The clock does not advance, so no connection is closed because of its time limit.
     #[test]
     fn half_a_request_delays_no_other_client() {
         let ((mut connections, connect), now) = (connections(), Instant::now());

@@ -1,19 +1,19 @@
 //! The accepted values of `Host` in requests.
 //!
 //! A web page can point its own domain name at this host's address (DNS rebinding). A browser on this host then lets
-//! the page read what it fetches from here. Such a request has the page's domain name in `Host`, and is refused. An IP
+//! the page read this exporter's responses. Such a request has the page's domain name in `Host`, and is refused. An IP
 //! address cannot be rebound, so every IP address is accepted.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The accepted names.
+/// The host names that are accepted.
 pub struct Hosts {
     own: String,
     given: Vec<String>,
 }
 
 impl Hosts {
-    /// This host's own name, and the given names.
+    /// Accepts this host's own name, and the given names.
     pub fn new(given: &[String]) -> Hosts {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Hosts { own, given: given.to_vec() }
@@ -31,7 +31,7 @@ impl Hosts {
         is_address || self.names().any(|accepted| accepted.eq_ignore_ascii_case(name))
     }
 
-    /// The answer to a request for another host.
+    /// The response to a request for another host.
     pub fn refusal(&self) -> String {
         format!(
             "the request's Host is not a name of this host: use an IP address, {}, or start brimful watch with \

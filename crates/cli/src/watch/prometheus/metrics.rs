@@ -1,7 +1,7 @@
-//! A sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
+//! Formats a sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
 //!
-//! Counters are the kernel's or the server's own, in base units. Unknown metrics are left out. Counters of programs start
-//! with the watch.
+//! Counters have the values of the kernel or the server, in base units. Unknown metrics are left out. Counters of
+//! programs start with the watch.
 
 mod requests;
 mod sockets;
@@ -17,7 +17,7 @@ use brimful_os::clock;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// All known metrics of a sample.
+/// All metrics of a sample that are known.
 pub fn text(sample: &Sample) -> String {
     let mut page = Page::default();
     monitor(&mut page);
@@ -43,14 +43,14 @@ pub fn text(sample: &Sample) -> String {
     page.0
 }
 
-/// The text written so far.
+/// The text of the page, as far as it is written.
 #[derive(Default)]
 struct Page(String);
 
-/// Names and values of labels.
+/// The names and values of a metric's labels.
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-/// One metric. Its description is written before its first sample.
+/// A metric. Its description is written before its first sample.
 struct Metric<'p> {
     page: &'p mut Page,
     name: &'static str,
@@ -83,7 +83,8 @@ impl Metric<'_> {
         self
     }
 
-    /// Adds a histogram: for each bound the number of values up to it, the number of all values, and their sum.
+    /// Adds a histogram: for each bound the number of values up to that bound, then the number of all values and their
+    /// sum.
     fn add_histogram(&mut self, labels: Labels<'_>, buckets: &[(f64, u64)], count: u64, sum: f64) {
         let with = |bound| labels.iter().copied().chain([("le", bound)]).collect::<Vec<(&str, &dyn Display)>>();
         for (bound, up_to) in buckets {
@@ -216,7 +217,7 @@ fn process(page: &mut Page, programs: &[&ProgramSample]) {
     });
 }
 
-/// The names, with numbers added to duplicates.
+/// Makes names distinct by adding numbers to duplicates.
 fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let name = |name: &str| {
@@ -342,7 +343,7 @@ mod tests {
         text(&Sample { groups, ..Sample::default() })
     }
 
-    /// Two servers with the same name and the same names of classes.
+    /// A sample of two servers with the same name and the same class names.
     fn module() -> ModuleSample {
         let mut class = ClassSample {
             name: "a\"\n".to_owned(),
@@ -350,7 +351,7 @@ mod tests {
             cpu_ns: [0, 1_500_000_000, 0],
             ..ClassSample::default()
         };
-        // One of 300 ns, two of 1 ms, and one of an hour.
+        // The times are 300 ns, twice 1 ms, and an hour.
         let buckets = vec![(0, 1), (47, 2), (111, 1)];
         class.times[2] = TimesSample { count: 4, sum_ns: 3_000_000_000, buckets, ..TimesSample::default() };
         let server = ServerSample {

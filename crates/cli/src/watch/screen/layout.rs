@@ -11,9 +11,9 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-/// Minimum width for two columns.
+/// Minimum width of a screen with two columns.
 const TWO_COLUMNS_WIDTH: u16 = 150;
-/// Height to which panels are cut before any is left out: a heading and one line.
+/// Minimum height of a panel: a heading and one line. Panels are cut to this height before any is left out.
 const MIN_PANEL_HEIGHT: usize = 2;
 
 const HELP: [&str; 16] = [
@@ -65,7 +65,7 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     }
 }
 
-/// What is watched on the left, interval and cost on the right.
+/// The title: the watched programs and ports on the left, the interval and the monitor's cost on the right.
 fn title(picture: &Picture, width: usize) -> Line<'static> {
     let Picture { host, what, every, cost, .. } = picture;
     let right = match picture.paused {
@@ -115,7 +115,7 @@ fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Draws panels below one another.
+/// Draws panels one below the other.
 fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[MakePanel]) {
     let room @ Room { height, .. } = Room { width: area.width.into(), height: area.height.into() };
     let panels: Vec<Panel> = panels.iter().filter_map(|make| make(picture, room)).collect();
@@ -131,7 +131,7 @@ fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[MakePa
     frame.render_widget(paragraph(lines), area);
 }
 
-/// Cuts lines from the tallest panels until all fit, then leaves out the last panels.
+/// Cuts lines from the tallest panels until all panels fit. If that is not enough, leaves out the last panels.
 fn fit(heights: &[usize], room: usize) -> Vec<usize> {
     let mut heights = heights.to_vec();
     while heights.iter().sum::<usize>() > room {
@@ -157,7 +157,7 @@ fn help(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
     );
 }
 
-/// An elapsed time like `12s`, `2m10s` or `1h02m`.
+/// Formats an elapsed time, like `12s`, `2m10s` or `1h02m`.
 fn clock(time: Nanos) -> String {
     match time.0 / 1_000_000_000 {
         s if s < 60 => format!("{s}s"),

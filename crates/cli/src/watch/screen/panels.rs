@@ -1,4 +1,4 @@
-//! The panels: each is a heading with lines below it.
+//! The panels. Each consists of a heading and the lines below it.
 
 mod cpus;
 mod requests;
@@ -20,30 +20,31 @@ use brimful_monitor::thresholds::MEMORY;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
-/// A panel.
+/// A part of the screen: a heading, and lines below it.
 pub struct Panel {
     heading: Line<'static>,
     rows: Vec<Line<'static>>,
 }
 
-/// Makes a panel, unless there is nothing to show.
+/// A function that makes a panel; `None` if there is nothing to show.
 pub type MakePanel = fn(&Picture, Room) -> Option<Panel>;
 
-/// The size of a column of panels.
+/// The space for a panel.
 #[derive(Clone, Copy)]
 pub struct Room {
     pub width: usize,
     pub height: usize,
 }
 
-/// Titles of columns, their widths, and their priorities: if not all fit, those with low priorities are dropped.
+/// Titles of columns, their widths, and their priorities. If not all columns fit, those with the lowest priorities are
+/// dropped.
 type Columns<const N: usize> = [(&'static str, usize, u8); N];
 
 /// Minimum width of the first column.
 const MIN_NAME_WIDTH: usize = 13;
 
 impl Panel {
-    /// A panel without lines. Its title is on the left, the titles of the columns on the right.
+    /// Makes a panel without lines. Its title is on the left, and the titles of the columns are on the right.
     fn new<const N: usize>(title: &str, columns: &Columns<N>, width: usize, style: Style) -> Panel {
         let room = first_width(columns, width);
         let mut heading = Line::styled(format!("{:<room$.room$}", format!(" {title}")), style.heading());
@@ -59,12 +60,13 @@ impl Panel {
         1 + self.rows.len()
     }
 
-    /// At most `height` lines. If lines are left out, the last line says how many.
+    /// The panel's lines, at most `height`. If lines are left out, the last line says how many.
     pub fn lines(mut self, height: usize, style: Style) -> Vec<Line<'static>> {
         let Some(room) = height.checked_sub(1) else { return Vec::new() };
         match self.rows.len() {
             rows if rows <= room => {}
-            // With room for one line, it shows figures, and the heading has the number of missing lines.
+            // If there is room for only one line, that line shows figures, and the heading has the number of missing
+            // lines.
             rows if room < 2 => {
                 self.rows.truncate(room);
                 let title = self.heading.spans.first_mut().map(|title| title.content.to_mut());
@@ -128,7 +130,7 @@ fn plain(text: String) -> (String, Look) {
     (text, Look::new())
 }
 
-/// The watched programs.
+/// The panel of the watched programs.
 pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<10> = [
         ("procs", 6, 8),
@@ -168,7 +170,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     Some(panel)
 }
 
-/// The watched ports.
+/// The panel of the watched ports.
 pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> = [
         ("queue/limit", 13, 5),
@@ -213,7 +215,7 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     (!ports.is_empty()).then_some(panel)
 }
 
-/// The interfaces, the busiest first, and TCP.
+/// The panel of the network: interfaces, beginning with the busiest, and TCP.
 pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> = [
         ("in pkt/s", 10, 1),
@@ -258,7 +260,7 @@ fn bytes(traffic: &NetworkTraffic) -> f64 {
 
 fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span<'static>>; 2] {
     let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", known(per_s, short)));
-    // Losses are shown only if there are some, or if their number is unknown.
+    // Losses are shown only if there are any, or if their number is unknown.
     let loss = |what: &str, per_s: Option<f64>| {
         let shown = per_s.is_none_or(|per_s| per_s > 0.0);
         shown.then(|| rate(what, per_s).style(per_s.map_or(style.dim(), |per_s| style.loss(per_s))))
@@ -290,7 +292,7 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
     [rates, rest]
 }
 
-/// The disks.
+/// The panel of the disks.
 pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
@@ -312,7 +314,7 @@ pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     (!kernel.disks.is_empty()).then_some(panel)
 }
 
-/// Memory, waits and interrupts of the machine.
+/// The panel of the machine: memory, waits and interrupts.
 pub fn machine(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("memory, waits (PSI), interrupts", &[], width, picture.style);
@@ -364,7 +366,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     ]
 }
 
-/// Facts without columns, in indented lines.
+/// Lines of facts without columns, indented.
 fn indented(facts: &[Span<'static>], width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines = flow(facts, "   ", width.saturating_sub(3), most);
     for line in &mut lines {

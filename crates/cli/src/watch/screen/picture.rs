@@ -1,4 +1,4 @@
-//! The state of the screen.
+//! The state that the screen shows.
 
 use super::style::Style;
 use crate::watch::options::WatchOptions;
@@ -13,9 +13,9 @@ const NOTICE_TIME: Nanos = Nanos::from_secs(30);
 
 /// Everything that a frame shows.
 pub struct Picture {
-    /// This host's name.
+    /// The name of this host.
     pub host: String,
-    /// Description of what is watched.
+    /// Description of the watched programs and ports.
     pub what: String,
     /// Description of the sampling intervals.
     pub every: String,
@@ -24,11 +24,11 @@ pub struct Picture {
     pub cost: f64,
     pub findings: Vec<Finding>,
     pub rates: Rates,
-    /// How to get the most useful of the unknown figures.
+    /// Advice on how to get the most useful of the unknown figures.
     pub hint: Option<String>,
-    /// The last notice, and the elapsed time at which it came.
+    /// The last notice, and the elapsed time of the watch when the notice was set.
     notice: Option<(String, Nanos)>,
-    /// Groups that are sampled.
+    /// The groups that are sampled.
     pub enabled: Groups,
     hidden: Vec<GroupName>,
     pub paused: bool,
@@ -85,7 +85,7 @@ impl Picture {
         self.hint = hint(&session.sources());
     }
 
-    /// Replaces the notice.
+    /// Replaces the current notice.
     pub fn set_notice(&mut self, notice: String) {
         self.notice = Some((notice, self.elapsed));
     }
@@ -110,7 +110,7 @@ impl Picture {
         match key {
             ' ' => self.paused = !self.paused,
             '?' | 'h' => self.help = !self.help,
-            // A group's key is its initial.
+            // The key of a group is its initial letter.
             _ => GroupName::ALL
                 .into_iter()
                 .filter(|group| group.name().starts_with(key))
@@ -126,8 +126,8 @@ impl Picture {
     }
 }
 
-/// How to get the most useful of the figures that are unknown although they were asked for, or else which programs are
-/// missing.
+/// Advice on how to get the most useful of the figures that the user requested but that are unknown. If there are none,
+/// names the missing programs.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     const MOST_USEFUL_FIRST: [&str; 12] = [
         "listener",

@@ -1,4 +1,4 @@
-//! Colours, or bold and dim without colours, and the layout of figures in columns.
+//! The colours of the screen (bold and dim text if colours are off), and the layout of figures in columns.
 
 use crate::watch::lines::UNKNOWN;
 use brimful_core::text::one_line;
@@ -38,7 +38,7 @@ impl Style {
         Look::new().add_modifier(Modifier::DIM)
     }
 
-    /// The look of a finding.
+    /// The look of a finding with this severity.
     pub fn severity(self, severity: Severity) -> Look {
         match severity {
             Severity::Fine => self.coloured(Color::Green),
@@ -47,22 +47,22 @@ impl Style {
         }
     }
 
-    /// The look of a utilization: plain while it is far below 1.
+    /// The look of a utilization: plain text if the utilization is far below 1.
     pub fn utilization(self, share: f64) -> Look {
         self.level(BUSY, share)
     }
 
-    /// The look of a value with a threshold: that of the finding that the value would cause.
+    /// The look of a value with a threshold: the same as that of the finding that the value would cause.
     pub fn level(self, level: Level, value: f64) -> Look {
         level.severity_of(value).map_or(Look::new(), |severity| self.severity(severity))
     }
 
-    /// The look of a rate of losses, which should be zero.
+    /// The look of a rate of losses. The rate should be zero.
     pub fn loss(self, per_s: f64) -> Look {
         if per_s > 0.0 { self.severity(Severity::Limit) } else { Look::new() }
     }
 
-    /// A bar of parts, each with its share of the width, its character and its colour.
+    /// A bar that consists of parts. Each part has its share of the width, its character and its colour.
     pub fn bar(self, width: usize, parts: &[(f64, char, Color)]) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         let mut end = 0;
@@ -82,7 +82,7 @@ impl Style {
     }
 }
 
-/// Items in at most `most` lines. If not all fit, the last line has the number of the missing ones.
+/// Distributes items over at most `most` lines. If not all items fit, the last line has the number of missing items.
 pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     for (i, item) in items.iter().enumerate() {
@@ -104,7 +104,7 @@ pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most
     lines
 }
 
-/// Lines with control characters escaped, because some names in them were chosen by others.
+/// Makes a paragraph, in which control characters are escaped, because some names were chosen by other users.
 pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
     for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
         if let Cow::Owned(shown) = one_line(&span.content) {
@@ -119,7 +119,7 @@ pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
     Span::styled(format!(" {text:>0$}", width - 1), look)
 }
 
-/// The text of a figure, or a placeholder if it is unknown.
+/// The text of a figure; a placeholder if the figure is unknown.
 pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or(UNKNOWN.to_owned(), show)
 }

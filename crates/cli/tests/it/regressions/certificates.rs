@@ -1,4 +1,4 @@
-//! Client certificates and keys in the forms that `openssl` and other tools write.
+//! Tests client certificates and keys in the forms that `openssl` and other tools write.
 
 use crate::documents;
 use crate::program::run;
@@ -7,14 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `openssl` in a directory.
+/// Runs `openssl` in a directory, with this command line.
 fn openssl(directory: &Path, line: &str) {
     let output = Command::new("openssl").args(line.split(' ')).current_dir(directory).output();
     let output = output.unwrap_or_else(|error| panic!("{error}: install openssl (apt-get install openssl)"));
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A server that answers 200 to clients with a certificate, from any issuer, and 400 to others.
+/// A server that answers 200 to clients with a certificate from any issuer, and 400 to clients without one.
 fn nginx(certificates: &Certificates) -> Nginx {
     let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
     let extra = format!(

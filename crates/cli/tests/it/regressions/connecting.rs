@@ -1,4 +1,4 @@
-//! Connecting: to which addresses, how many connections, and clients that cannot connect.
+//! Tests connecting: the addresses used, the number of connections, and clients that cannot connect.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine, until};
@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex};
 
 const ENGINES: [&str; 2] = ["epoll", "auto"];
 
-/// A server at this address, which answers every request.
+/// A server at this address that answers every request.
 fn server_at(address: SocketAddr) -> RawServer {
     let listener = TcpListener::bind(address).unwrap();
     let answering = [Step::Request, Step::Send(with_length(b"hello"))];
     RawServer::start_on(listener, script(answering))
 }
 
-/// Servers at 127.0.0.2 and 127.0.0.3, with one port.
+/// Two servers, at 127.0.0.2 and 127.0.0.3, on the same port.
 fn two_servers() -> [RawServer; 2] {
     (0..100)
         .find_map(|_| {
@@ -37,12 +37,12 @@ fn load(args: &[&str]) -> Done {
     run(&[&["load", "--json"], args].concat())
 }
 
-/// Calls and connections of each address.
+/// The number of calls and of connections of each address.
 fn shares(record: &Record) -> Vec<(&str, u64, u64)> {
     record.addresses.iter().map(|of| (of.address.as_str(), of.calls, of.connections)).collect()
 }
 
-/// 80,083 refusals in a second, from five clients.
+/// The bug: five clients caused 80,083 refusals in one second.
 #[test]
 fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
     for engine in ENGINES {
@@ -50,7 +50,7 @@ fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
         let done = load(&[&server.url(), "-c", "5", "-d", "1s", "--engine", engine]).exits(&[1, 4]);
         let counts = documents::record(&done.stdout).counts;
         assert_eq!(counts.completed, 20);
-        // Each client waits at most 10, 20, 40 … 640 ms, and at least half of that.
+        // Each client waits at most 10, 20, 40 … 640 ms, and at least half of each time.
         assert!((5..=60).contains(&counts.refused), "{engine}: {counts:?}");
     }
 }
@@ -80,7 +80,7 @@ fn an_open_load_is_not_delayed_by_refusals() {
     assert_eq!(counts.scheduled, 500, "{counts:?}");
 }
 
-/// 3,060,904 failures in a second.
+/// The bug: clients caused 3,060,904 failures in one second.
 #[test]
 fn more_clients_than_descriptors_are_refused_at_the_start() {
     let server = RawServer::content_length("hello");
@@ -124,7 +124,7 @@ fn a_name_with_several_addresses_is_loaded_at_all_of_them() {
         let [first, second] = servers.each_ref().map(|server| server.addr().to_string());
         assert_eq!(shares(&record), [(first.as_str(), 20, 20), (second.as_str(), 20, 20)]);
         assert!(record.addresses.iter().all(|address| address.response_time_us.is_some() && address.share == 0.5));
-        // One connection of each server was opened to see whether it accepts any.
+        // One more connection to each server was opened to check whether the server accepts connections.
         assert_eq!(servers.each_ref().map(RawServer::connections), [21, 21]);
     }
 }
@@ -151,7 +151,7 @@ fn only_the_first_address_is_loaded_with_the_flag() {
     assert!(connections[0] <= 1 && connections[1] >= 20, "{connections:?}");
 }
 
-/// Like `localhost` with a server that listens only on 127.0.0.1.
+/// An example is `localhost` with a server that listens only on 127.0.0.1.
 #[test]
 fn an_address_that_refuses_at_the_start_is_not_loaded() {
     let server = server_at("127.0.0.2:0".parse().unwrap());
@@ -217,10 +217,10 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     let _machine = share_machine();
     let load = with_hosts(hosts.path(), &["load", &url, "-c", "2", "-d", "5m", "--json"]);
     until(|| old.connections() > 2);
-    // Written in place, because the file itself is mounted.
+    // The file is written in place, because the file itself is mounted.
     std::fs::write(&hosts, "127.0.0.3 web.test\n").unwrap();
     drop(old);
-    // One connection was made by the look-up.
+    // The name lookup made one connection.
     until(|| new.connections() > 1);
     load.signal(Signal::INT);
     let record = documents::record(&load.finish().exits(&[130]).stdout);
@@ -229,7 +229,7 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     assert!(before.completed > 0 && after.connections >= 1, "{:?}", record.addresses);
 }
 
-/// httperf uses the first address of a name, which may be an IPv6 address on which nothing listens.
+/// httperf uses the first address of a name. That may be an IPv6 address at which no server listens.
 #[test]
 fn httperf_finds_the_address_that_a_server_listens_at() {
     let server = server_at("127.0.0.3:0".parse().unwrap());
@@ -256,7 +256,7 @@ fn an_ipv6_zone_in_a_url_is_used_but_not_sent() {
             into.lock().unwrap().push(request.header("host").unwrap_or_default().to_owned());
         }
     });
-    // Interface 1 is the loopback's.
+    // Interface 1 is the loopback interface.
     for url in [format!("http://[::1%251]:{port}/"), format!("http://[::1%1]:{port}/")] {
         let done = load(&[&url, "-n", "1", "-c", "1"]).exits(&[0, 4]);
         assert_eq!(documents::record(&done.stdout).counts.completed, 1);

@@ -1,4 +1,4 @@
-//! Histories with an outlier, with closed days, and without any change.
+//! Tests forecasts from histories with an outlier, with closed days, and without any change.
 
 use crate::plan::{Files, json};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn history(requests: impl Fn(usize) -> f64) -> String {
     "time,requests\n".to_owned() + &(0..140).map(line).collect::<String>()
 }
 
-/// A growing site with quieter weekends, and a little irregular noise.
+/// The rate of a growing site on day `i`, with quieter weekends and a little irregular noise.
 fn site(i: usize) -> f64 {
     let noise = (i as f64 * 0.618_033_988_75).fract() - 0.5;
     1000.0 * (1.0 + i as f64 / 1000.0) * [1.0, 1.1, 0.7, 0.6, 1.0, 1.05, 1.1][i % 7] * (1.0 + 0.05 * noise)

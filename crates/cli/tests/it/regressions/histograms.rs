@@ -1,5 +1,5 @@
-//! Histograms for other tools: compressed HdrHistogram V2 in Records, and the files that `--hdr` writes.
-//! `python/tests/test_histograms.py` reads all of them with another implementation.
+//! Tests histograms for other tools: compressed HdrHistogram V2 in Records, and the files that `--hdr` writes.
+//! `python/tests/test_histograms.py` reads all these histograms with another implementation.
 
 use crate::documents;
 use crate::program::run;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The first bytes of a compressed V2 histogram, in base64.
 const COMPRESSED: &str = "HISTFAAA";
 
-/// A load of forty calls. Its figures do not matter here.
+/// Makes a load of forty calls, whose figures do not matter.
 fn load(url: &str, rest: &[&str]) -> Record {
     let args = [&["load", url, "--rate", "400", "--requests", "40", "--json"], rest].concat();
     documents::record(&run(&args).exits(&[0, 4]).stdout)
@@ -48,7 +48,7 @@ fn a_record_with_uncompressed_histograms_is_read_as_before() {
     assert_eq!(total_count(&percentiles), record.counts.completed);
 }
 
-/// A Record without the fields that this version added, as every version can read it.
+/// Removes from a Record the fields that this version added, so that every version can read it.
 fn documents_of_earlier_version(text: &str) -> Record {
     serde_json::from_str(text).unwrap()
 }

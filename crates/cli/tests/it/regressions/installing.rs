@@ -1,8 +1,8 @@
-//! Copying the program to another host.
+//! Tests that the program can be copied to another host.
 
 use std::process::Command;
 
-/// Libraries of every Linux with glibc; the dynamic loader and the kernel's vDSO come with them.
+/// Libraries that every Linux with glibc has. The dynamic loader and the kernel's vDSO are among them.
 const EVERYWHERE: [&str; 5] = ["libc.so", "libm.so", "libgcc_s.so", "linux-vdso", "ld-linux"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Access logs as other servers, proxies and their users write them.
+//! Tests access logs as other servers, proxies and their users write them.
 
 use crate::documents::{document, record};
 use crate::program::{Done, run, words};
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A directory with files.
+/// A directory with the files of a test.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -30,14 +30,14 @@ fn server() -> RawServer {
     RawServer::content_length("hello\n")
 }
 
-/// A line in Common format with a timestamp `second` seconds after 10 o'clock, or before it if negative.
+/// A line in Common format, with a timestamp `second` seconds after 10 o'clock (before it if negative).
 fn line(second: i64, path: &str) -> String {
     let at = 36_000 + second;
     let (hour, minute, second) = (at / 3600, at / 60 % 60, at % 60);
     format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 6\n")
 }
 
-/// 300 lines in 30 s, of which one has another timestamp.
+/// A log of 300 lines in 30 s. The line with index `at` has the timestamp that `stamp` makes of the usual one.
 fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
     (0..300)
         .map(|call| {
@@ -89,7 +89,7 @@ fn one_stamp_of_2038_does_not_stall_a_replay() {
         assert_eq!(record.counts.completed, 300, "{}", done.stderr);
         assert!(done.stderr.contains("1 have timestamps far ahead of the lines around them"), "{}", done.stderr);
     }
-    // With the log of another server, and as the first line.
+    // The line comes with the log of another server, and as the first line.
     let other: String = (0..300).map(|call| line(call / 10, &format!("/other?n={call}"))).collect();
     let (log, other) = (files.write("future.log", thirty_seconds(0, in_2038)), files.write("other.log", other));
     let (record, done) = replay(&[&log, &other, &server.url(), "--speed", "60x"]);
@@ -187,7 +187,7 @@ fn microseconds_before_a_pid_are_not_seconds() {
     assert!(profile.format_sample.iter().any(|field| field.field == "took" && field.value == "5.04 ms"));
     let text = words(&run(&["characterize", &log]).exits(&[0]).stdout);
     assert!(text.contains("beware The log does not name the unit of its times"), "{text}");
-    // The format in the advice is accepted.
+    // The format that the message suggests is accepted.
     let instead = text.split("give --format '").nth(1).unwrap().split('\'').next().unwrap();
     let otherwise: Profile = document(&run(&["characterize", &log, "--format", instead, "--json"]).exits(&[0]).stdout);
     assert!(otherwise.service_s.unwrap().mean > 1.0, "{instead}");
@@ -211,7 +211,7 @@ fn a_format_that_matches_no_line_says_why() {
     assert_eq!(done.code, 2);
 }
 
-/// Runs the program with something on its stdin.
+/// Runs the program with this input on its stdin.
 fn from_stdin(args: &[&str], input: &[u8]) -> Done {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brimful"));
     let mut child =

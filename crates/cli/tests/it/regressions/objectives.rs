@@ -1,4 +1,4 @@
-//! Objectives as gates: a broken server does not pass, however fast it responds.
+//! Tests objectives as gates: a broken server must not pass, however fast it responds.
 
 use crate::documents;
 use crate::program::{Done, run, words};
@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Calls of one run.
+/// Number of calls of one run.
 const CALLS: &str = "40";
 
-/// Runs a load and asserts its exit code, or 4 if a busy host made the generator late. Objectives are judged in any case.
+/// Runs a load and asserts its exit code. Exit code 4, for a busy host that made the generator late, is accepted, too.
+/// Objectives are judged in either case.
 fn judged(args: &[&str], code: i32) -> Done {
     let done = run(args);
     let is_late = ["INVALID: these figures", "\"valid\": false"].iter().any(|said| done.stdout.contains(said));
@@ -45,7 +46,7 @@ fn a_gate_does_not_pass_a_server_that_answers_503_or_429() {
     }
 }
 
-/// The load in docs/ci.md with a shorter duration.
+/// The load is that of docs/ci.md, with a shorter duration.
 #[test]
 fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     let recipe = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci.md")).unwrap();
@@ -68,7 +69,7 @@ fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     assert!(recipe.contains(".verdict.error_share < 0.001"));
 }
 
-/// A server with a 503 for one in `every` requests, and a page after `delay` for the others.
+/// A server that answers one in `every` requests with a 503, and the others with a page after `delay`.
 fn sometimes_503(delay: Duration, every: usize) -> RawServer {
     let answered = AtomicUsize::new(0);
     RawServer::answering(move |_| {
@@ -102,7 +103,7 @@ fn a_gate_expects_the_statuses_that_it_is_given() {
     let absent = RawServer::status(404);
     let said = words(&load(&absent.url(), &["--slo", "p95<1h", "--expect-status", "200,3xx"], 1).stdout);
     assert!(said.contains("no answer was as expected: 40 of 40 were 404"), "{said}");
-    // 404 may be expected, but hardly for all calls.
+    // A 404 may be expected for some calls, but hardly for all.
     let said = words(&load(&absent.url(), &["--slo", "p95<1h"], 0).stdout);
     assert!(said.contains("All 40 responses were 4xx (404):") && said.contains("Is the path right?"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! URLs and bodies in the forms that users of curl, wrk, oha and httperf write.
+//! Tests URLs and bodies in the forms that users of curl, wrk, oha and httperf write.
 
 use crate::documents;
 use crate::program::{LIMIT, Running, brimful, run, share_machine};
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-/// A server that answers 200 to this request target, byte by byte, and 404 to every other.
+/// A server that answers 200 to exactly this request target, and 404 to every other target.
 fn nginx(target: &str, listen: &str) -> Nginx {
     let extra = format!("if ($request_uri = '{target}') {{ return 200; }} return 404;");
     Nginx::start(NginxOptions { extra, listen: listen.to_owned(), ..NginxOptions::default() })

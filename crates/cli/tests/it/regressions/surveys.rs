@@ -1,7 +1,7 @@
-//! Surveys of servers with few workers, and of servers that respond only with redirects.
+//! Tests surveys of servers with few workers, and of servers that respond only with redirects.
 //!
-//! The servers run in this process, so only their responses are observed. A survey is interrupted once it has shown what the
-//! test is about. A test that a busy machine can disturb is tried three times.
+//! The servers run in this process, so only their responses are observed. A survey is interrupted as soon as its output
+//! suffices for the test. A test that a busy machine can disturb is tried three times.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine};
@@ -9,11 +9,11 @@ use brimful_core::survey::{Level, Survey};
 use brimful_testkit::{RawServer, WorkerServer, with_length};
 use std::time::Duration;
 
-/// Tries of a test that other programs can disturb.
+/// Maximum number of tries of a test that other programs can disturb.
 const TRIES: usize = 3;
 const SERVICE: Duration = Duration::from_micros(300);
 
-/// Runs a survey until stderr has a line with `until`, and then interrupts it.
+/// Runs a survey until stderr has a line with `until`, and then interrupts the survey.
 fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
     let short = ["survey", url, "--black-box", "--level", "300ms", "--json", "--report", "/dev/null"];
     let mut running = Running::start(brimful(&[&short[..], more].concat()));
@@ -22,7 +22,7 @@ fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
     documents::survey(&running.finish().exits(&[130]).stdout)
 }
 
-/// The first of at most three surveys with the right result.
+/// Makes up to three surveys, and returns the first for which `is_right` is true.
 fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Survey {
     let _machine = share_machine();
     let mut last = None;
@@ -36,7 +36,8 @@ fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Sur
     panic!("{TRIES} surveys did not find what they should; the last one: {last:#?}");
 }
 
-/// Like gunicorn with threads, Apache prefork and Puma: 32 idle connections occupied all workers, and no call got a response.
+/// Gunicorn with threads, Apache prefork and Puma are such servers. The bug: 32 idle connections occupied all workers,
+/// and no call got a response.
 #[test]
 fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     let server = WorkerServer::keeping(4, SERVICE);
@@ -48,7 +49,7 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
 }
 
-/// Like Python's HTTPServer and other servers with a single thread.
+/// Python's HTTPServer and other servers with a single thread are such servers.
 #[test]
 fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     let server = WorkerServer::keeping(1, SERVICE);
@@ -57,7 +58,7 @@ fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     assert_eq!(survey.connections.most, Some(1));
 }
 
-/// Like unicorn, php -S and gunicorn's sync workers.
+/// Unicorn, php -S and gunicorn's sync workers are such servers.
 #[test]
 fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call() {
     let server = WorkerServer::closing(2, SERVICE);
@@ -96,16 +97,16 @@ fn a_survey_of_error_pages_says_at_once_what_is_missing() {
     }
 }
 
-/// A survey that ends after its first call.
+/// Runs a survey that ends after its first call.
 fn survey(url: &str) -> Done {
     run(&["survey", url, "--black-box", "--report", "/dev/null", "--quiet"])
 }
 
-/// With a pool of connections, calls wait and none of them fails.
+/// In a pool of connections, calls wait for a connection instead of failing.
 #[test]
 fn calls_of_an_open_load_wait_for_one_of_the_pooled_connections() {
     let server = WorkerServer::keeping(16, Duration::from_millis(2));
-    // Ten times the capacity of three connections.
+    // The load is ten times the capacity of three connections.
     let load = ["load", &server.url(), "-R", "2000", "-n", "100", "--max-connections", "3", "--json"];
     for engine in ["epoll", "auto"] {
         let before = server.connections();

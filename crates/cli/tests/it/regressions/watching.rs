@@ -1,4 +1,4 @@
-//! Programs that are watched by name.
+//! Tests programs that are watched by name.
 
 use crate::documents;
 use crate::program::run;
@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that is killed when dropped.
+/// A process that is killed when this value is dropped.
 struct Killed(Child);
 
 impl Killed {
     fn start(program: &Path, arguments: &[&str]) -> Killed {
         let child = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn();
         let killed = Killed(child.unwrap());
-        // The process has the test's name until it has executed its program.
+        // Until the new process executes the program, it has the test's name.
         let name = program.file_name().unwrap().as_encoded_bytes();
         let comm = format!("/proc/{}/comm", killed.0.id());
         crate::program::until(|| fs::read(&comm).is_ok_and(|now| now.starts_with(&name[..name.len().min(15)])));
@@ -30,7 +30,7 @@ impl Drop for Killed {
     }
 }
 
-/// The processes of each of these programs.
+/// The process IDs of each of these programs.
 fn pids(names: &[&str]) -> Vec<Vec<u32>> {
     let mut args = vec!["watch", "--once", "--json", "--interval", "100ms", "--groups", "process"];
     args.extend(names.iter().flat_map(|name| ["--process", name]));

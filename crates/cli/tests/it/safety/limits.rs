@@ -1,4 +1,4 @@
-//! Values that need more memory than any machine has, and arrivals that take too long to generate.
+//! Tests values that need more memory than any machine has, and arrivals that take too long to generate.
 
 use crate::program::run;
 use brimful_testkit::RawServer;

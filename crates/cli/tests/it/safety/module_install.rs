@@ -1,4 +1,4 @@
-//! A killed `brimful module install`: the installation can be repeated or removed.
+//! Tests a `brimful module install` that is killed: the installation can be repeated or removed.
 
 use crate::module::{INCLUDING, built, files_without_logs, module, prefix};
 use crate::program::{brimful, share_machine};
@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Number of instants of an installation at which it is killed, spread evenly.
+/// Number of times during an installation at which it is killed, spread evenly over its duration.
 const INSTANTS: u32 = 20;
 
 #[test]
@@ -33,7 +33,8 @@ fn a_killed_installation_can_be_repeated_or_removed() {
     run_in(&scratch, &remove).exits(&[0]);
 
     for instant in 0..INSTANTS {
-        // Every second trial kills a second installation with other files. Two of four repeat the installation afterwards.
+        // Every second trial kills a second installation, with other files. Afterwards, half of the trials repeat the
+        // installation.
         let (is_second, is_repeated) = (instant % 2 == 1, instant / 2 % 2 == 1);
         if is_second {
             run_in(&scratch, &install).exits(&[0]);

@@ -1,4 +1,4 @@
-//! The Server Module's shared memory, if another user of the machine has put a file in its place.
+//! Tests the Server Module's shared memory if another user of the machine has put a file in its place.
 
 use crate::module::built;
 use crate::program::{run, until};
@@ -17,12 +17,12 @@ fn requests(memory: &Path) -> Option<u64> {
     Some(ServerSample::from_bytes(&fs::read(memory).ok()?, Nanos::ZERO).ok()?.requests())
 }
 
-/// Removes a file when dropped, even if the test fails.
+/// Removes a file when this value is dropped, even if the test fails.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        // The file may not exist: the test may have failed before it was created.
+        // The file does not exist if the test failed before it created the file.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -55,7 +55,7 @@ fn a_planted_file_or_link_in_dev_shm_does_not_stop_recording() {
     }
 }
 
-/// A program that is terminated and waited for when dropped.
+/// A program that is terminated and waited for when this value is dropped.
 struct Started(Child);
 
 impl Drop for Started {
@@ -66,8 +66,8 @@ impl Drop for Started {
     }
 }
 
-/// Starts nginx as `user`, with a directive that names no file, after a shell has run `before`. It has its own /run and
-/// /dev/shm, both in memory.
+/// Starts nginx as `user`, with a directive that names no file. Before that, a shell runs `before`. nginx has its own
+/// /run and /dev/shm, both in memory.
 fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     fs::write(directory.join("module.so"), built()).unwrap();
     let place = directory.display();
@@ -89,7 +89,7 @@ fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     Started(command.spawn().unwrap())
 }
 
-/// Asserts that this server counts into the file at `path` in its own mount namespace.
+/// Asserts that this server counts requests in the file at `path` in the server's own mount namespace.
 fn counts_into(started: &Started, directory: &Path, path: &str) {
     let socket = directory.join("socket");
     until(|| socket.exists());

@@ -1,4 +1,4 @@
-//! `brimful module` by root, for a server whose directory another user can write to.
+//! Tests `brimful module`, run by root, for a server whose directory another user can write to.
 
 use crate::module::{INCLUDING, NGINX, built, files_without_logs, module, prefix};
 use crate::safety::{NOBODY, is_root};
@@ -7,7 +7,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
 
-/// Writes a manifest of nginx's module in this directory, which says that this program made these things.
+/// Writes a manifest of nginx's module in this directory. The manifest says that this program made the things in
+/// `made`.
 fn write_manifest(directory: &Path, binary: &Path, made: Value) {
     let text = json!({
         "schema": "brimful.module-manifest/1", "server": "nginx", "version": "nginx/1", "binary": binary,
@@ -101,7 +102,7 @@ fn a_manifest_with_files_that_install_does_not_make_is_refused() {
         assert_eq!(files_without_logs(directory.path()), before, "{made}");
     }
     assert_eq!(fs::read_to_string(&victim).unwrap(), "not the module's");
-    // Missing files do no harm.
+    // A manifest that lists missing files does no harm.
     write_manifest(directory.path(), Path::new(NGINX), json!([{"kind": "file", "path": &outside, "hash": "0"}]));
     module("remove", "nginx", directory.path(), &[]).exits(&[0]);
 }
@@ -114,7 +115,7 @@ fn an_installation_in_roots_own_directory_is_removed() {
     fs::write(file.path(), built()).unwrap();
     let given = format!("--module={}", file.path().display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // Through another name of the same directory.
+    // The manifest names the directory by another path.
     let name = directory.path().join("conf.d/..");
     module("remove", "nginx", &name, &[]).exits(&[0]);
     assert_eq!(files_without_logs(directory.path()), before);

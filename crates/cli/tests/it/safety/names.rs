@@ -1,4 +1,4 @@
-//! Output names that another user has already used, and files that other users can read.
+//! Tests output names that another user has already used, and files that other users can read.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};

@@ -1,5 +1,5 @@
-//! `brimful fleet` and `survey --shards` run Python. They must not load modules from the working directory: in `/tmp`, or in
-//! another user's checkout, other users choose its content.
+//! `brimful fleet` and `survey --shards` run Python. These tests assert that they do not load modules from the working
+//! directory, because other users choose its content if it is `/tmp` or another user's checkout.
 
 use crate::plan::{Files, word};
 use crate::program::{Done, Running, brimful, share_machine};
@@ -7,8 +7,8 @@ use crate::target;
 use std::fs;
 use std::path::Path;
 
-/// A working directory with planted modules that have the names of the package and of Python's own library. Each creates the
-/// file `ran` when Python loads it.
+/// A working directory with planted modules that have the names of the package and of modules of Python's library. Each
+/// module creates the file `ran` when Python loads it.
 fn planted() -> Files {
     let files = Files::new();
     fs::create_dir_all(files.path("brimful/fleet")).unwrap();
@@ -23,7 +23,7 @@ fn planted() -> Files {
     files
 }
 
-/// Runs `brimful` in that directory, with the package of this checkout if it is `installed`.
+/// Runs `brimful` in the directory of `files`. If `installed`, Python finds the package of this checkout.
 fn run_there(files: &Files, installed: bool, args: &[&str]) -> Done {
     let _machine = share_machine();
     let mut command = brimful(args);
@@ -58,7 +58,7 @@ fn a_survey_with_shards_runs_no_python_of_the_working_directory() {
     let url = format!("http://{address}/");
     for installed in [true, false] {
         let files = planted();
-        // There is no cluster, so the survey ends when the fleet has searched for it.
+        // There is no cluster, so the survey ends after the fleet has searched for one.
         let survey = ["survey", "--shards=1", "--address=127.0.0.1:1", "--black-box", "--quiet", &url];
         let done = run_there(&files, installed, &survey);
         assert!(!files.path("ran").exists(), "with the package: {installed}; {done:#?}");

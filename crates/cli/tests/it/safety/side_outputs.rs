@@ -1,4 +1,4 @@
-//! A load always delivers its Record, even if another file cannot be written or read.
+//! Tests that a load always delivers its Record, even if another file cannot be written or read.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Type of a frame (RFC 9113 §6.9).
+/// Type of the WINDOW_UPDATE frame (RFC 9113 §6.9).
 const WINDOW_UPDATE: u8 = 8;
 const EACH_ENGINE: [&str; 2] = ["epoll", "uring"];
 
@@ -64,7 +64,7 @@ fn a_keep_directory_that_is_removed_during_the_load_leaves_the_record() {
     assert_eq!(record.counts.completed, 5);
 }
 
-/// A file of 1 MiB, and a function that truncates it to 10 bytes during the load.
+/// Makes a file of 1 MiB. Also returns a function that truncates the file to 10 bytes during the load.
 fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     let path = directory.join("body");
     fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
@@ -72,7 +72,8 @@ fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     (path.to_str().unwrap().to_owned(), move || file.lock().unwrap().set_len(10).unwrap())
 }
 
-/// Asserts that only the first call succeeded, that the others failed at the client, and that the Record names the file.
+/// Asserts that the first call succeeded, that all later calls failed at the client, and that the Record names the
+/// file.
 fn check_only_first_call_succeeded(done: Done) {
     let record = documents::record(&done.exits(&[4]).stdout);
     assert_eq!((record.counts.completed, record.counts.client_limited), (1, 4), "{:?}", record.counts);
@@ -103,7 +104,7 @@ fn a_body_file_that_shrinks_during_an_http2_load_fails_only_its_own_calls() {
         let directory = tempfile::tempdir().unwrap();
         let (body, shrink) = shrinking(directory.path());
         let server = http2_server(settings(&[]), move |peer, _| {
-            // The window of the connection is the size of all bodies.
+            // The connection's window is the total size of all bodies.
             peer.send(&frame(WINDOW_UPDATE, 0, 0, &(16_u32 << 20).to_be_bytes()));
             let Some(stream) = peer.request() else { return };
             shrink();
@@ -127,7 +128,7 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     let url = server.url();
     let load = brimful(&["load", &url, "-n", "200", "--json", "--trace", &trace, "--out", &out]);
     let mut shell = Command::new("bash");
-    // 8 blocks of 1 KiB.
+    // The limit is 8 blocks of 1 KiB.
     shell.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(load.get_program()).args(load.get_args());
     let done = Running::start(shell).finish();
     assert!(done.stderr.contains("File too large") && done.stderr.contains("cannot write all of"), "{done:#?}");
@@ -137,7 +138,7 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     assert_eq!(fs::metadata(&trace).unwrap().len(), 8 * 1024);
 }
 
-/// A log on stdin is read while it is replayed, and files for its responses are created at the same time.
+/// A log on stdin is read while it is replayed. Files for the responses are created at the same time.
 #[test]
 fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let _machine = share_machine();
@@ -147,7 +148,7 @@ fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let line = |second: u32, bytes: u32| {
         format!("127.0.0.1 - - [01/Mar/2026:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n")
     };
-    // Requests are read some lines and seconds ahead to be sorted.
+    // Requests are read some lines and seconds in advance, in order to be sorted.
     fs::write(&log, (0..400).map(|n| line(n / 20, 100)).collect::<String>() + &line(40, 1 << 20)).unwrap();
     let server = RawServer::content_length("hello");
     let root = place.path().to_str().unwrap();
@@ -175,6 +176,6 @@ fn a_truncated_log_leaves_the_record_of_the_replayed_part() {
     fs::write(&packed, &whole[..whole.len() - 6]).unwrap();
     let server = RawServer::content_length("hello");
     let done = run(&["replay", packed.to_str().unwrap(), &server.url(), "--json", "--speed", "10x"]);
-    // Whether the truncation is an error or a note, the Record has the replayed part.
+    // The Record has the replayed part, whether the truncation is an error or a note.
     assert_eq!(documents::record(&done.stdout).counts.completed, 3, "{}", done.stderr);
 }

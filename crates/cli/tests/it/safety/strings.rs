@@ -1,5 +1,5 @@
-//! Random arrivals, objectives, distributions and log formats, as users write them: each is refused or gives its first
-//! result within 10 ms. `BRIMFUL_STRINGS=100000` tries that many of each kind.
+//! Tests random arrivals, objectives, distributions and log formats in the syntax that users write: each is rejected,
+//! or gives its first result, within 10 ms. `BRIMFUL_STRINGS=100000` tries this number of strings of each kind.
 
 use brimful_accesslog::format::Format;
 use brimful_core::workload::Spread;
@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// CPU time that a string may take. A string that hangs takes seconds; builds without optimization take a few times as
-/// long as releases.
+/// long as release builds.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 100 } else { 10 });
 
 const NUMBERS: [&str; 24] = [
@@ -130,7 +130,7 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Calls `read` with random strings; it returns whether it accepted the string.
+/// Calls `read` with random strings. `read` returns whether it accepted the string.
 fn each_is_quick(forms: &[&str], read: impl Fn(&str, &mut Random) -> bool) {
     let count = std::env::var("BRIMFUL_STRINGS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000);
     let mut random = Random(1997);

@@ -1,4 +1,4 @@
-//! A test bed on a machine with another user. Needs root, as the test bed does.
+//! Tests a test bed on a machine with another user. Needs root, as the test bed does.
 
 use crate::program::{Running, brimful, own_machine};
 use rustix::fs::{FlockOperation, flock};

@@ -1,4 +1,4 @@
-//! Errors of `brimful watch`.
+//! Tests the errors of `brimful watch`.
 
 use crate::program::run;
 use brimful_testkit::SilentPort;

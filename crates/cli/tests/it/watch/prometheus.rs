@@ -1,4 +1,4 @@
-//! `--prometheus`: metrics are fetched and parsed as Prometheus does.
+//! Tests `--prometheus`: the metrics are fetched and parsed as Prometheus does.
 
 use super::{OFTEN, nginx};
 use crate::program::{Running, brimful, share_machine};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Status and body of a response.
+/// Makes a request. Returns status and body of the response.
 fn fetch(address: &str, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -72,7 +72,7 @@ fn counters_are_served_during_the_watch() {
     let (status, why) = fetch(&address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert!(status == 421 && why.contains("--prometheus-host NAME") && !why.contains("brimful_"), "{why}");
     assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
-    // Clients that send half a request do not delay others.
+    // Clients that send half a request do not delay other clients.
     let half = || {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();

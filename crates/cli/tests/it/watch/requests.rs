@@ -1,5 +1,5 @@
-//! Requests recorded by a Server Module, in all outputs of `brimful watch`. The server is a program that only writes the
-//! shared memory as the module does (`crates/monitor/tests/it/module/server.c`).
+//! Tests requests recorded by a Server Module, in all outputs of `brimful watch`. The server is a program that only
+//! writes to the shared memory as the module does (`crates/monitor/tests/it/module/server.c`).
 
 use super::OFTEN;
 use crate::documents;
@@ -59,7 +59,7 @@ impl MadeUp {
         self.directory.path().join("logs/module.jsonl")
     }
 
-    /// The final output of a watch with these arguments, during which this many requests were served.
+    /// Watches with these arguments while this many requests are served. Returns the final output.
     fn watched(&mut self, args: &[&str], requests: u32) -> String {
         let logs = self.directory.path().join("logs");
         let watch = Running::start(brimful(&[args, &["--log", logs.to_str().unwrap()], &OFTEN[..]].concat()));
@@ -115,7 +115,7 @@ fn the_papers_tables_have_all_their_rows() {
     let _machine = share_machine();
     let mut made_up = MadeUp::start();
     let text = made_up.watched(&["watch", "--module", &made_up.file(), "--paper-tables"], 1_000);
-    // Tables 4 to 8, row by row.
+    // These are the rows of Tables 4 to 8 of the paper.
     for row in [
         "conn/s",
         "Mbit/s",

@@ -1,4 +1,4 @@
-//! The live screen, on a terminal of `script`: it is opened, closed, and followed by the summary.
+//! Tests the live screen, on a terminal made by `script`: the screen opens, closes, and is followed by the summary.
 
 use super::nginx;
 use crate::program::{LIMIT, share_machine, until};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 const SCREEN_OPENED: &str = "\x1b[?1049h";
 const SCREEN_CLOSED: &str = "\x1b[?1049l";
 
-/// A terminal of 80 × 24 in which `brimful` runs. It is killed when dropped.
+/// A terminal of 80 × 24 characters in which `brimful` runs. It is killed when this value is dropped.
 struct Terminal {
     script: Child,
     keys: ChildStdin,
@@ -76,7 +76,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Both fail only if the process has ended already.
+        // Both calls fail only if the process has already ended.
         let _ = self.script.kill();
         let _ = self.script.wait();
     }
@@ -89,7 +89,7 @@ fn the_screen_shows_the_server_and_the_terminal_is_restored() {
     let mut terminal = Terminal::start(&format!("watch --port {port} --interval 100ms"), &[]);
     terminal.shows("accept queue");
     assert!(terminal.output().contains(SCREEN_OPENED), "{:?}", terminal.output());
-    // Only changed cells are drawn, until Ctrl-L redraws the whole screen.
+    // Only changed cells are drawn. Ctrl-L redraws the whole screen.
     terminal.press("?\x0c");
     terminal.shows("hypervisor");
     terminal.press("? \x0c");

@@ -1,4 +1,5 @@
-//! Metrics of requests that servers record themselves. Times are histograms with one bucket per octave.
+//! Metrics of requests that servers record themselves. Times are histograms with one bucket per octave, a doubling of
+//! the time.
 
 use super::{Page, distinct};
 use brimful_core::Nanos;
@@ -7,17 +8,17 @@ use brimful_monitor::ModuleSample;
 use brimful_monitor::module::{ClassSample, ServerSample, TimesSample, start_ns};
 use std::fmt::Display;
 
-/// The octaves of 256 ns at which buckets end, from 1 µs to 17 s.
+/// The octaves, counted from 256 ns, at which buckets end: from 1 µs to 17 s.
 const OCTAVES: std::ops::RangeInclusive<usize> = 2..=26;
 
-/// The labels of a class, and its sample.
+/// The labels and the sample of a class.
 struct Class<'s> {
     server: &'s str,
     name: String,
     sample: &'s ClassSample,
 }
 
-/// All metrics of these servers.
+/// Writes all metrics of these servers.
 pub fn requests(page: &mut Page, sample: &ModuleSample) {
     let servers: Vec<&ServerSample> = sample.servers.iter().map(AsRef::as_ref).collect();
     let names = distinct(servers.iter().map(|server| server.name.as_str()));
@@ -76,7 +77,7 @@ fn of_classes(page: &mut Page, classes: &[Class<'_>]) {
     }
 }
 
-/// The bounds of the buckets in seconds, each with the number of times up to it.
+/// The bounds of the buckets in seconds. For each bound, the number of times up to that bound.
 pub fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
     OCTAVES.map(|octave| {
         let below = times.buckets.iter().filter(|(bucket, _)| usize::from(*bucket) < 4 * octave);

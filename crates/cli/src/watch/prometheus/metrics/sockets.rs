@@ -1,12 +1,12 @@
-//! Metrics of requests at sockets. Requests are counted only part of the time, and that time has a counter, too: a rate is
-//! the quotient of the two.
+//! Metrics of requests at sockets. Requests are counted only part of the time, and a second counter measures that time.
+//! A rate is the quotient of the two.
 
 use super::Page;
 use super::requests::{cumulative, seconds};
 use brimful_monitor::requests::{CLASS_NAMES, PortRequests, RequestsSample, SizeRequests};
 use std::fmt::Display;
 
-/// All metrics of these ports.
+/// Writes all metrics of these ports.
 pub fn sockets(page: &mut Page, sample: &RequestsSample) {
     page.counter("brimful_socket_attached_seconds_total", "Time in which tracepoints on sockets were attached.")
         .add(&[], Some(sample.attached.as_secs_f64()));
@@ -42,7 +42,7 @@ pub fn sockets(page: &mut Page, sample: &RequestsSample) {
     }
 }
 
-/// The size classes that had responses, with their ports and names.
+/// The size classes with at least one response, each with its port and name.
 fn used(sample: &RequestsSample) -> impl Iterator<Item = (u16, &'static str, &SizeRequests)> {
     sample.ports.iter().flat_map(move |port| {
         let sizes = CLASS_NAMES.into_iter().zip(&port.sizes).filter(|(_, size)| size.service.count > 0);

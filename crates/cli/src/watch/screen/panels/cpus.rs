@@ -1,4 +1,5 @@
-//! The panel of CPUs. Depending on their number, each has a bar on its own line, a small bar, or one character.
+//! The panel of CPUs. Depending on the number of CPUs, each has a bar on a line of its own, a small bar, or one
+//! character.
 
 use super::{Columns, Panel, Room, cells, first_width, plain};
 use crate::watch::screen::picture::Picture;
@@ -10,13 +11,13 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), ("intr", 7, 0), ("steal", 7, 1)];
-/// The panel has at most one part in this many of the screen's lines.
+/// The panel's height is limited to the screen's height divided by this.
 const HEIGHT_PART: usize = 6;
-/// Width of a small bar with its CPU number and share.
+/// Width of a small bar, including the CPU number and the share.
 const SMALL_BAR_WIDTH: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Makes the panel.
+/// Makes the panel of CPUs.
 pub fn cpus(picture: &Picture, Room { width, height }: Room) -> Option<Panel> {
     let kernel = picture.kernel()?;
     let cores = &kernel.cores;

@@ -21,7 +21,7 @@ const COLUMNS: Columns<10> = [
     ("5xx/s", 7, 5),
 ];
 
-/// Makes the panel.
+/// Makes the panel of requests by class.
 pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let stretch = picture.rates.module.as_ref().filter(|_| picture.shows(GroupName::Module))?;
     let Module { servers, classes } = &stretch.figures;
@@ -45,7 +45,7 @@ pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     (!servers.is_empty()).then_some(panel)
 }
 
-/// Texts of the rates and of the mean times of a class.
+/// Texts of a class's rates, and of its mean times.
 fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     let Phases { head, parse, process, upstream, send, log } = class.phases_us;
     let time = |us: Option<f64>| known(us, |us| quantity::seconds(us / 1e6));

@@ -1,4 +1,4 @@
-//! The panel of requests at the ports' sockets, by the size of responses.
+//! The panel of requests at the ports' sockets, by response size.
 
 use super::{Columns, Panel, Room, cells, first_width, indented, name, plain};
 use crate::watch::screen::picture::Picture;
@@ -11,7 +11,7 @@ use ratatui::text::Span;
 const COLUMNS: Columns<7> =
     [("req/s", 8, 9), ("Mbit/s", 8, 3), ("wait", 9, 8), ("p99", 9, 6), ("service", 9, 7), ("p50", 9, 4), ("p99", 9, 5)];
 
-/// Makes the panel.
+/// Makes the panel of requests at sockets.
 pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let stretch = picture.rates.requests.as_ref().filter(|_| picture.shows(GroupName::Requests))?;
     let SocketRequests { duty, ports, classes, .. } = &stretch.figures;
