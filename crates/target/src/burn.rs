@@ -150,7 +150,8 @@ mod tests {
         let moments = Moments::from_values(&demands).unwrap();
         let average = moments.mean();
         let variance = moments.population_variance();
-        // The tolerances are six standard errors: 1/√N for the mean, √(8/N) for the squared coefficient of variation.
+        // The tolerances are six standard errors: 1/√N for the mean, √(8/N) for the squared coefficient of
+        // variation.
         assert!((average / mean.0 as f64 - 1.0).abs() < 6.0 / (N as f64).sqrt(), "mean {average}");
         assert!((variance / average.powi(2) - 1.0).abs() < 6.0 * (8.0 / N as f64).sqrt(), "variance {variance}");
     }
