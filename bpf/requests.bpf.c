@@ -80,7 +80,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // --- Which sockets ---------------------------------------------------------------------------------------------------
 
-// The index of a socket's local port. The socket of a client on this host has it as its remote port, and is not counted.
+// The index of a socket's local port. A socket of a client on this host has it as its remote port: it is not counted.
 static __always_inline __u32 port_of(const struct sock *sk) {
     __u16 local = sk->__sk_common.skc_num;
     __u32 port;

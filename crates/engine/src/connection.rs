@@ -58,7 +58,7 @@ pub struct Connection<P> {
     listed: Option<(Availability, u32)>,
 }
 
-/// How many calls a connection that has room for a call carries: none or some.
+/// Whether a connection that has room for a call already carries calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Availability {
     /// Open and without a call.

@@ -311,7 +311,7 @@ where
 /// engine is not compiled for them twice.
 ///
 /// # Errors
-/// The same as [`run`].
+/// The errors of [`run`].
 pub fn run_plain<'a, W, R, O>(
     config: &'a Config,
     shards: Vec<(W, R, O)>,

@@ -28,7 +28,7 @@ const GROUP_PREFIX: &str = "brimful-what-if-";
 /// Maximum number of attempts to empty the group: the server may start a process meanwhile.
 const MAX_TRIES: usize = 50;
 
-/// When dropped, moves every process back and removes the group.
+/// Dropping this value moves every process back and removes the group.
 #[derive(Debug)]
 #[must_use = "the quota is removed as soon as this is dropped"]
 pub struct LimitGuard(FormerCgroups);

@@ -22,7 +22,7 @@ impl Intervals {
     /// Bounds of every interval: short enough to show a burst, long enough not to be a load itself.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
-    /// The same interval for all groups except `requests`, which slows the server down and is enabled only by
+    /// Intervals that are equal for all groups except `requests`, which slows the server down and is enabled only by
     /// [`Intervals::set`].
     pub fn every(interval: Nanos) -> Intervals {
         let mut intervals = Intervals([None; GroupName::ALL.len()]);

@@ -2,7 +2,7 @@
 //! servers. It visits the cache lines of a buffer in random order, computes a little at each, and makes a system call
 //! from time to time.
 //!
-//! How much work takes how long is measured once, before the server serves requests. All workers share one buffer, as
+//! The speed of the work is measured once, before the server serves requests. All workers share one buffer, as
 //! the processes of a server share programs and caches. The buffer is longer than a CPU's own caches. So a worker that
 //! is moved to another CPU fetches lines from the cache that CPUs share. It fetches lines from memory if other programs
 //! have evicted them from that cache.

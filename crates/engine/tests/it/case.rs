@@ -51,7 +51,7 @@ impl Case {
 
     /// Runs the test again in its own process, after bash has run `setup`. That process inherits only the three
     /// standard descriptors. In that process this function returns `argument`. In this process it returns `None` after
-    /// the test has passed in the other.
+    /// the test has passed in the new process.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
         self.again(Command::new("bash"), setup, argument)
     }

@@ -61,7 +61,7 @@ pub mod header {
     pub const MADE_NS: usize = 48;
     /// The server's name.
     pub const SERVER: usize = 56;
-    /// The classes' names, one after the other.
+    /// The names of the classes, one after another.
     pub const CLASS_NAMES: usize = SERVER + super::NAME_BYTES;
     /// Size of the header, before it is rounded up.
     pub const SIZE: usize = CLASS_NAMES + super::MAX_CLASSES * super::NAME_BYTES;
@@ -97,7 +97,7 @@ pub mod slot {
     /// Requests that are not included in the sums. The n-th request of the slot is at index n %
     /// [`PENDING`](super::PENDING).
     pub const PENDING: usize = 128;
-    /// The classes, one after the other.
+    /// The classes, one after another.
     pub const CLASSES: usize = PENDING + super::PENDING * super::pending::SIZE;
 }
 
@@ -481,7 +481,7 @@ pub(super) mod tests {
     #[test]
     fn the_layout_is_that_of_the_recorder() {
         let (mut there, mut here) = (layout_in_c(), layout_here());
-        // Skips entries that no reader needs, or that follow from the others.
+        // Skips entries that no reader needs, or that follow from other entries.
         let told = |line: &String| {
             ![
                 "brimful_slot.unused",

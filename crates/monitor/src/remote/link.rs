@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-/// How long the other side may take to answer, or to receive a message.
+/// Maximum time that the other side may take to answer, or to receive a message.
 pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// One side of a connection.
