@@ -178,7 +178,7 @@ pub trait Io<'a>: Sized {
     /// Hands all requested operations to the kernel.
     fn flush(&mut self) -> Result<(), EngineError>;
 
-    /// Flushes, then waits for an event, at most until `until` and at most for a short time.
+    /// Flushes, then waits for an event. The wait ends at `until` or after a short time, whichever is earlier.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
 
     /// Sets whether waits end exactly on time, which is the default, or use as little CPU time as possible.

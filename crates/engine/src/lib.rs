@@ -163,12 +163,12 @@ impl Default for ConnectionPolicy {
 /// The means of I/O. The choice affects the generator's cost, not the outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// io_uring if it is available, otherwise epoll.
+    /// Use io_uring if it is available, otherwise epoll.
     #[default]
     Auto,
-    /// io_uring.
+    /// Use io_uring.
     Uring,
-    /// epoll.
+    /// Use epoll.
     Epoll,
 }
 
@@ -215,7 +215,7 @@ pub struct Run<O> {
     pub body_error: Option<String>,
 }
 
-/// The reason for which a run could not be started or cannot be trusted.
+/// The reason why a run could not be started or cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A thread could not be pinned to its CPU.
@@ -254,7 +254,7 @@ pub enum EngineError {
     Source {
         /// The requested address range.
         range: String,
-        /// The reason for which the range cannot be used.
+        /// The reason why the range cannot be used.
         why: String,
     },
     /// A thread of the engine could not be started, or panicked before its first turn.
@@ -268,7 +268,7 @@ pub enum EngineError {
     BodyFile {
         /// Path of the file.
         path: String,
-        /// The reason for which the file cannot be read.
+        /// The reason why the file cannot be read.
         why: String,
     },
     /// A request cannot be sent as HTTP.

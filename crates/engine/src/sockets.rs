@@ -120,7 +120,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Flushes, then waits for an event, at most until `until`. `exactly` chooses whether the wait ends exactly on time
+    /// Flushes, then waits for an event until `until`. `exactly` chooses whether the wait ends exactly on time
     /// or uses as little CPU time as possible.
     pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<Waited, EngineError> {
         if exactly != self.is_exact {

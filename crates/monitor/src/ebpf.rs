@@ -27,7 +27,7 @@ fn at_least_zero(word: u64) -> u64 {
     word.cast_signed().max(0).cast_unsigned()
 }
 
-/// The reason for which an eBPF program cannot be used.
+/// The reason why an eBPF program cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EbpfError {
     /// This build has no eBPF.

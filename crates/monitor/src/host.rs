@@ -56,7 +56,7 @@ pub const TOPICS: [&str; 16] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// No problem.
+    /// The host is fit in this respect.
     Ok,
     /// A problem: see [`Finding::fix`].
     Shortfall,

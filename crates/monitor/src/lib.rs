@@ -94,7 +94,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The reason for which the server cannot be watched.
+/// The reason why the server cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
     /// No running process matches a selector.
@@ -119,7 +119,7 @@ pub enum MonitorError {
     /// The process that listens on a TCP port cannot be determined.
     #[error("cannot tell which process listens on TCP port {port}: {why}, or name the process with --process")]
     UnknownOwner {
-        /// The port.
+        /// Number of the port.
         port: u16,
         /// The reason, and a remedy.
         why: String,
@@ -143,7 +143,7 @@ pub enum MonitorError {
     /// A file that the kernel provides cannot be read.
     #[error("cannot read {path}: {source}; mount /proc, or leave the sandbox that hides it")]
     Proc {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The kernel's error.
         source: io::Error,
@@ -151,7 +151,7 @@ pub enum MonitorError {
     /// A file of the Server Module cannot be read.
     #[error("cannot read {path}: {why}")]
     Module {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The reason, and a remedy.
         why: String,
@@ -217,7 +217,7 @@ pub enum MonitorError {
     /// The monitor cannot listen on an address.
     #[error("cannot serve at {address}: {source}; `ss -ltnp` shows who listens there, and port 0 takes a free one")]
     Listen {
-        /// The address.
+        /// The address on which the monitor should listen.
         address: SocketAddr,
         /// The kernel's error.
         source: io::Error,

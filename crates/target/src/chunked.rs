@@ -21,7 +21,7 @@ pub(crate) struct Chunked {
     overhead: usize,
 }
 
-/// The reason for which a body is rejected.
+/// The reason why a body is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadBody {
     /// The body violates the chunked encoding.

@@ -5,7 +5,7 @@ use brimful_core::quantity::bytes;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The reason for which the server cannot start.
+/// The reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// An item of a service description is not `name=steps` or `name=steps/size`.

@@ -17,7 +17,7 @@ pub struct Seen {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
-    /// The first reason for which the call was sent again, and the number of times it was.
+    /// The first reason why the call was sent again, and the number of times it was.
     pub retried: Option<Retry>,
     pub retries: u32,
     /// Number of the server's address.

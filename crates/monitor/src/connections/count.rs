@@ -20,9 +20,9 @@ pub(super) struct Counter {
 #[derive(Debug, Default)]
 struct LastCount {
     took: Nanos,
-    /// The reason for which sock_diag could not be used, if it could not.
+    /// The reason why sock_diag could not be used, if it could not.
     refused: Option<String>,
-    /// The reason for which the count failed, if it did.
+    /// The reason why the count failed, if it did.
     failed: Option<String>,
 }
 

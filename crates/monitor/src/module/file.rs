@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The reason for which a file of the Server Module cannot be read.
+/// The reason why a file of the Server Module cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleFileError {
     /// The file cannot be opened or read.

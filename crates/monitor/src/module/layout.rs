@@ -207,7 +207,7 @@ pub struct Header {
     pub classes: Vec<String>,
 }
 
-/// The reason for which a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// The file is of another kind, or not complete yet.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The reason for which TLS cannot be set up with the given options.
+/// The reason why TLS cannot be set up with the given options.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
     /// A file could not be read as PEM.

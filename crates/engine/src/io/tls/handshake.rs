@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// (RFC 8446 §4.4.2.4).
 const REJECTION_WAIT: Duration = Duration::from_millis(100);
 
-/// The reason for which a handshake failed.
+/// The reason why a handshake failed.
 #[derive(Debug)]
 pub enum HandshakeError {
     /// An error of TLS itself.

@@ -61,7 +61,7 @@ pub struct Security {
 }
 
 impl fmt::Debug for Security {
-    /// Shows no secrets.
+    /// Formats only fields that are not secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Security { name, resume, http2, .. } = self;
         f.debug_struct("Security")

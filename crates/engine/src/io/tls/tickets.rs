@@ -42,7 +42,7 @@ impl Tickets {
 }
 
 impl fmt::Debug for Tickets {
-    /// Shows no secrets.
+    /// Formats only fields that are not secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets").field("resume", &self.resume).finish_non_exhaustive()
     }
