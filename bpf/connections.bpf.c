@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Numbers of connections of a few local TCP ports by state, updated at every change of a socket's state instead of
-// counted by a walk over all sockets. User space maps `gauges` and reads it without a system call.
-// crates/monitor/src/ebpf/connections.rs explains which states are counted, and why others are not.
+// Keeps the number of connections of a few local TCP ports by state. The numbers are updated at every change of a
+// socket's state, so no walk over all sockets is needed. User space maps `gauges` and reads it without a system call.
+// crates/monitor/src/ebpf/connections.rs explains which states are counted, and why the rest are not.
 
 #include "kernel.h"
 
 #define MAX_PORTS 16
 
-// The states for which both entering and leaving are visible.
+// The states that are counted: the program sees when a socket enters and when it leaves them.
 #define KEPT                                                                                                           \
     (1 << TCP_ESTABLISHED | 1 << TCP_FIN_WAIT1 | 1 << TCP_FIN_WAIT2 | 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK |        \
      1 << TCP_CLOSING)
 
-// Set by user space before loading. The verifier then knows the values, and removes the code for unused ports.
+// Constants that user space sets before loading. The verifier then knows the values, and removes the code for unused
+// ports.
 const volatile struct {
-    __u32 network_namespace; // inode number
+    __u32 network_namespace; // the namespace's inode number
     __u32 count;
     __be16 ports[MAX_PORTS];
 } settings = {};
 
-// Connections that entered a state since attaching, minus those that left it.
+// Number of connections that entered each state since attaching, minus the number that left it.
 struct {
     __s64 states[TCP_STATES];
     __u64 accepted;
@@ -38,7 +39,7 @@ int BPF_PROG(connections, const struct sock *sk, int old, int new) {
 
     if (old == new || !((KEPT >> from | KEPT >> to) & 1))
         return 0;
-    // Not skc_num: a socket that changes to CLOSE has already released its port, but still knows it here.
+    // The port is not read from skc_num: a socket that changes to CLOSE has already released it there, but not here.
     struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
     if (!tcp)
         return 0;

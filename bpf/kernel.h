@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The kernel's structures, as far as the programs in this directory read them: names and types of the fields that are
+// The parts of the kernel's structures that the programs in this directory read: names and types of the fields that are
 // used, without their offsets. libbpf takes the offsets from the running kernel's own description of its types
 // (/sys/kernel/btf/vmlinux) when it loads a program. So neither the order of the fields nor missing fields matter. A
 // suffix ___something denotes an older or newer form of the structure named before the ___.

@@ -1,46 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Requests of a few local TCP ports as their sockets show them, whatever the server: how long bytes wait until the
-// server reads them, and how long it takes from there to the last bytes of its answer.
+// Measures the requests of a few local TCP ports by their sockets, for any server: how long the bytes of a request wait
+// until the server reads them, and how long it takes from then to the last bytes of the response.
 //
 // The state of a connection's request is kept with its socket. The sums over requests are in a map with one copy for
 // each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in the part of the
-// slice that `control` defines, and is followed until the slice ends. crates/monitor/src/ebpf/requests.rs explains what
+// slice that `control` defines. It is followed until the slice ends. crates/monitor/src/ebpf/requests.rs explains what
 // that means for the figures.
 
 #include "kernel.h"
 
 #define MAX_PORTS 16
 #define NO_PORT MAX_PORTS
-#define CLASSES 5   // size classes of answers
-#define BUCKETS 112 // of times, four to an octave from 256 ns on, as in server-module/record.h
+#define CLASSES 5   // number of size classes of responses
+#define BUCKETS 112 // number of buckets of times, four per octave from 256 ns on, as in server-module/record.h
 
-// Set by user space before loading. The verifier then knows the values, and removes the code for unused ports.
+// Constants that user space sets before loading. The verifier then knows the values, and removes the code for unused
+// ports.
 const volatile struct {
-    __u32 network_namespace; // inode number
+    __u32 network_namespace; // the namespace's inode number
     __u32 count;
     __u16 ports[MAX_PORTS];
 } settings = {};
 
-// Written by user space while the programs are not attached.
+// The current slice. User space writes it while the programs are not attached.
 struct {
-    __u64 slice; // its number; a socket's state from another slice is void
+    __u64 slice; // number of the slice; a socket's state from another slice is void
     __u64 from, until; // requests count that begin between these instants
 } control = {};
 
 // The state of one socket. Flags are bytes, because two CPUs may set them at once.
 struct request {
     __u64 slice;
-    __u64 ready;    // since when unread bytes wait; 0: there are none
-    __u64 read;     // when the request's first bytes were read; 0: none is being served
-    __u64 waited;   // how long these bytes had been ready
-    __u64 sent;     // when the answer's latest bytes were sent; 0: none yet
-    __u64 received; // bytes of the request
-    __u64 answered; // bytes of the answer
-    __u32 port;     // index of its port
-    __u8 announced; // the waiting bytes have been counted as a request
-    __u8 counted;   // the request that is being served counts
-    __u8 recorded;  // its times have been recorded, with `sent` as its end
+    __u64 ready;    // the time since which unread bytes wait; 0 if there are none
+    __u64 read;     // the time at which the request's first bytes were read; 0 if no request is served
+    __u64 waited;   // how long the request's first bytes had waited
+    __u64 sent;     // the time at which bytes of the response were last sent; 0 if none were
+    __u64 received; // number of bytes of the request so far
+    __u64 answered; // number of bytes of the response so far
+    __u32 port;     // index of the socket's local port
+    __u8 announced; // whether the waiting bytes have been counted as a request
+    __u8 counted;   // whether the request that is being served counts
+    __u8 recorded;  // whether its times have been recorded, with `sent` as its end
 };
 
 struct {
@@ -51,18 +52,18 @@ struct {
 } requests SEC(".maps");
 
 struct times {
-    __u64 sum;     // nanoseconds
-    __u64 squares; // of 1024 ns
+    __u64 sum;     // sum of the times in nanoseconds
+    __u64 squares; // sum of the squares of the times in units of 1024 ns
     __u64 buckets[BUCKETS];
 };
 
-// The requests of one port with one size of answer. The first two members are of all sizes, and used only in the first
-// class.
+// The requests of one port whose responses are of one size class. The first two members are for all sizes, and are used
+// only in the first class.
 struct tally {
     __u64 begun;
-    __u64 unanswered; // requests whose connection was closed before an answer
+    __u64 unanswered; // requests whose connection was closed before a response
     __u64 answered;
-    __u64 received; // bytes
+    __u64 received; // bytes of requests, and of responses below
     __u64 sent;
     struct times wait, service;
 };
@@ -79,7 +80,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // --- Which sockets ---------------------------------------------------------------------------------------------------
 
-// The index of a socket's local port. A client on this host has the port at its other end, and is not included.
+// The index of a socket's local port. A socket of a client on this host has it as its remote port: it is not counted.
 static __always_inline __u32 port_of(const struct sock *sk) {
     __u16 local = sk->__sk_common.skc_num;
     __u32 port;
@@ -115,7 +116,7 @@ static __always_inline struct tally *tally_of(__u32 port, __u32 class) {
     return bpf_map_lookup_elem(&tallies, &key);
 }
 
-// Atomic, because an interrupt may count on this CPU in between.
+// The additions are atomic, because an interrupt may count on this CPU in between.
 static __always_inline void begin(__u32 port) {
     struct tally *tally = tally_of(port, 0);
     if (tally)
@@ -128,7 +129,7 @@ static __always_inline void give_up(__u32 port) {
         __sync_fetch_and_add(&tally->unanswered, 1);
 }
 
-// The bounds are those of the Server Module's default classes, but here the answer includes its head.
+// The bounds are those of the Server Module's default classes, but here the size includes the head of the response.
 static __always_inline __u32 class_of(__u64 bytes) {
     if (bytes < 5000)
         return 0;
@@ -180,7 +181,8 @@ static __always_inline void add_time(struct times *times, __u64 ns, __u64 one) {
         times->buckets[bucket] += one;
 }
 
-// `one` is 1, or -1 to take back a record. The record may be in another CPU's copy; only the sum of all copies matters.
+// Adds a request's times to the sums. `one` is 1, or -1 to subtract them again. The record may be in another CPU's
+// copy; only the sum of all copies matters.
 static __always_inline void record(struct request *request, __u64 one) {
     struct tally *tally = tally_of(request->port, class_of(request->answered));
     if (!tally)
@@ -196,8 +198,8 @@ static __always_inline void record(struct request *request, __u64 one) {
 
 static __always_inline bool counts(__u64 ready) { return ready >= control.from && ready < control.until; }
 
-// Whether there are bytes to read. A listener has none; the end of the other side's stream, which also wakes the
-// reader, is none.
+// Whether there are bytes to read. A listener never has any. The end of the client's stream also wakes the reader, but
+// does not count as bytes.
 static __always_inline bool has_bytes(const struct sock *sk) {
     __u8 state = sk->__sk_common.skc_state;
 
@@ -206,7 +208,7 @@ static __always_inline bool has_bytes(const struct sock *sk) {
     if (state != TCP_CLOSE_WAIT)
         return false;
     struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
-    return tcp && tcp->rcv_nxt - tcp->copied_seq > 1; // the end itself counts as one
+    return tcp && tcp->rcv_nxt - tcp->copied_seq > 1; // the end of the stream counts as one byte
 }
 
 SEC("tp_btf/sk_data_ready")
@@ -218,7 +220,7 @@ int BPF_PROG(ready, const struct sock *sk) {
     if (!request || request->ready)
         return 0;
     __u64 now = bpf_ktime_get_ns();
-    // While a request has no answer, arriving bytes belong to it.
+    // Bytes that arrive before the first bytes of a response belong to the current request.
     if ((!request->read || request->sent) && counts(now)) {
         request->announced = 1;
         begin(port);
@@ -254,7 +256,7 @@ int BPF_PROG(received, const struct sock *sk, int length, int flags) {
     } else {
         __u64 now = bpf_ktime_get_ns(), ready = request->ready;
         finish(request);
-        // If `ready` is unset, the request was ready before this slice, or was read together with the one before.
+        // If `ready` is unset, the request was ready before this slice, or was read together with the previous request.
         if (ready && counts(ready)) {
             if (!request->announced)
                 begin(port);
@@ -286,7 +288,7 @@ int BPF_PROG(sent, const struct sock *sk, int length, int flags) {
     request->recorded = 0;
     request->sent = bpf_ktime_get_ns();
     request->answered += (__u32)length;
-    // If the buffer is full, a server stops in the middle of an answer, so this may not be its end.
+    // If the buffer is full, a server stops in the middle of a response, so this may not be the end.
     if (request->counted && sk->sk_wmem_queued < sk->sk_sndbuf) {
         record(request, 1);
         request->recorded = 1;

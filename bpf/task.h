@@ -7,11 +7,11 @@
 
 #include "kernel.h"
 
-#define LEADER (1 << 0)   // the second half of the record is filled in
-#define RUNNABLE (1 << 1) // on a CPU or ready for one
+#define LEADER (1 << 0)   // this is the main thread: the figures of the process are filled in
+#define RUNNABLE (1 << 1) // the thread is on a CPU or ready for one
 #define SCHED (1 << 2)    // the kernel keeps `waited`
 #define RSS (1 << 3)      // `rss_pages` is known
-#define ENDED (1 << 4)    // it has ended; its parent may not have waited for it yet
+#define ENDED (1 << 4)    // the thread has ended; its parent may not have waited for it yet
 
 struct counters {
     __u64 ran, user, system, major_faults, switches;
@@ -23,7 +23,7 @@ struct record {
     __u64 started;
     struct counters own;
     __u64 waited;
-    // Figures of the process, in the record of its leader.
+    // Figures of the process, only in the record of its main thread.
     __u64 threads, rss_pages;
     struct counters ended;
     __u64 children_user, children_system, children_major_faults;
@@ -100,8 +100,8 @@ static __always_inline void add_process(struct record *record, struct task_struc
     }
 }
 
-// Fills a record. False if the reader must not see the task: it is a kernel thread, or outside the reader's pid
-// namespace.
+// Fills a record. Returns false if the reader must not see the task, because it is a kernel thread or outside the
+// reader's pid namespace.
 static __always_inline bool fill_in(struct record *record, struct task_struct *task) {
     if (task->flags & PF_KTHREAD)
         return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes every user-space thread as one record whenever the iterator is read. For kernels without support for
-// walk.bpf.c.
+// Writes every user-space thread as one record whenever the iterator is read. This is for kernels without
+// support for walk.bpf.c.
 
 #include "task.h"
 
@@ -9,7 +9,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 SEC("iter/task")
 int tasks(struct bpf_iter__task *context) {
-    struct task_struct *task = context->task; // null at the end
+    struct task_struct *task = context->task; // null at the end of the iteration
     struct record record = {};
 
     if (task && fill_in(&record, task))

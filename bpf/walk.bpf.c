@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes every user-space thread as one record, in one call: the program does the walk itself, into memory that user
-// space has mapped. It costs a quarter of the iterator, and takes Linux 6.7.
+// Writes every user-space thread as one record, in one call. The program itself walks over the threads, and writes into
+// memory that user space has mapped. It costs a quarter as much as the iterator, and needs Linux 6.7.
 
 #include "task.h"
 
@@ -16,7 +16,7 @@ struct {
     __type(value, struct record);
 } records SEC(".maps");
 
-// Returns the number of threads; if `records` is too small, some number above its size.
+// Returns the number of threads. If `records` is too small, returns some number above its size.
 SEC("syscall")
 int walk(void *unused) {
     struct bpf_iter_task iterator;

@@ -12,8 +12,8 @@
 
 /* One rule of a class. */
 struct brimful_rule {
-    uint64_t least, most; /* bytes of body, inclusive */
-    uint32_t by_url;      /* else by size */
+    uint64_t least, most; /* bounds of the body's size in bytes, inclusive */
+    uint32_t by_url;      /* whether the rule is by URL; otherwise by size */
     uint32_t class_index; /* BRIMFUL_MAX_CLASSES stands for "other", whose final index is not known yet */
 };
 
@@ -22,8 +22,8 @@ struct brimful_rule {
 
 /* The values of the server's own directives. Zero is a valid initial value. */
 struct brimful_settings {
-    const char *path;      /* of the file, absolute */
-    const char *server;    /* name and version, see brimful_header */
+    const char *path;      /* absolute path of the file */
+    const char *server;    /* name and version of the server, see brimful_header */
     uint32_t slots;
     uint32_t cpu_one_in;
     uint32_t workers_most; /* see brimful_header */
@@ -32,8 +32,8 @@ struct brimful_settings {
     unsigned rules;
     int by_url;            /* whether any rule is by URL; only then brimful_classify uses the path */
     struct brimful_rule rule[BRIMFUL_RULES_MOST];
-    /* Patterns for the path without its query; `*` matches any text, including slashes. They are apart from the rules,
-     * so that the sizes, which are compared for every request, are close together. */
+    /* Patterns for the path without its query; `*` matches any text, including slashes. They are stored apart from the
+     * rules, so that the sizes, which are compared for every request, are close together. */
     char pattern[BRIMFUL_RULES_MOST][BRIMFUL_PATTERN_BYTES];
 };
 
@@ -202,7 +202,7 @@ static inline unsigned brimful_classify_size(const struct brimful_settings *sett
     return other;
 }
 
-/* The class of a request: that of the first matching rule, or else the last class, "other". */
+/* The class of a request: that of the first matching rule; if no rule matches, the last class, "other". */
 static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
                                                                    const char *path, size_t length, uint64_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * Clocks: the time, at a fraction of the cost of the kernel's clock if the processor's ticks may be used; and the CPU
- * time of a thread, for so few requests that it costs little.
+ * Clocks. The time is read at a fraction of the cost of the kernel's clock, if the processor's ticks may be used. The
+ * CPU time of a thread is read for so few requests that it costs little.
  */
 #ifndef BRIMFUL_CLOCK_H
 #define BRIMFUL_CLOCK_H
@@ -31,9 +31,10 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
 /* Whether the kernel itself uses the processor's tick counter as its clock; set by brimful_map. */
 static int brimful_has_ticks __attribute__((unused));
 
-/* How the process computes the time between two readings of the kernel's clock, its anchors, which are at most
- * BRIMFUL_ANCHOR_NS apart. Threads share the anchors: a thread that works only now and then would need a new anchor
- * each time, and its own would not be in a cache. The first and the latest anchor give the length of a tick. */
+/* How the process computes the time between two readings of the kernel's clock. These readings are called anchors, and
+ * are at most BRIMFUL_ANCHOR_NS apart. Threads share the anchors: a thread that works only now and then would need a
+ * new anchor each time, and its own would not be in a cache. The length of a tick follows from the first and the latest
+ * anchor. */
 static struct {
     uint32_t version;         /* odd during a write (a sequence lock) */
     uint64_t anchor_ns, anchor_ticks;
@@ -65,7 +66,7 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
             return;
         }
     }
-    /* Start again from time to time: a virtual machine may migrate to a host with longer ticks. */
+    /* The first anchor is renewed from time to time: a virtual machine may migrate to a host with longer ticks. */
     brimful_ticks.first_ns = now;
     brimful_ticks.first_ticks = ticks;
 }
@@ -194,11 +195,11 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
  * second, which costs a thousandth of its time. */
 #define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
-/* The state of the random choice of sampled requests in the calling thread. Zero is a valid initial value; `gap` may
- * have any. */
+/* The state of the random choice of sampled requests in the calling thread. Zero is a valid initial value; `gap`
+ * may begin with any value. */
 struct brimful_chance {
-    uint64_t gap;           /* low half: the rest of the gap; high half: a random number */
-    uint64_t not_before_ns; /* when the next request may be sampled */
+    uint64_t gap;           /* low half: requests left in the gap; high half: a random number */
+    uint64_t not_before_ns; /* the earliest time at which a request may be sampled */
 };
 
 static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *chance,

@@ -1,5 +1,5 @@
 /*
- * The file: opened or created, mapped, and unmapped.
+ * Opens or creates the file, maps it, and unmaps it.
  */
 #ifndef BRIMFUL_FILE_H
 #define BRIMFUL_FILE_H
@@ -32,7 +32,7 @@ struct brimful_memory {
 #define BRIMFUL_WHY_BYTES 256u
 
 
-/* Bytes before the first slot. */
+/* Number of bytes before the first slot. */
 static inline size_t brimful_header_size(void)
 {
     return (sizeof(struct brimful_header) + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
@@ -99,7 +99,7 @@ static inline int brimful_is_compatible(const struct brimful_header *header, uin
     return 1;
 }
 
-/* Formats an error message, and returns -1. */
+/* Formats an error message into `why`, and returns -1. */
 static inline int brimful_failed(char *why, const char *what, const char *path, const char *reason)
 {
     (void) snprintf(why, BRIMFUL_WHY_BYTES, "%s %.140s: %.90s", what, path, reason);
@@ -154,8 +154,8 @@ static inline int brimful_refuse(char *why, const char *path, const char *reason
     return brimful_failed(why, "cannot use", path, whole);
 }
 
-/* Maps the existing file. Returns 0 if that is done, 1 if there is none or it has to be replaced, and -1 if it must not
- * be replaced. */
+/* Maps the existing file. Returns 0 if it was mapped, 1 if there is no file or it has to be replaced, and -1 if it must
+ * not be replaced. */
 static inline int brimful_map_existing(struct brimful_memory *memory, const struct brimful_settings *settings,
                                        char *why)
 {
@@ -207,7 +207,7 @@ static inline int brimful_create_temporary(const char *path, char *temporary, ch
     return file < 0 ? brimful_failed(why, "cannot create", temporary, strerror(errno)) : file;
 }
 
-/* Renames a file to its final path, and replaces what is there. */
+/* Renames a file to its final path, and replaces any file at that path. */
 static inline int brimful_put_in_place(const char *temporary, const char *path, char *why)
 {
     int failure;

@@ -28,10 +28,10 @@
 #define BRIMFUL_LAYOUT 4u
 #define BRIMFUL_MAX_CLASSES 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* size of a name, including the zero byte at its end */
-#define BRIMFUL_BUCKETS 112u     /* four to an octave, from 256 ns to 68 s; shorter in the first, longer in the last */
+#define BRIMFUL_BUCKETS 112u     /* four per octave, 256 ns to 68 s; shorter times in the first, longer in the last */
 #define BRIMFUL_SLOT_ALIGN 128u
-#define BRIMFUL_PENDING 16u      /* the most requests of a slot that are not folded; a power of two */
-#define BRIMFUL_MAX_SLOTS 4096u /* the most slots of a file */
+#define BRIMFUL_PENDING 16u      /* maximum number of requests of a slot that are not folded; a power of two */
+#define BRIMFUL_MAX_SLOTS 4096u /* maximum number of slots in a file */
 #define BRIMFUL_MAX_FILE_BYTES (UINT64_C(64) << 20)
 
 /* The phases of a request, in order. HEAD and SEND are the client's time: the network, and how fast it writes and
@@ -55,15 +55,15 @@ struct brimful_header {
     uint32_t layout;       /* BRIMFUL_LAYOUT */
     uint32_t header_size;  /* bytes before the first slot, a multiple of BRIMFUL_SLOT_ALIGN */
     uint32_t slot_size;    /* a multiple of BRIMFUL_SLOT_ALIGN */
-    uint32_t slots;        /* how many */
-    uint32_t classes;      /* how many of `class_names` are used, at least 1 */
+    uint32_t slots;        /* number of slots */
+    uint32_t classes;      /* number of `class_names` that are used, at least 1 */
     uint32_t enabled;      /* 0: requests that begin from now on are not recorded; anyone who may write the file may
                             * set it */
     uint32_t cpu_one_in;   /* CPU time is measured for one in this many requests, fewer under load; 0: for none */
-    uint32_t workers_most; /* the most requests or connections that the server handles at a time; 0: no limit */
+    uint32_t workers_most; /* maximum requests or connections that the server handles at a time; 0: no limit */
     uint32_t master_pid;   /* the process that created the file */
-    uint32_t lost;         /* workers that found no slot */
-    uint64_t made_ns;      /* when, CLOCK_REALTIME */
+    uint32_t lost;         /* number of workers that found no free slot */
+    uint64_t made_ns;      /* when the file was created, CLOCK_REALTIME */
     char server[BRIMFUL_NAME_BYTES];                             /* "nginx/1.22.1", "Apache/2.4.66 (event)" */
     char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
 };
@@ -78,21 +78,21 @@ struct brimful_times {
 /* The folded requests of one class. */
 struct brimful_sums {
     uint64_t requests; /* requests that have a line in the access log, or would have one */
-    uint64_t bytes;    /* of response bodies */
-    uint64_t failed;   /* answered with 5xx */
-    uint64_t aborted;  /* the client closed the connection before it had the response */
+    uint64_t bytes;    /* bytes of response bodies */
+    uint64_t failed;   /* requests with a 5xx response */
+    uint64_t aborted;  /* requests whose client closed the connection before it had the response */
     struct brimful_times times[BRIMFUL_PHASES];
-    uint64_t resumed;  /* how often a worker resumed a request that had waited for client or upstream */
+    uint64_t resumed;  /* times that a worker resumed a request that had waited for client or upstream */
     uint64_t unused;
 };
 
 /* The requests of one class. CPU time is measured for few of them, and added at once. */
 struct brimful_class {
     struct brimful_sums sums[2];          /* `folded` says which one is current */
-    uint64_t cpu_count;                   /* requests of the next two members */
+    uint64_t cpu_count;                   /* number of requests in the next two members */
     uint64_t cpu_ns[BRIMFUL_CPUS];
     uint64_t cpu_sum_us2;                 /* sum of the squares of each request's CPU time, in square microseconds */
-    uint64_t cpu_mixed;                   /* sampled, but the thread worked on other requests meanwhile; not in
+    uint64_t cpu_mixed;                   /* sampled requests whose thread worked on other requests meanwhile; not in
                                            * cpu_count */
     uint64_t unused[10];
     uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* histogram of each phase's time: brimful_bucket */
@@ -100,8 +100,8 @@ struct brimful_class {
 
 /* A request that is counted and not folded; one cache line. */
 struct brimful_pending {
-    uint64_t what;  /* its class, and the flags below */
-    uint64_t bytes; /* of its response body */
+    uint64_t what;  /* the request's class, and the flags below */
+    uint64_t bytes; /* bytes of its response body */
     uint64_t time_ns[BRIMFUL_PHASES];
 };
 
@@ -109,28 +109,28 @@ struct brimful_pending {
 #define BRIMFUL_WHAT_FAILED (UINT64_C(1) << 8)
 #define BRIMFUL_WHAT_ABORTED (UINT64_C(1) << 9)
 #define BRIMFUL_WHAT_HAS 16u /* from this bit on, one bit for each phase: its time is valid */
-#define BRIMFUL_WHAT_RESUMED 32u /* from this bit on: how often it was resumed */
+#define BRIMFUL_WHAT_RESUMED 32u /* from this bit on: number of times it was resumed */
 
 #define BRIMFUL_FOLDED_COUNT 16u /* bits of `folded` from this one on: number of requests; below: one bit for each
                                   * class, which of its sums are current */
 
 /* The counters of one worker or thread. Each request writes to the first cache line. Then follow members that are
- * rarely written, then the pending requests: request n of all is at index n % BRIMFUL_PENDING. */
+ * rarely written, then the pending requests: the n-th request of the slot is at index n % BRIMFUL_PENDING. */
 struct brimful_slot {
     uint32_t owner;          /* process id, in the server's namespace; 0: free */
     uint32_t thread;         /* thread id */
-    uint64_t owners;         /* how many owners there have been */
-    uint64_t connections;    /* accepted */
-    uint64_t in_progress;    /* requests in progress */
-    uint64_t busy_since_ns;  /* since when the worker is busy, CLOCK_MONOTONIC; 0: idle */
-    uint64_t busy_ns;        /* how long it was busy before that */
-    uint64_t recorded;       /* requests, of all owners */
-    uint64_t folded;         /* how many requests the sums include, and which sums are current: BRIMFUL_FOLDED_COUNT */
+    uint64_t owners;         /* number of owners that the slot has had */
+    uint64_t connections;    /* number of connections accepted */
+    uint64_t in_progress;    /* number of requests in progress */
+    uint64_t busy_since_ns;  /* the time since which the worker is busy, CLOCK_MONOTONIC; 0: idle */
+    uint64_t busy_ns;        /* time for which it was busy before that */
+    uint64_t recorded;       /* number of requests of all owners */
+    uint64_t folded;         /* number of requests in the sums, and which sums are current: BRIMFUL_FOLDED_COUNT */
     uint64_t cpu_ns;         /* CPU time of the threads of all owners, at the latest reading */
     uint64_t cpu_at_ns;      /* CLOCK_MONOTONIC of that reading */
     uint8_t unused[48];
     struct brimful_pending pending[BRIMFUL_PENDING];
-    struct brimful_class classes[]; /* as many as the header says */
+    struct brimful_class classes[]; /* the header has their number */
 };
 
 #endif

@@ -12,18 +12,18 @@
 #include "layout.h"
 #include "words.h"
 
-/* One request, complete. */
+/* The complete record of one request. */
 struct brimful_request {
     uint64_t time_ns[BRIMFUL_PHASES];
-    uint64_t bytes;        /* of its body */
-    uint16_t status;       /* of HTTP */
+    uint64_t bytes;        /* size of the response body */
+    uint16_t status;       /* HTTP status */
     uint8_t aborted;
     uint8_t cpu_sampled;   /* 0: no CPU time, 1: measured, in cpu_ns, 2: mixed with that of other requests, see
                             * brimful_class */
     uint32_t has;          /* phases with a time, as BRIMFUL_HAS. Others are not counted: their time is unknown, or
                             * there was none, as for HEAD or SEND without any waiting */
     uint64_t cpu_ns[BRIMFUL_CPUS];
-    uint32_t resumed;      /* how often a worker resumed it, see brimful_sums */
+    uint32_t resumed;      /* number of times that a worker resumed it, see brimful_sums */
 };
 
 #define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
@@ -63,7 +63,7 @@ static inline unsigned brimful_bucket(uint64_t ns)
 /* The number of classes in this process's file. */
 static uint32_t brimful_classes __attribute__((unused));
 
-/* How many requests of the slot are pending. */
+/* Number of pending requests of the slot. */
 static inline uint64_t brimful_pending_count(const struct brimful_slot *slot)
 {
     return brimful_get(&slot->recorded) - (brimful_get(&slot->folded) >> BRIMFUL_FOLDED_COUNT);
@@ -163,12 +163,12 @@ static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *
         }
     }
     __atomic_store_n(&slot->folded, recorded << BRIMFUL_FOLDED_COUNT | current, __ATOMIC_RELEASE);
-    /* Whoever sees a later store sees this one too. */
+    /* A reader that sees a later store sees this one too. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* The first half of brimful_record, for just before the log line is written. If a worker is killed while it writes the
- * line (SIGKILL takes effect when a system call returns), the log then contains the counted request. */
+/* The first half of brimful_record, to be called just before the log line is written. If a worker is killed while it
+ * writes the line (SIGKILL takes effect when a system call returns), the log then contains the counted request. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
     uint64_t recorded = brimful_get(&slot->recorded);

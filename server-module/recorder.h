@@ -5,7 +5,7 @@
  * The memory is one file, created before the server forks. layout.h describes its contents. These headers are the
  * complete writer.
  *
- * Its functions never fail a request, never block and, but for brimful_map, never allocate. They want GNU C
+ * Its functions never fail a request and never block. Except brimful_map, they never allocate. They need GNU C
  * (gcc or clang) and _GNU_SOURCE or -std=gnu11. A server's module calls, in this order:
  *
  *   brimful_add_rule  for each rule of its configuration, or brimful_default_rules if there is none;

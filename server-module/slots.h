@@ -43,8 +43,8 @@ static inline struct brimful_slot *brimful_slot_at(const struct brimful_memory *
     return (struct brimful_slot *) (void *) at;
 }
 
-/* Claims the slot if it still belongs to `owner`, which is free or dead. Unfinished requests of that owner never end;
- * its pending requests are folded with the caller's. */
+/* Claims the slot if it still belongs to `owner`, which is 0 (the slot is free) or dead. Unfinished requests of that
+ * owner never end; its pending requests are folded with the caller's. */
 static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, brimful_owner mine)
 {
     brimful_owner *word = (brimful_owner *) (void *) slot;
@@ -95,7 +95,7 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
 static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
 
 /* Claims a slot for the calling thread: a free one, or else one whose owner is dead. `thread` is its id (gettid).
- * Returns NULL if there is none, and counts that as lost. */
+ * If there is none, counts the worker as lost and returns NULL. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);

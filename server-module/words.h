@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* For functions that few requests need. They are kept apart from the others, also in the processor's caches. */
+/* Marks functions that few requests need. The compiler places them apart from frequently used code. */
 #define BRIMFUL_APART __attribute__((noinline, cold, unused))
 
 static inline void brimful_add(uint64_t *to, uint64_t more)

@@ -6,13 +6,14 @@
  * tried first. So lines that are already here take no reading of the clock; the end of the head is the last read that
  * had to wait.
  *
- * Waiting for the client to read is measured in three ways. For the event MPM: the connection is returned to the MPM
- * with unsent response data, until it is resumed. For blocking writes, which the other MPMs and streaming handlers use:
- * a call of the network filter while it holds data that the socket did not accept, or with more data than a socket
- * accepts. The CPU time of the thread in the call is subtracted, and the rest counts from a tenth of a millisecond on.
- * On a machine whose CPUs are all busy, that includes how long the thread waited for a CPU after the client had read.
- * For an HTTP/2 stream, which other threads send: calls of at least a millisecond, and the time from its last byte to
- * its log line if that is as long; this includes other streams of the connection.
+ * The time of waiting for the client to read is measured in three ways. For the event MPM: the time from when the
+ * connection is returned to the MPM with unsent response data until it is resumed. For blocking writes, which the other
+ * MPMs and streaming handlers use: the time of a call of the network filter while it holds data that the socket did not
+ * accept, or with more data than a socket accepts. The CPU time of the thread in the call is subtracted, and the rest
+ * counts from a tenth of a millisecond on. On a machine whose CPUs are all busy, that includes how long the thread
+ * waited for a CPU after the client had read. For an HTTP/2 stream, which other threads send: calls of at least a
+ * millisecond, and the time from its last byte to its log line if that is as long; this includes other streams of the
+ * connection.
  */
 #ifndef BRIMFUL_APACHE_CONNECTION_H
 #define BRIMFUL_APACHE_CONNECTION_H
@@ -39,24 +40,24 @@ struct request;
 
 /* Members that every request needs are in the first cache line; the others are rarely needed. */
 struct connection {
-    uint64_t begun_ns;    /* when a worker took it over, if no request has begun since; else 0 */
-    uint64_t first_ns;    /* when the head that is being read began; 0: nothing has arrived */
-    uint64_t last_ns;     /* the latest read of the head that had to wait, or its beginning */
+    uint64_t begun_ns;    /* when a worker took the connection over, if no request has begun since; else 0 */
+    uint64_t first_ns;    /* when the head that is being read began; 0 if no byte has arrived */
+    uint64_t last_ns;     /* time of the latest read of the head that had to wait; else first_ns */
     uint64_t client_ns;   /* time spent waiting for the client to read, of all requests */
     uint64_t waits_since_ns; /* start of the current wait, which is not in client_ns yet; 0: no wait */
     struct request *current; /* the current request, if it is recorded */
     uint16_t unsent;      /* bytes passed on since the network filter was last empty; at most UINT16_MAX */
     uint16_t unlogged;    /* requests that have begun and are not logged yet */
-    uint16_t resumed;     /* how often it was resumed with an unsent response; may wrap */
+    uint16_t resumed;     /* number of times it was resumed with an unsent response; may wrap */
     uint8_t is_stream;    /* an HTTP/2 stream, which has a connection of its own in Apache */
     uint8_t in_request;   /* a head has been read, and its response is not complete: reads are of its body */
     uint8_t drained;      /* the latest read found nothing, and no data can have arrived unnoticed */
-    uint8_t waited;       /* the head's latest read found nothing */
-    uint8_t head_here;    /* neither of these, and part of a head has been read: all of it may be here */
+    uint8_t waited;       /* the latest read of the head found nothing */
+    uint8_t head_here;    /* not drained, not waited, and part of a head was read: the rest may have arrived */
     uint8_t recorded;     /* recording was on when the next request began or could begin */
     uint8_t sampled;      /* CPU time is measured for the request whose head is being read */
     uint8_t body_waited;  /* body_ns is not 0 */
-    uint8_t answer_sampled; /* CPU time is measured for sampled_answer, which is answered and not logged yet */
+    uint8_t answer_sampled; /* CPU time is measured for sampled_answer, which is not logged yet */
 
     struct request *sampled_answer;
     uint64_t body_ns;     /* time spent waiting for the request's body */
@@ -83,7 +84,7 @@ static struct connection *connection_of(conn_rec *c)
     return ap_get_module_config(c->conn_config, &brimful_module);
 }
 
-/* The client's share of the current wait until now. */
+/* The part of the current wait, until now, that counts as the client's time. */
 static uint64_t connection_waits(const struct connection *connection, uint64_t now)
 {
     uint64_t waits = worker_since(connection->waits_since_ns, now);
@@ -236,7 +237,7 @@ static apr_status_t connection_read_body(struct connection *connection, ap_filte
     return status;
 }
 
-/* Any read except that of a line that is already here. */
+/* Performs any read except that of a line that has already arrived. */
 static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t *f, apr_bucket_brigade *brigade,
                                                                     ap_input_mode_t mode, apr_read_type_e block,
                                                                     apr_off_t bytes)
@@ -294,7 +295,7 @@ static apr_status_t connection_read(ap_filter_t *f, apr_bucket_brigade *brigade,
 
 /* ---- Writing ---- */
 
-/* The relevant properties of a brigade. */
+/* The properties of a brigade that decide whether passing it on may have to wait. */
 struct passing {
     int ends_request, flushes;
     apr_size_t bytes;

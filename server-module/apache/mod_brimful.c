@@ -25,7 +25,7 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
-/* Stands for a missing path until configuration_ends replaces it with the default. */
+/* The path if the configuration names none, until configuration_ends replaces it with the default. */
 static const char by_default[] = "by default";
 
 /* ---- Directives, of the whole server ---- */
@@ -66,7 +66,7 @@ static const char *add_class(cmd_parms *command, void *unused, const char *name,
     return wrong == NULL ? NULL : apr_pstrcat(command->pool, "BrimfulClass ", name, ": ", wrong, NULL);
 }
 
-/* `least` and `most` inclusive. */
+/* Parses a number from `least` to `most`, both inclusive. */
 static const char *set_number(cmd_parms *command, const char *word, uint32_t *number, uint32_t least, uint32_t most)
 {
     const char *wrong = ap_check_cmd_context(command, GLOBAL_ONLY);
@@ -115,8 +115,8 @@ static uint32_t ask_mpm(int question)
     return ap_mpm_query(question, &answer) == APR_SUCCESS && answer > 0 ? (uint32_t) answer : 1;
 }
 
-/* Slots for all possible threads and half as many more, because old children continue while new ones start. HTTP/2 has
- * its own threads, one and a half times as many as the MPM. */
+/* The number of slots: one for each possible thread and half as many more, because old children continue while new ones
+ * start. HTTP/2 has its own threads, one and a half times as many as the MPM. */
 static uint32_t slots_needed(uint32_t workers)
 {
     uint64_t slots = workers;
@@ -214,7 +214,7 @@ static void register_hooks(apr_pool_t *unused)
     ap_hook_child_init(child_begins, NULL, NULL, APR_HOOK_MIDDLE);
 
     ap_hook_pre_connection(connected, NULL, NULL, APR_HOOK_MIDDLE);
-    /* After the TLS handshake, before HTTP takes over. */
+    /* This hook runs after the TLS handshake, before HTTP takes over. */
     ap_hook_process_connection(connection_is_processed, NULL, NULL, APR_HOOK_LAST);
     ap_hook_suspend_connection(connection_suspended, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_resume_connection(connection_resumed, NULL, NULL, APR_HOOK_REALLY_FIRST);

@@ -5,9 +5,9 @@
  *
  * HEAD      from the read that found its first byte to the last read that had to wait, plus waits for its body.
  *           Unknown for HTTP/2.
- * PARSE     from there until all modules have seen the head, or until the log line if it was refused. HEAD and PARSE
- *           are unknown for a request that arrived in the same TLS record as the one before.
- * PROCESS   from there to the log line, without the following phases.
+ * PARSE     from the end of HEAD until all modules have seen the head, or until the log line if it was refused.
+ *           HEAD and PARSE are unknown for a request that arrived in the same TLS record as the previous one.
+ * PROCESS   from the end of PARSE to the log line, without the following phases.
  * UPSTREAM  see upstream.h. SEND: see connection.h.
  * LOG       from the first of the modules that log to the last.
  *
@@ -29,10 +29,10 @@ struct request {
     uint64_t turn;           /* turn of the worker that read the head */
     uint64_t first_ns, last_ns, read_ns, log_ns; /* the beginnings of HEAD, PARSE, PROCESS and LOG */
     uint64_t client_ns;      /* the connection's waiting time at read_ns; once logged: since read_ns */
-    uint64_t upstream_ns;    /* the same for its worker and servers behind this one */
-    uint16_t resumed;        /* the connection's count at read_ns; once logged: since then */
+    uint64_t upstream_ns;    /* like client_ns, for waits of its worker for servers behind this one */
+    uint16_t resumed;        /* the connection's `resumed` at read_ns; once logged: since read_ns */
     uint8_t sampled;         /* brimful_request.cpu_sampled; 1 for a sampled request until it is logged */
-    uint8_t refused;         /* refused because of its head, or because none arrived */
+    uint8_t refused;         /* refused because of its head, or because no head arrived */
     uint8_t answered;        /* upstream_ns and body_ns are complete */
     uint8_t paused;          /* its CPU time is stopped, by request_pauses */
     uint8_t body_waited;     /* body_ns is known, and not 0 */
@@ -185,7 +185,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     struct request *request;
 
     if (connection != NULL && connection->first_ns == 0) {
-        /* Nothing has arrived; the server's wait for it is in no phase. */
+        /* No byte has arrived; the server's wait for the request is in no phase. */
         connection->begun_ns = 0;
     } else if (connection != NULL && r->status == HTTP_REQUEST_TIME_OUT) {
         connection->last_ns = now;
@@ -203,7 +203,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     return request;
 }
 
-/* Computes the phases. HEAD and SEND are absent without any waiting. */
+/* Computes the times of the phases. HEAD and SEND are absent if there was no wait. */
 static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
@@ -263,7 +263,7 @@ static void request_hook_writer(void)
     }
 }
 
-/* The class by the URL that the client requested. */
+/* The class of a request, by the URL that the client requested. */
 static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes)
 {
     const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
@@ -286,7 +286,7 @@ static void request_note_answer(const request_rec *r, struct worker *worker)
                                                      : brimful_classify_size(&settings, worker->bytes));
 }
 
-/* Hook log_transaction, the first. */
+/* The first handler of the hook log_transaction. */
 static int request_is_logged(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -335,7 +335,7 @@ static BRIMFUL_APART void request_cpu(const struct request *request, struct brim
     brimful_note_cpu(slot, cpu, now);
 }
 
-/* Hook log_transaction, the last. */
+/* The last handler of the hook log_transaction. */
 static int request_ends(request_rec *r)
 {
     const struct request *request = request_of(r);

@@ -74,7 +74,7 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
         return ap_get_brigade(f->next, brigade, mode, block, bytes);
     }
     if (mode == AP_MODE_GETLINE) {
-        /* As in connection.h, most lines are already here. */
+        /* As in connection.h, most lines have already arrived. */
         status = ap_get_brigade(f->next, brigade, mode, APR_NONBLOCK_READ, bytes);
         if (!APR_STATUS_IS_EAGAIN(status) && (status != APR_SUCCESS || !APR_BRIGADE_EMPTY(brigade))) {
             return status;
@@ -93,7 +93,7 @@ static apr_status_t upstream_write(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* A new connection to a server behind this one. */
+/* Called for a new connection to a server behind this one. */
 static void upstream_connected(conn_rec *c)
 {
     struct worker *worker = &this_worker;

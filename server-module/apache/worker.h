@@ -19,7 +19,7 @@ extern module AP_MODULE_DECLARE_DATA brimful_module;
 
 #define WORKER_CLAIM_AGAIN_NS UINT64_C(1000000000)
 
-/* The recorder's memory, mapped before the server forks; zero if there is none. */
+/* The recorder's memory, mapped before the server forks; all zero if there is no file. */
 static struct brimful_memory memory;
 
 /* The configuration. */
@@ -33,8 +33,8 @@ struct worker {
     struct brimful_slot *slot;
     uint64_t turn;        /* incremented whenever the worker changes to other work: CPU time across turns is mixed. No
                            * two workers have the same turn, see worker_turns */
-    const void *busy_with; /* the connection that occupies it */
-    struct brimful_chance chance; /* of brimful_is_sampled */
+    const void *busy_with; /* the connection that occupies the worker */
+    struct brimful_chance chance; /* state of brimful_is_sampled */
     uint64_t upstream_ns; /* total time spent waiting for servers behind this one; see upstream.h */
 
     /* The request whose log line is being written, see request.h. */
@@ -42,13 +42,13 @@ struct worker {
     uint16_t status;
     uint8_t class_index;
     uint8_t aborted;
-    uint8_t uncounted;    /* it has not been counted yet */
+    uint8_t uncounted;    /* the request has not been counted yet */
 
     uint8_t upstream_seen; /* mod_proxy uses a connection with our filters */
-    uint64_t proxied_at;  /* since when mod_proxy is working; 0: it is not */
-    uint64_t proxied_client_ns; /* the client connection's waiting time at that moment */
+    uint64_t proxied_at;  /* the time since which mod_proxy works; 0 if it does not */
+    uint64_t proxied_client_ns; /* the client connection's waiting time at proxied_at */
 
-    uint64_t claim_at;    /* when to try again, if no slot was free */
+    uint64_t claim_at;    /* when to try again to claim a slot, if none was free */
 };
 
 _Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first line has what each request needs");
@@ -81,7 +81,7 @@ static uint64_t worker_turns(struct worker *worker)
     return ++worker->turn;
 }
 
-/* Whether this turn is the worker's. */
+/* Whether this turn belongs to the worker. */
 static int worker_had(const struct worker *worker, uint64_t turn)
 {
     return worker->turn >> WORKER_TURNS == turn >> WORKER_TURNS;
@@ -112,7 +112,7 @@ static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, ui
     return worker->slot;
 }
 
-/* The slot of the calling thread; NULL if all are taken. */
+/* The slot of the calling thread; NULL if no slot was free. */
 static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
 {
     return __builtin_expect(worker->slot != NULL, 1) ? worker->slot : worker_claim(worker, now);
@@ -153,7 +153,7 @@ static void worker_is_idle(struct worker *worker, const void *connection)
     }
 }
 
-/* At the end of a thread. */
+/* Called at the end of a thread. */
 static void worker_ends(void *ended)
 {
     struct worker *worker = ended;
@@ -164,7 +164,7 @@ static void worker_ends(void *ended)
     }
 }
 
-/* At the end of a process, for its first thread, whose end is not reported otherwise. Threads that run until the
+/* Called at the end of a process, for its first thread, whose end is not reported otherwise. Threads that run until the
  * process exits keep their slots; a later owner finds them dead and takes the slots. */
 static apr_status_t workers_end(void *unused)
 {
@@ -173,7 +173,7 @@ static apr_status_t workers_end(void *unused)
     return APR_SUCCESS;
 }
 
-/* In each new child. */
+/* Called in each new child. */
 static void workers_begin(apr_pool_t *child)
 {
     worker_process = (uint32_t) getpid();

@@ -1,12 +1,12 @@
 /*
- * Accounting for one request: to which phase its time belongs, and its CPU time.
+ * Accounting for one request: assigns its time to phases, and measures its CPU time.
  */
 #ifndef NGX_HTTP_BRIMFUL_ACCOUNT_H
 #define NGX_HTTP_BRIMFUL_ACCOUNT_H
 
 #include "module.h"
 
-/* Notes which connection's hook this is. CPU time that was measured across another connection's hook is discarded. */
+/* Notes which connection's hook runs now. CPU time that was measured across another connection's hook is discarded. */
 static void
 ngx_http_brimful_at_work(const void *who)
 {
@@ -16,7 +16,7 @@ ngx_http_brimful_at_work(const void *who)
     }
 }
 
-/* Adds the time since the last change to a phase. */
+/* Adds the time since the last change to this phase. */
 static void
 ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
 {
@@ -27,7 +27,7 @@ ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase 
     request->reads_body = 0;
 }
 
-/* Adds it to the phase in which the request has been. */
+/* Adds the time since the last change to the phase in which the request has been since then. */
 static void
 ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
 {

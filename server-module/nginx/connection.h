@@ -1,5 +1,5 @@
 /*
- * A client's connection: c->recv and c->send_chain of each are wrapped; over TLS, after the handshake.
+ * A client's connection. Its c->recv and c->send_chain are wrapped; with TLS, after the handshake.
  */
 #ifndef NGX_HTTP_BRIMFUL_CONNECTION_H
 #define NGX_HTTP_BRIMFUL_CONNECTION_H
@@ -10,7 +10,7 @@
 static ngx_http_brimful_connection_t *
 ngx_http_brimful_beside(ngx_connection_t *c)
 {
-    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if it lies before them */
+    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if `c` lies before them */
 
     if (ngx_http_brimful_seldom(offset >= ngx_http_brimful.connections_size)) {
         return NULL;
@@ -32,8 +32,8 @@ ngx_http_brimful_client(ngx_http_request_t *r)
     return r->connection;
 }
 
-/* Receives part of a body, or data that is discarded. If the next event is another receipt, the client was waited for
- * in between. Only nginx knows whether a body is complete. */
+/* Receives part of a body, or data that is discarded. If the next event is another receipt, the server waited for the
+ * client in between. Only nginx knows whether a body is complete. */
 static ssize_t
 ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connection_t *c, u_char *buf, size_t size)
 {
@@ -137,13 +137,13 @@ ngx_http_brimful_send_chain(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
     }
     r = ((ngx_http_request_t *) c->data)->main;
     if (ngx_http_brimful_seldom(r->discard_body || r->reading_body || r->lingering_close)) {
-        /* This may have been the last of the response, after which the connection may linger. */
+        /* This may have been the last part of the response. After it, the connection may linger. */
         ngx_http_brimful_account(&connection->request, brimful_now());
     }
     return out;
 }
 
-/* Wraps nginx's functions. */
+/* Wraps nginx's functions of this connection. */
 static void
 ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
@@ -157,7 +157,7 @@ ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_
     }
 }
 
-/* Resets the data of a connection. */
+/* Resets the data that the module keeps for a connection. */
 static void
 ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {

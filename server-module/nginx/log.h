@@ -6,7 +6,7 @@
 
 #include "request.h"
 
-/* The bytes of the body as in the access log: $body_bytes_sent. */
+/* Size of the response body in bytes, as in the access log: $body_bytes_sent. */
 static uint64_t
 ngx_http_brimful_body_bytes(ngx_http_request_t *r)
 {
@@ -15,7 +15,7 @@ ngx_http_brimful_body_bytes(ngx_http_request_t *r)
     return bytes > 0 ? (uint64_t) bytes : 0;
 }
 
-/* The class by the URL that the client requested, before any internal redirects. */
+/* The class of a request, by the URL that the client requested before any internal redirects. */
 static BRIMFUL_APART unsigned
 ngx_http_brimful_class(ngx_http_request_t *r, uint64_t bytes)
 {
@@ -111,7 +111,7 @@ ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_reques
     if (connection->multiplexed) {
         connection->last_ns = now;
     } else if (r->header_in != NULL && r->header_in->pos < r->header_in->last) {
-        /* The next request is already here, and has waited until now. */
+        /* The next request has already arrived, and has waited until now. */
         connection->first_ns = now;
         connection->last_ns = now;
         ngx_http_brimful_choose(connection);

@@ -17,12 +17,12 @@
 
 /* A request whose head is parsed. Times are CLOCK_MONOTONIC, in ns. */
 typedef struct {
-    uint64_t changed_ns;      /* the time up to which it is accounted for */
-    uint32_t backends;        /* number of its current peers */
+    uint64_t changed_ns;      /* the time up to which its time is assigned to phases */
+    uint32_t backends;        /* number of upstream peers that it uses now */
     unsigned waits_to_send:1;
-    unsigned reads_body:1;    /* it has received part of its body at changed_ns, and nothing else has happened since */
-    unsigned lingers:1;       /* it is answered, and the connection lingers until the client sends no more */
-    unsigned counted:1;       /* counted as in progress */
+    unsigned reads_body:1;    /* part of its body was received at changed_ns, and nothing else has happened since */
+    unsigned lingers:1;       /* its response is complete; the connection lingers until the client sends no more */
+    unsigned counted:1;       /* it is counted as in progress */
     unsigned cpu_runs:1;      /* its CPU time is being measured, since cpu_from */
     struct brimful_request figures;
     uint64_t cpu_from;
@@ -32,11 +32,11 @@ typedef struct {
 /* Data for a client's connection, at the index of the connection in the cycle's array. Members that each request needs
  * come first, because little of a connection is in a cache when its turn comes. */
 typedef struct {
-    ngx_atomic_uint_t number; /* number of the connection to which this belongs */
+    ngx_atomic_uint_t number; /* nginx's number of the connection to which this data belongs */
     ngx_recv_pt recv;         /* nginx's own function, which ours calls */
     ngx_send_chain_pt send_chain;
-    uint64_t first_ns;        /* first receipt of the next request; 0 before */
-    uint64_t last_ns;         /* latest receipt */
+    uint64_t first_ns;        /* time of the first receipt of the next request; 0 before */
+    uint64_t last_ns;         /* time of the latest receipt */
     unsigned chosen:1;        /* `sampled` is valid for the next request */
     unsigned sampled:1;
     unsigned multiplexed:1;   /* HTTP/2 */
@@ -57,11 +57,11 @@ typedef struct {
 
 typedef struct {
     struct brimful_settings settings;
-    ngx_str_t path; /* empty: off */
+    ngx_str_t path; /* path of the file; empty: off */
     ngx_uint_t by_default; /* the configuration specifies no path */
     ngx_int_t cpu_one_in;
     ngx_int_t slots;
-    ngx_array_t upstreams; /* of ngx_http_brimful_upstream_t */
+    ngx_array_t upstreams; /* array of ngx_http_brimful_upstream_t */
 } ngx_http_brimful_conf_t;
 
 /* The state of the process: a worker, or the master before it forks. */
@@ -71,17 +71,17 @@ static struct {
     struct brimful_slot *slot;               /* NULL: nothing is recorded */
     ngx_connection_t *first;                 /* the cycle's connections */
     size_t connections_size;                 /* size of all connections in bytes */
-    char *beside;                            /* one ngx_http_brimful_connection_t for each, at their stride */
+    char *beside;                            /* one ngx_http_brimful_connection_t per connection, at their stride */
     const void *at_work;                     /* the connection whose hook ran last */
-    ngx_uint_t turn;                         /* how often that has changed */
+    ngx_uint_t turn;                         /* number of times that at_work has changed */
     struct brimful_chance chance;
     uint64_t latest_ns;                      /* when a request was last read or logged */
-    const ngx_http_request_t *logged;        /* between the two handlers of the LOG phase */
-    ngx_http_brimful_request_t *logging;     /* its record */
-    ngx_http_brimful_connection_t *logging_of; /* its connection; may be NULL */
-    unsigned class_index;                    /* of its class */
+    const ngx_http_request_t *logged;        /* the request between the two handlers of the LOG phase */
+    ngx_http_brimful_request_t *logging;     /* the record of `logged` */
+    ngx_http_brimful_connection_t *logging_of; /* the connection of `logged`; may be NULL */
+    unsigned class_index;                    /* index of the class of `logged` */
     ngx_http_brimful_request_t unparsed;     /* the record of a request that never reached POST_READ */
-    ngx_send_chain_pt stream_send_chain;     /* nginx's own for HTTP/2 */
+    ngx_send_chain_pt stream_send_chain;     /* nginx's own send_chain for HTTP/2 */
 } ngx_http_brimful;
 
 extern ngx_module_t ngx_http_brimful_module;

@@ -1,12 +1,13 @@
 /*
- * brimful's Server Module for nginx: what a request costs in a worker, by phase (../recorder.h), in shared memory.
+ * brimful's Server Module for nginx. It records in shared memory what a request costs in a worker, by phase
+ * (../recorder.h).
  *
  * Where the phases begin and end:
  *
  *   HEAD      first to last receipt before the head is complete: c->recv of each client's connection is wrapped. A
  *             pipelined request begins at the end of the one before. Waiting for a request's body is added.
  *   PARSE     from that last receipt to the POST_READ phase.
- *   PROCESS   from there to the first handler of the LOG phase, without the next two.
+ *   PROCESS   from the end of PARSE to the first handler of the LOG phase, without UPSTREAM and SEND.
  *   UPSTREAM  from the choice of a peer to its release: u->peer.get and u->peer.free are wrapped. If a variable names
  *             the upstream, and no `upstream` block has that name, nginx's own figure is used, in whole milliseconds.
  *   SEND      from when the kernel accepts no more data to the next attempt to send: c->send_chain is wrapped.
@@ -212,7 +213,7 @@ ngx_http_brimful_claim_slot(ngx_log_t *log)
     }
 }
 
-/* Before the workers are forked: maps the file, and replaces nginx's handler at all listening sockets. */
+/* Runs before the workers are forked: maps the file, and replaces nginx's handler at all listening sockets. */
 static ngx_int_t
 ngx_http_brimful_init_module(ngx_cycle_t *cycle)
 {
@@ -242,7 +243,7 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
         conf->settings.path = BRIMFUL_DEFAULT_PATH("nginx");
     }
     if (brimful_map(&ngx_http_brimful.memory, &conf->settings, why) != 0) {
-        /* Not a warning: an error log of the default level does not contain warnings. */
+        /* This is logged as an error, because an error log of the default level does not contain warnings. */
         ngx_log_error(NGX_LOG_ERR, cycle->log, 0, "brimful: %s; nginx goes on without it", why);
         return NGX_OK;
     }

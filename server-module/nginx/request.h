@@ -1,12 +1,12 @@
 /*
- * A request until it is answered: its record, and the POST_READ phase.
+ * A request until its response is complete: its record, and the POST_READ phase.
  */
 #ifndef NGX_HTTP_BRIMFUL_REQUEST_H
 #define NGX_HTTP_BRIMFUL_REQUEST_H
 
 #include "connection.h"
 
-/* A stream's request is destroyed. Normally it has been logged before. */
+/* Called when the request of a stream is destroyed. Normally it has been logged before. */
 static void
 ngx_http_brimful_stream_gone(void *data)
 {
@@ -74,8 +74,8 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
     return &connection->request;
 }
 
-/* Initializes a record. `has` are the phases that it has in any case. It is cleared word by word, because clearing it
- * at once would be a slower call. */
+/* Initializes a record. `has` are the phases that the request has in any case. It is cleared word by word, because
+ * clearing it at once would be a slower call. */
 static void
 ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)
 {

@@ -1,5 +1,5 @@
 /*
- * Servers behind this one: u->peer.get and u->peer.free of each upstream request are wrapped.
+ * Measures the waits for servers behind this one: u->peer.get and u->peer.free of each upstream request are wrapped.
  */
 #ifndef NGX_HTTP_BRIMFUL_UPSTREAM_H
 #define NGX_HTTP_BRIMFUL_UPSTREAM_H

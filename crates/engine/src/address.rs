@@ -1,4 +1,4 @@
-//! Addresses of servers: of TCP or of Unix sockets.
+//! Addresses of servers: TCP addresses and Unix sockets.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix};
@@ -9,9 +9,10 @@ use std::path::Path;
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// An address for TCP.
+    /// The address of a TCP server.
     Tcp(SocketAddr),
-    /// A Unix socket. An attempt succeeds or fails at once: if the server's accept queue is full, it is refused.
+    /// The address of a Unix socket. A connection attempt succeeds or fails at once: if the server's accept queue is
+    /// full, the attempt is refused.
     Unix(SocketAddrUnix),
 }
 
@@ -21,7 +22,7 @@ impl Address {
         SocketAddrUnix::new(path).ok().map(Address::Unix)
     }
 
-    /// The TCP address, if it is one.
+    /// The TCP address; `None` for a Unix socket.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Address::Tcp(address) => Some(*address),
@@ -45,8 +46,8 @@ impl Address {
         }
     }
 
-    /// The error of a failed attempt. For a Unix socket with a full accept queue the kernel reports `EAGAIN`, but never
-    /// when there is room again: that counts as refused.
+    /// The error to report for a failed attempt. If the accept queue of a Unix socket is full, the kernel reports
+    /// `EAGAIN`, but never when there is room again: that counts as refused.
     pub(crate) fn failure(&self, errno: Errno) -> Errno {
         match self {
             Address::Unix(_) if errno == Errno::AGAIN => Errno::CONNREFUSED,

@@ -1,10 +1,11 @@
-//! Request bodies that are sent after their heads: those that wait until the server requests them
-//! (`Expect: 100-continue`; RFC 9110 §10.1.1), and those that are read from files while they are sent.
+//! Request bodies that are sent after their heads: bodies that wait until the server requests them (`Expect:
+//! 100-continue`; RFC 9110 §10.1.1), and bodies that are read from files while they are sent.
 //!
 //! Invariants: each connection holds at most two pieces of a file that the kernel has not taken, whatever the file's
-//! size. An HTTP/1 connection carries no second call while a body is being sent, as its request would come between the
-//! pieces. When a server responds before it has the whole body, the rest is not sent: an HTTP/1 connection is closed,
-//! as the server could not tell the rest from a new request; of an HTTP/2 connection only the stream is reset.
+//! size. An HTTP/1 connection carries no second call while a body is being sent, because the second request would come
+//! between the pieces. If a server responds before it has received the whole body, the rest is not sent: an HTTP/1
+//! connection is closed, because the server could not tell the rest from a new request; an HTTP/2 connection stays
+//! open, and only the stream is reset.
 
 use crate::EngineError;
 use crate::body_file::{BodyFile, PIECE_BYTES};
@@ -21,22 +22,22 @@ const CONTINUE_TIMEOUT: Nanos = Nanos::from_secs(1);
 /// The bodies of a shard that have not been sent completely.
 #[derive(Debug)]
 pub struct Bodies<'a> {
-    /// HTTP/1: by the slot of their connection.
+    /// The bodies of HTTP/1 calls, indexed by the slot of their connection.
     by_slot: HashMap<u32, Body<'a>>,
-    /// Until when bodies wait for the server to request them.
+    /// The deadlines of bodies that wait for the server to request them.
     continues: Deadlines,
     /// Calls whose bodies could not be read.
     unreadable: Vec<TimerKey>,
-    /// Why the first of these bodies could not be read.
+    /// The error that occurred when the first of the unreadable bodies was read.
     error: Option<EngineError>,
 }
 
 #[derive(Debug)]
 struct Body<'a> {
     rest: Rest<'a>,
-    /// The stamp of its call.
+    /// The stamp of the body's call.
     stamp: u32,
-    /// Whether it waits for the server to request it.
+    /// Whether the body waits for the server to request it.
     waits: bool,
 }
 
@@ -71,18 +72,19 @@ impl<'a> Bodies<'a> {
         self.continues.arm(now, call);
     }
 
-    /// HTTP/1: lets the body on this connection be sent. Returns whether it was waiting for that.
+    /// HTTP/1: allows the body on this connection to be sent. Returns whether the body was waiting for the server's
+    /// request.
     pub fn release(&mut self, slot: u32) -> bool {
         self.by_slot.get_mut(&slot).is_some_and(|body| std::mem::take(&mut body.waits))
     }
 
-    /// Drops the body of a connection or call that ends. Returns whether part of it had not been sent.
+    /// Drops the body of a connection or call that ends. Returns whether part of the body had not been sent.
     #[inline]
     pub fn forget(&mut self, slot: u32) -> bool {
         !self.by_slot.is_empty() && self.by_slot.remove(&slot).is_some()
     }
 
-    /// When the next body is sent although the server has not requested it.
+    /// The time at which the next waiting body is sent although the server has not requested it.
     pub fn next(&self) -> Option<Nanos> {
         self.continues.next()
     }
@@ -99,12 +101,12 @@ impl<'a> Bodies<'a> {
         self.unreadable.pop()
     }
 
-    /// Why the first body could not be read.
+    /// Removes and returns the error of the first body that could not be read.
     pub fn take_error(&mut self) -> Option<EngineError> {
         self.error.take()
     }
 
-    /// HTTP/1: the next piece of the body on this connection, unless it waits or cannot be read.
+    /// HTTP/1: the next piece of the body on this connection; `None` if the body waits or cannot be read.
     pub fn next_piece(&mut self, slot: u32) -> Option<Piece<'a>> {
         if self.by_slot.get(&slot).is_none_or(|body| body.waits) {
             return None;

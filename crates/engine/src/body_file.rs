@@ -1,4 +1,4 @@
-//! Files whose content is the body of requests.
+//! Files whose content is sent as the body of requests.
 
 use crate::EngineError;
 use std::collections::BTreeMap;
@@ -9,17 +9,17 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a file that are read at a time.
+/// Number of bytes of a file that are read at a time.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
-/// Most bytes that are read from something without a size, such as a pipe, and kept.
+/// Maximum number of bytes that are read and kept of a file without a size, such as a pipe.
 const MAX_PIPED_BYTES: u64 = 1 << 30;
-/// Standard input as command lines name it.
+/// The name of standard input on command lines.
 const STDIN: &str = "-";
-/// Standard input as the kernel names it.
+/// The path of standard input in the file system.
 const STDIN_FILE: &str = "/dev/stdin";
 
-/// A file that is the body of requests. A regular file is read again for each request, mostly from the kernel's cache.
-/// Anything that can be read only once, such as a pipe, is kept in memory.
+/// A file whose content is sent as the body of requests. A regular file is read again for each request, mostly from the
+/// kernel's cache. The content of a file that can be read only once, such as a pipe, is kept in memory.
 #[derive(Debug)]
 pub struct BodyFile {
     content: Content,
@@ -34,10 +34,10 @@ enum Content {
 }
 
 impl BodyFile {
-    /// Opens a file; `-` is standard input. Requests announce the size that the file has now.
+    /// Opens a file; `-` is standard input. The file's size at this time is the length that requests announce.
     ///
     /// # Errors
-    /// [`EngineError::BodyFile`] if it cannot be read or has no size.
+    /// [`EngineError::BodyFile`] if the file cannot be read or has no size.
     pub fn open(path: &Path) -> Result<BodyFile, EngineError> {
         if let Some(content) = read_once(path, None)? {
             return Ok(BodyFile::in_memory(path, content));
@@ -65,12 +65,12 @@ impl BodyFile {
         BodyFile { bytes: content.len() as u64, content: Content::Memory(content), path: path.to_owned() }
     }
 
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The content from `offset` on: at most `max_bytes`, and at most [`PIECE_BYTES`].
+    /// Reads the content from `offset` on: at most `max_bytes`, and at most [`PIECE_BYTES`].
     pub(crate) fn read_piece(&self, offset: u64, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
         let length = self.bytes.saturating_sub(offset).min(max_bytes.min(PIECE_BYTES) as u64) as usize;
         let file = match &self.content {
@@ -89,8 +89,8 @@ impl BodyFile {
     }
 }
 
-/// The content of a path that can be read only once, if it was read before. Otherwise reads it from `file`, if given.
-/// A command may open its body several times, and a pipe yields its content once.
+/// The content of a path that can be read only once. If the path was read before, returns the kept content; otherwise
+/// reads it from `file`, if given. A command may open its body several times, but a pipe yields its content once.
 fn read_once(path: &Path, file: Option<File>) -> Result<Option<Arc<[u8]>>, EngineError> {
     static CONTENTS: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
     let key = if path == Path::new(STDIN_FILE) { Path::new(STDIN) } else { path };

@@ -1,25 +1,25 @@
-//! One call under way: its specification, what was sent for it, and what was received. Decides whether it is sent
-//! again, with its due time kept, after the HTTP/2 server refused its stream, or after it met a connection that the
-//! server had closed while it was idle.
+//! One call under way: its specification, the request that was sent and the response that was received. Decides whether
+//! the call is sent again, with its due time kept. It may be sent again after the HTTP/2 server refused its stream, or
+//! after the server had closed the connection while it was idle.
 //!
-//! - A refused stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out) has not been processed, so any request may be
-//!   sent again (RFC 9113 §8.7).
-//! - Whether a request on a closed connection was processed is unknown. With `--retry-closed` it is sent again as
-//!   browsers do, whatever its method, if the connection had answered before or been idle and no byte of the response
-//!   came.
-//! - Each call is sent again a limited number of times, so that it ends even if the server refuses everything.
-//! - A call that waits to be sent again has not ended. The shard begins it before all others.
+//! - A refused stream (`REFUSED_STREAM`, or a GOAWAY whose last stream is an earlier one) has not been processed, so
+//!   any request may be sent again (RFC 9113 §8.7).
+//! - It is unknown whether a request on a closed connection was processed. With `--retry-closed` it is sent again as
+//!   browsers do, whatever its method. This requires that the connection had carried a response before or been idle,
+//!   and that no byte of the response arrived.
+//! - Each call is sent again a limited number of times, so that it ends even if the server refuses every request.
+//! - A call that waits to be sent again has not ended. The shard begins it before all other calls.
 
 use crate::expected::Digest;
 use crate::{ConnectionPolicy, Redirect};
 use brimful_core::{CallSpec, End, Moment, Nanos};
 
-/// Times that one call is sent again after its stream was refused.
+/// Maximum number of times that one call is sent again after its stream was refused.
 const MAX_REFUSALS: u8 = 3;
-/// Times that one call is sent again after its connection was closed.
+/// Maximum number of times that one call is sent again after its connection was closed.
 const MAX_CLOSES: u8 = 2;
 
-/// A call under way, with the observer's own data about it.
+/// A call under way, with the observer's own data about the call.
 #[derive(Debug)]
 pub struct Call<P> {
     pub spec: CallSpec,
@@ -31,19 +31,19 @@ pub struct Call<P> {
     pub stamp: u32,
     /// Whether the connection ends after this call.
     pub last: bool,
-    /// When the request was handed to the sockets, if it was.
+    /// The time at which the request was handed to the sockets, if it was.
     pub sent_at: Moment,
-    /// Length of the request in bytes, known once it was handed to the sockets.
+    /// Length of the request in bytes; known once the request was handed to the sockets.
     pub length: usize,
-    /// Whether the request's method is HEAD, known once it was handed to the sockets.
+    /// Whether the request's method is HEAD; known once the request was handed to the sockets.
     pub is_head: bool,
-    /// When the first byte of the response was read.
+    /// The time at which the first byte of the response was read.
     pub first_byte_at: Moment,
-    /// Bytes of the response that were read.
+    /// Number of bytes of the response that were read.
     pub received: u64,
-    /// Digest of the response's content so far, if the workload expects a certain content.
+    /// Digest of the response's content so far, if the workload expects a certain digest.
     pub digest: Option<Box<Digest>>,
-    /// Where the response redirects to, in a run that follows redirects.
+    /// The target of the response's redirect, in a run that follows redirects.
     pub redirect: Option<Box<Redirect>>,
     /// Earlier attempts to send the call.
     pub earlier: Earlier,
@@ -58,7 +58,7 @@ pub struct Earlier {
     pub moved: bool,
     /// Whether the call must be sent on a new connection.
     pub wants_fresh: bool,
-    /// Bytes of the request that earlier attempts sent.
+    /// Number of bytes of the request that earlier attempts sent.
     pub bytes_sent: u64,
 }
 
@@ -83,12 +83,12 @@ impl<P> Call<P> {
         }
     }
 
-    /// Whether to send the call again, which would `end` like this because its connection is gone.
+    /// Whether to send a call again whose connection is gone and that would otherwise end with `end`.
     pub fn may_retry_after_close(&self, end: End, policy: &ConnectionPolicy) -> bool {
         policy.retry_closed && self.earlier.tries < MAX_CLOSES && matches!(end, End::ClosedOnReuse { .. })
     }
 
-    /// Whether to send the call again, which the server did not process.
+    /// Whether to send a call again that the server did not process.
     pub fn may_retry_unprocessed(&self, policy: &ConnectionPolicy) -> bool {
         policy.retry_refused && self.earlier.tries < MAX_REFUSALS
     }

@@ -1,4 +1,4 @@
-//! The connections of one shard: slots that are reused, and which of them have room for a call.
+//! The connections of one shard: their slots, which are reused, and the list of connections that have room for a call.
 
 mod sessions;
 
@@ -17,9 +17,9 @@ pub enum Phase {
     Connecting,
     /// Established, with its TLS handshake under way.
     Securing,
-    /// Established and usable; with calls under way, or idle.
+    /// Established and usable; either calls are under way on it, or it is idle.
     Open,
-    /// Waiting for the server to close.
+    /// Waiting for the server to close the connection.
     Closing,
 }
 
@@ -27,43 +27,43 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Connection<P> {
     pub phase: Phase,
-    /// The session that the connection belongs to; it carries no other calls.
+    /// The session that the connection belongs to, if any. The connection carries only calls of that session.
     pub session: Option<SessionId>,
-    /// Timers of an attempt, a handshake or a close that have another stamp are void.
+    /// Identifies the current attempt, handshake or close: a timer with another stamp is void.
     pub stamp: u32,
-    /// Number of calls begun on it.
+    /// Number of calls begun on the connection.
     pub begun: u64,
-    /// Number of complete responses received on it.
+    /// Number of complete responses received on the connection.
     pub responses: u32,
-    /// Calls under way, the oldest first: responses come in the order of the requests. With HTTP/2, the calls that wait
-    /// for a stream.
+    /// Calls under way, the oldest first: responses come in the order of the requests. With HTTP/2, only the calls that
+    /// wait for a stream.
     pub calls: VecDeque<Call<P>>,
-    /// The protocol's state; with HTTP/2, it holds the calls that have a stream.
+    /// The protocol's state. With HTTP/2, it holds the calls that have a stream.
     pub protocol: Protocol<Call<P>>,
-    /// With HTTP/2: when the latest bytes were received.
+    /// With HTTP/2: the time at which bytes were last received.
     pub heard_at: Nanos,
-    /// Whether it carries no further call.
+    /// Whether the connection carries no further call.
     pub spent: bool,
-    /// Whether it was opened before the run, for no call in particular.
+    /// Whether the connection was opened before the run, not for a particular call.
     pub warm: bool,
-    /// When its attempt began.
+    /// The time at which the connection attempt began.
     pub attempted_at: Nanos,
-    /// Index of its source address.
+    /// Index of the connection's source address.
     pub source: usize,
     /// Number of the server's address.
     pub address: u16,
-    /// Number of attempts made so far.
+    /// Number of connection attempts made so far.
     pub tries: usize,
-    /// The list of available connections that it is in, and its index there.
+    /// The list of available connections that contains this connection, and its index in that list.
     listed: Option<(Availability, u32)>,
 }
 
-/// How a connection that has room for a call is available.
+/// Whether a connection that has room for a call already carries calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Availability {
     /// Open and without a call.
     Idle,
-    /// With calls, and room for more.
+    /// Carries calls, and has room for more.
     Shared,
 }
 
@@ -76,7 +76,7 @@ impl<P> Connection<P> {
             stamp: 0,
             begun: 0,
             responses: 0,
-            // Thousands of sessions may be thinking, each with an idle connection.
+            // Thousands of sessions may be in their think time, each with an idle connection.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             protocol: Protocol::new(false),
             heard_at: Nanos::ZERO,
@@ -90,22 +90,22 @@ impl<P> Connection<P> {
         }
     }
 
-    /// The same connection with the state of HTTP/2, if it speaks that.
+    /// The same connection, with HTTP/2 state if it uses HTTP/2.
     pub fn speaking(self, http2: bool) -> Connection<P> {
         if http2 { Connection { protocol: Protocol::new(true), ..self } } else { self }
     }
 
-    /// Number of calls under way on it.
+    /// Number of calls under way on the connection.
     pub fn under_way(&self) -> usize {
         self.calls.len() + self.protocol.http2().map_or(0, |http2| http2.streams())
     }
 
-    /// Whether a call on it found it already open: it carried calls before, or was opened before the run.
+    /// Whether a call would reuse the connection: it carried calls before, or was opened before the run.
     pub fn is_reused(&self) -> bool {
         self.warm || self.responses > 0
     }
 
-    /// Whether its last call has begun.
+    /// Whether the connection's last call has begun.
     fn has_begun_its_last(&self, lifetime: u64) -> bool {
         self.spent || self.begun >= lifetime || self.protocol.http2().is_some_and(|http2| http2.is_spent())
     }
@@ -143,13 +143,14 @@ struct Slot<P> {
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
-    /// Slots of available connections that belong to no session, by [`Availability`], the latest last.
+    /// Slots of available connections that belong to no session, one list per [`Availability`]. The slot added latest
+    /// is last.
     available: [Vec<u32>; 2],
     /// Number of calls for which a connection was taken in turn.
     turn: usize,
     sessions: SessionConnections<P>,
     limits: Limits,
-    /// HTTP/2: how many streams the server allowed when it last announced that.
+    /// HTTP/2: the number of streams that the server allowed in its latest announcement.
     streams_allowed: Option<u32>,
     open: OpenCount,
     /// Number of stamps used so far; it wraps around at 2³².
@@ -159,9 +160,9 @@ pub struct Connections<P> {
 /// Limits of every connection.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Most calls under way at once.
+    /// Maximum number of calls under way on a connection at once.
     depth: usize,
-    /// Most calls in the connection's life.
+    /// Maximum number of calls during a connection's life.
     lifetime: u64,
 }
 
@@ -169,19 +170,20 @@ struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenCount {
     now: u64,
-    /// The most that had sockets at once.
+    /// Maximum number of connections and attempts that had sockets at once.
     max: u64,
-    /// Attempts, counted since the latest wait, that failed without having had a socket.
+    /// Number of attempts since the latest wait that failed without having had a socket.
     without_socket: u64,
-    /// Turns since all attempts were last known to have a socket or to have failed.
+    /// Number of turns since all attempts were last known to have a socket or to have failed.
     turns_unknown: u32,
 }
 
 impl OpenCount {
-    /// Updates the maximum after a wait. `open` connections were there before its events were handled. For a while it
-    /// may not be `known` whether all attempts among them have a socket.
+    /// Updates the maximum after a wait. `open` is the number of connections before the events of the wait were
+    /// handled. `known` says whether all attempts among them are known to have a socket; this may be unknown for a
+    /// while.
     fn update_max(&mut self, open: u64, known: bool) {
-        /// Turns within which the kernel completes everything that one turn can request.
+        /// Number of turns within which the kernel completes everything that one turn can request.
         const MAX_UNKNOWN: u32 = 64;
         let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
         self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
@@ -192,10 +194,10 @@ impl OpenCount {
 }
 
 impl Limits {
-    /// Whether a connection has room for a call, and how.
+    /// Whether a connection is idle or shared; `None` if it has no room for a call.
     fn availability<P>(self, connection: &Connection<P>) -> Option<Availability> {
         let calls = connection.under_way();
-        // Until the server has announced how many streams it allows, calls wait on the connection for that.
+        // Calls wait on the connection until the server has announced how many streams it allows.
         let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
         let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
         match connection.phase {
@@ -208,7 +210,8 @@ impl Limits {
 }
 
 impl<P> Connections<P> {
-    /// No connections yet. Each may carry `depth` calls at once and `lifetime` in all.
+    /// Creates an empty set of connections. Each connection may carry `depth` calls at once and `lifetime` calls in
+    /// all.
     pub fn new(depth: usize, lifetime: u64) -> Connections<P> {
         Connections {
             slots: Vec::new(),
@@ -230,7 +233,7 @@ impl<P> Connections<P> {
         self.stamps
     }
 
-    /// Makes the next fresh stamp follow this one.
+    /// Sets the stamp after which the next fresh stamp follows.
     #[cfg(test)]
     pub fn set_stamps(&mut self, stamps: u32) {
         self.stamps = stamps;
@@ -254,7 +257,7 @@ impl<P> Connections<P> {
         self.token(slot)
     }
 
-    /// HTTP/2: notes how many streams the server allows, if it has announced that on the connection in this slot.
+    /// HTTP/2: notes the number of streams that the server allows, if it was announced on the connection in this slot.
     pub fn note_streams_allowed(&mut self, slot: u32) {
         let http2 = self.get(slot).and_then(|connection| connection.protocol.http2());
         self.streams_allowed = http2.and_then(|http2| http2.max_streams()).or(self.streams_allowed);
@@ -266,18 +269,18 @@ impl<P> Connections<P> {
         self.open.now
     }
 
-    /// The most connections and attempts that had sockets at once.
+    /// Maximum number of connections and attempts that had sockets at once.
     pub fn max_open(&self) -> u64 {
         self.open.max
     }
 
-    /// Notes that an attempt, which is about to be removed, failed because this host had no socket for it.
+    /// Notes that an attempt failed because this host had no socket for it. The attempt is about to be removed.
     pub fn note_no_socket(&mut self) {
         self.open.without_socket += 1;
     }
 
-    /// Counts the connections after a wait. `open` of them were there before its events were handled. It may not be
-    /// `known` yet whether all attempts among them have a socket.
+    /// Counts the connections after a wait. `open` is the number of connections before the events of the wait were
+    /// handled. `known` says whether all attempts among them are known to have a socket.
     pub fn count_open(&mut self, open: u64, known: bool) {
         self.open.update_max(open, known);
     }
@@ -287,7 +290,7 @@ impl<P> Connections<P> {
         Token { slot, generation: self.slots[slot as usize].generation }
     }
 
-    /// The connection with this token, if it is still there.
+    /// The connection with this token, if it still exists.
     pub fn find(&mut self, token: Token) -> Option<&mut Connection<P>> {
         let slot = self.slots.get_mut(token.slot as usize)?;
         slot.connection.as_mut().filter(|_| slot.generation == token.generation)
@@ -301,23 +304,25 @@ impl<P> Connections<P> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// A connection with room for a call of no session: an idle one, the latest first, as its caches are the warmest
-    /// and the others can time out; otherwise one with room behind other calls. A caller that gives it the call then
-    /// calls [`Connections::update_availability`].
+    /// Finds a connection with room for a call that belongs to no session. Prefers the idle connection that was used
+    /// last, because its caches are the warmest and older idle connections can then time out; otherwise a connection
+    /// that already carries calls. A caller that assigns the call to the connection then calls
+    /// [`Connections::update_availability`].
     #[inline]
     pub fn available(&self) -> Option<u32> {
         self.available.iter().find_map(|list| list.last()).copied()
     }
 
-    /// The same, but each connection in turn: spreads the calls over the addresses that connections go to.
+    /// Like [`Connections::available`], but takes the connections in turn, so that calls spread over the server's
+    /// addresses.
     pub fn available_in_turn(&mut self) -> Option<u32> {
         self.turn = self.turn.wrapping_add(1);
         let list = self.available.iter().find(|list| !list.is_empty())?;
         list.get(self.turn % list.len()).copied()
     }
 
-    /// A connection with room for a call of this session, if there is one: behind its other calls if possible, so that
-    /// a burst leaves in one write.
+    /// Finds a connection with room for a call of this session. Prefers a connection that already carries calls of the
+    /// session, so that a burst leaves in one write.
     #[inline]
     pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
         let Connections { slots, sessions, limits, .. } = self;
@@ -325,8 +330,8 @@ impl<P> Connections<P> {
         sessions.available(session, availability)
     }
 
-    /// Whether a further call may find a connection with room. Sessions have connections of their own, and it is
-    /// unknown which session calls next.
+    /// Whether a connection may have room for a further call. Sessions have connections of their own, and it is unknown
+    /// which session calls next.
     pub fn may_have_room(&self) -> bool {
         !self.sessions.is_empty() || self.available().is_some()
     }
@@ -388,7 +393,7 @@ impl<P> Connections<P> {
         Some(connection)
     }
 
-    /// Every slot that holds a connection.
+    /// The slots of all connections.
     pub fn slots(&self) -> Vec<u32> {
         (0..self.slots.len() as u32).filter(|slot| self.slots[*slot as usize].connection.is_some()).collect()
     }
@@ -415,13 +420,14 @@ impl<P> Connections<P> {
         self.sessions.established(session)
     }
 
-    /// Ends a session, whose connections are still to be closed. Returns how many were established for it.
+    /// Ends a session. Its connections are still to be closed. Returns the number of connections that were established
+    /// for it.
     pub fn end_session(&mut self, session: SessionId) -> u32 {
         self.sessions.end(session)
     }
 
-    /// Takes away the empty call queue of a session's connection, as its user and thousands of others may think for
-    /// long.
+    /// Takes the empty call queue away from a session's connection to save memory: thousands of sessions may be in long
+    /// think times.
     pub fn release_queue(&mut self, slot: u32) {
         if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
             self.sessions.keep_queue(std::mem::take(&mut connection.calls));

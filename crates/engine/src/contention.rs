@@ -1,7 +1,8 @@
-//! CPU time that the host withheld from the generator: to run other programs, by a quota, or by the hypervisor.
+//! CPU time that the host withheld from the load generator: it ran other programs, enforced a quota, or the hypervisor
+//! took it.
 //!
-//! The kernel's counters are read before and after the run. What a kernel does not report is unknown, never zero.
-//! Sources: `/proc/stat` (proc_stat(5)), the second field of `schedstat` (sched-stats.rst of the kernel's
+//! The kernel's counters are read before and after the run. A counter that the kernel does not report is unknown, never
+//! zero. Sources: `/proc/stat` (proc_stat(5)), the second field of `schedstat` (sched-stats.rst of the kernel's
 //! documentation), and the quotas of control groups ([`brimful_os::cgroup`]).
 
 use brimful_core::Nanos;
@@ -13,13 +14,13 @@ use std::path::Path;
 /// The kernel's counters at the beginning of the run.
 #[derive(Debug)]
 pub struct Watch {
-    /// The generator's CPUs; empty if the kernel chooses.
+    /// The CPUs that the generator is pinned to; empty if the kernel chooses.
     cpus: Vec<usize>,
     ticks: Option<Ticks>,
     throttled: Option<Nanos>,
 }
 
-/// Time of the generator's CPUs since boot, in kernel ticks.
+/// CPU time of the generator's CPUs since boot, in kernel ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     stolen: u64,
@@ -45,14 +46,14 @@ impl Watch {
 }
 
 impl Ticks {
-    /// Share of stolen ticks since `before`; `None` if no tick has passed.
+    /// Share of the ticks since `before` that were stolen by the hypervisor; `None` if no tick has passed.
     fn share_stolen_since(self, before: Ticks) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|ticks| *ticks > 0)?;
         Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
     }
 }
 
-/// Time for which the calling thread has been ready to run while something else had the CPU.
+/// Time for which the calling thread has been ready to run while something else used the CPU.
 pub fn thread_cpu_wait() -> Option<Nanos> {
     parse_wait(&read_to_string("/proc/thread-self/schedstat").ok()?)
 }
@@ -65,7 +66,7 @@ fn read_ticks(cpus: &[usize]) -> Option<Ticks> {
     parse_ticks(&read_to_string("/proc/stat").ok()?, cpus)
 }
 
-/// The sum over these CPUs, or over all CPUs if none are given.
+/// The sum of the ticks of these CPUs, or of all CPUs if the list is empty.
 fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
     let is_counted = |name: &str| match name.strip_prefix("cpu") {
         Some("") => cpus.is_empty(),
@@ -91,7 +92,7 @@ fn read_throttled() -> Option<Nanos> {
     sum_throttled(&read_to_string("/proc/self/cgroup").ok()?, |path| read_to_string(path).ok())
 }
 
-/// The sum over the groups that `cgroup` (`/proc/self/cgroup`) names and their ancestors.
+/// The sum of the throttled times of the groups that `cgroup` (`/proc/self/cgroup`) names and of their ancestors.
 fn sum_throttled(cgroup: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Nanos> {
     let groups = cpu_groups(Path::new("/"), cgroup);
     let all = groups.iter().filter_map(|group| Throttling::read(group, &read));

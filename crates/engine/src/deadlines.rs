@@ -1,34 +1,34 @@
-//! Deadlines that are all set the same time ahead, so that a queue keeps them in order. There is no heap and no kernel
-//! timer per connection; the latter costs a third of the rate of abandoned attempts.
+//! Deadlines with a common timeout. All are set the same time ahead, so a queue keeps them in order. No heap and no
+//! kernel timer per connection is needed; kernel timers would cost a third of the rate of abandoned attempts.
 //!
-//! A call or connection that ends leaves its deadline behind, void. Void deadlines are dropped when they reach the
-//! front of the queue, and all of them whenever they may be more than half: one stuck call does not keep the deadlines
-//! of all later calls in memory.
+//! When a call or connection ends, its deadline stays in the queue and is void. Void deadlines are dropped when they
+//! reach the front of the queue. All void deadlines are dropped whenever they may be more than half of the queue, so
+//! that one stuck call does not keep the deadlines of all later calls in memory.
 
 use brimful_core::Nanos;
 use std::collections::VecDeque;
 
-/// Length below which void deadlines are not searched for.
+/// Minimum length of the queue at which void deadlines are searched for.
 const MIN_CLEANED: usize = 1024;
 
-/// Identifies what a deadline was set for: one attempt, one handshake or one call. The deadline is void once the
-/// connection has another stamp.
+/// Identifies the attempt, handshake or call that a deadline was set for. The deadline is void once the connection has
+/// another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerKey {
     /// Slot of the connection.
     pub slot: u32,
-    /// The connection's stamp when the deadline was set, or its call's.
+    /// The stamp of the connection or of its call when the deadline was set.
     pub stamp: u32,
     /// The HTTP/2 stream of the call, or 0.
     pub stream: u32,
 }
 
-/// A queue of deadlines, each `after` the time at which it was set; that time never goes backwards.
+/// A queue of deadlines. Each is `after` later than the time at which it was set; that time never goes backwards.
 #[derive(Debug)]
 pub struct Deadlines {
     after: Nanos,
     queue: VecDeque<(Nanos, TimerKey)>,
-    /// Length at which all void deadlines are dropped: twice the number of live ones at the last such cleaning.
+    /// Length at which all void deadlines are dropped: twice the number of valid ones after the last such cleaning.
     cleaned_at: usize,
 }
 
@@ -37,15 +37,15 @@ impl Deadlines {
         Deadlines { after, queue: VecDeque::new(), cleaned_at: MIN_CLEANED }
     }
 
-    /// Sets a deadline for what began at `now`.
+    /// Sets a deadline for an operation that began at `now`.
     #[inline]
     pub fn arm(&mut self, now: Nanos, key: TimerKey) {
         self.queue.push_back((now + self.after, key));
     }
 
-    /// Postpones the deadlines of everything that began at or after `since`, as it may really have begun just before
-    /// `until`. A later postponement that begins at `until` does not move them again: a deadline that moved with every
-    /// long turn would never pass.
+    /// Postpones the deadlines of all operations that began at or after `since`, because they may really have begun
+    /// just before `until`. A later postponement that begins at `until` does not move these deadlines again: a deadline
+    /// that moved with every long turn would never pass.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {
@@ -53,13 +53,13 @@ impl Deadlines {
         }
     }
 
-    /// Removes and returns the next deadline that had passed at `now` and is live. Drops void deadlines that it meets,
+    /// Removes and returns the next valid deadline that had passed at `now`. Drops the void deadlines in front of it,
     /// even before their time, so that they do not stay in memory.
     pub fn pop_expired(&mut self, now: Nanos, is_live: impl Fn(TimerKey) -> bool) -> Option<TimerKey> {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);
             if front_is_live && deadline > now {
-                // Calls that end about in the order in which they began leave few void deadlines behind the front.
+                // If calls end about in the order in which they began, few void deadlines are left behind the front.
                 if self.queue.len() >= self.cleaned_at {
                     self.queue.retain(|(_, key)| is_live(*key));
                     self.cleaned_at = MIN_CLEANED.max(2 * self.queue.len());
@@ -74,7 +74,7 @@ impl Deadlines {
         None
     }
 
-    /// The next deadline, void or not.
+    /// The time of the next deadline, void or not.
     pub fn next(&self) -> Option<Nanos> {
         self.queue.front().map(|(deadline, _)| *deadline)
     }
@@ -122,7 +122,7 @@ mod tests {
         let mut deadlines = Deadlines::new(Nanos(10));
         (0..4).for_each(|t| deadlines.arm(Nanos(u64::from(t)), key(t)));
         deadlines.postpone(Nanos(2), Nanos(102));
-        // One long turn after another.
+        // One long turn follows directly after another.
         deadlines.postpone(Nanos(102), Nanos(202));
         deadlines.postpone(Nanos(202), Nanos(302));
         let live = |_: TimerKey| true;

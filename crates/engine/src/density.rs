@@ -1,17 +1,17 @@
-//! How closely calls come due, and how long to wait beyond a due time because of that.
+//! Measures how closely calls come due, and decides how long to wait beyond a due time because of that.
 //!
-//! A sleep until an instant costs more CPU time than a call. If calls are due every few hundred microseconds or less
-//! often, that is the price of being on time. If they are due more closely than the shortest sleeps, the responses to
-//! earlier calls wake the generator about as often as calls come due: it waits a moment beyond each due time for such a
-//! response, and never spins. The delay is part of the reported lateness.
+//! A sleep until an exact instant costs more CPU time than a call. If the gaps between due times are longer than the
+//! shortest sleeps, that is the price of punctuality. If they are shorter, the responses to earlier calls wake the
+//! generator about as often as calls come due. The generator then waits a moment beyond each due time for such a
+//! response, and never spins. This delay is part of the reported lateness.
 
 use brimful_core::Nanos;
 
 /// Mean gap between due times below which calls are dense.
 const DENSE: Nanos = Nanos::from_micros(64);
-/// How long to wait for a response beyond a due time.
+/// Maximum time to wait for a response beyond a due time.
 const MAX_DELAY: Nanos = Nanos::from_micros(50);
-/// Number of calls that the mean is roughly over.
+/// Number of calls over which the mean is taken, roughly.
 const AVERAGED_CALLS: u64 = 32;
 
 /// The mean gap between due times, exponentially weighted.
@@ -22,7 +22,7 @@ pub struct Density {
 }
 
 impl Default for Density {
-    /// Not dense until enough calls were noted.
+    /// Not dense until enough due times have been noted.
     fn default() -> Density {
         Density { latest: Nanos::ZERO, gap_ns: 4 * DENSE.0 }
     }
@@ -31,7 +31,7 @@ impl Default for Density {
 impl Density {
     /// Notes the due time of a call.
     pub fn note(&mut self, due: Nanos) {
-        // The mean recovers from a long pause after about as many calls as from a short one.
+        // Caps the gap, so that the mean recovers from a long pause after about as many calls as from a short one.
         let gap = due.0.saturating_sub(self.latest.0).min(4 * DENSE.0);
         self.latest = self.latest.max(due);
         self.gap_ns = (self.gap_ns * (AVERAGED_CALLS - 1) + gap) / AVERAGED_CALLS;
@@ -42,8 +42,8 @@ impl Density {
         self.gap_ns < DENSE.0
     }
 
-    /// Until when to wait for a call with this due time. [`Nanos::ZERO`] is at once and [`Nanos::MAX`] never; both are
-    /// returned unchanged.
+    /// The time until which to wait for a call with this due time. [`Nanos::ZERO`] (at once) and [`Nanos::MAX`] (never)
+    /// are returned unchanged.
     pub fn wake_at(self, due: Nanos) -> Nanos {
         if self.is_dense() && due != Nanos::MAX && due != Nanos::ZERO { due + MAX_DELAY } else { due }
     }

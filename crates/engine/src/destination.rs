@@ -1,10 +1,10 @@
-//! The addresses of a server, and which of them the next connection goes to.
+//! The addresses of a server, and the choice of the address for the next connection.
 //!
-//! A name may have several addresses. New connections go to them in turn, but all connections of a session to the same
-//! one. Each shard opens a connection to every address before it reuses one, so that low rates are spread as well as
-//! high ones. After a failed attempt the name is looked up again, at most once a second and by a thread of its own, so
-//! that no shard waits for a resolver. An address that the name no longer has gets no new connections. Addresses keep
-//! their numbers.
+//! A name may have several addresses. New connections go to the addresses in turn, but all connections of a session go
+//! to the same address. Each shard opens a connection to every address before it reuses a connection, so that the calls
+//! are spread over the addresses at low rates too. After a failed attempt the name is looked up again, at most once a
+//! second. A thread of its own does that, so that no shard waits for a resolver. An address that the name no longer has
+//! gets no new connections. Addresses keep their numbers.
 
 use crate::{Address, Cidr};
 use brimful_core::{Nanos, SessionId};
@@ -16,22 +16,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Shortest time between two look-ups.
+/// Minimum time between two look-ups.
 const LOOK_UP_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Most addresses of a run. Further ones are not used.
+/// Maximum number of addresses in a run. Further addresses are not used.
 const MAX_ADDRESSES: usize = 256;
 
-/// The server that a run's connections go to.
+/// The server that a run connects to.
 #[derive(Clone, Debug)]
 pub struct Destination {
     first: Address,
     further: Vec<Address>,
     look_up: Option<NameLookup>,
-    /// Index of the address that this process's first shard connects to first.
+    /// Index of the address that the first shard of this process connects to first.
     first_turn: usize,
 }
 
-/// Given the addresses in use, returns those to use from then on, or none if they do not change.
+/// Given the addresses in use, returns the addresses to use from then on; an empty list if they do not change.
 type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 
 /// A function that looks up the server's name again.
@@ -39,12 +39,13 @@ type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 pub struct NameLookup(pub Arc<LookUpFn>);
 
 impl Destination {
-    /// A server with these addresses. Its name is looked up again by `look_up`, if that is given.
+    /// A server with these addresses. `look_up`, if given, looks up its name again.
     pub fn new(first: Address, further: Vec<Address>, look_up: Option<NameLookup>) -> Destination {
         Destination { first, further, look_up, first_turn: 0 }
     }
 
-    /// The same server, to whose address with this index, modulo their number, the first shard connects first.
+    /// The same server, with another address to connect to first: the first shard begins at this index, modulo the
+    /// number of addresses.
     #[must_use]
     pub fn with_first_turn(self, first_turn: usize) -> Destination {
         Destination { first_turn, ..self }
@@ -77,7 +78,7 @@ impl From<SocketAddr> for Destination {
     }
 }
 
-/// A shard's handle of the thread that looks up the server's name. The thread ends after the last handle was dropped.
+/// A shard's handle to the thread that looks up the server's name. The thread ends after the last handle is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     ask: SyncSender<()>,
@@ -93,8 +94,8 @@ struct LatestAnswer {
 }
 
 impl Resolver {
-    /// Starts the thread; `None` if the name cannot be looked up. Only addresses of the family of `source` are used, if
-    /// that is given.
+    /// Starts the thread; returns `None` if the name cannot be looked up. If `source` is given, only server addresses
+    /// of the same family are used.
     pub fn start(destination: &Destination, in_use: &[Address], source: Option<Cidr>) -> Option<Resolver> {
         let look_up = destination.look_up.clone()?;
         let in_use: Vec<SocketAddr> = in_use.iter().filter_map(Address::tcp).collect();
@@ -102,7 +103,7 @@ impl Resolver {
         let latest = Arc::new(LatestAnswer::default());
         let publish = Arc::clone(&latest);
         let body = move || look_up_when_asked(&asked, &look_up, in_use, source, &publish);
-        // If the thread cannot be started, the addresses do not change.
+        // If the thread cannot be started, the addresses stay the same during the run.
         thread::Builder::new().name("resolver".to_owned()).spawn(body).ok()?;
         Some(Resolver { ask, latest })
     }
@@ -130,24 +131,25 @@ fn look_up_when_asked(
 /// Chooses the server's addresses for the connections of one shard, in turn.
 #[derive(Debug)]
 pub(crate) struct AddressTurns {
-    /// Every address that was ever in use, by number.
+    /// Every address that was ever in use; the index is the address's number.
     known: Vec<Address>,
     /// Numbers of the addresses in use.
     in_use: Vec<u16>,
     next: usize,
     /// Number of addresses in use that this shard has not connected to yet.
     unvisited: usize,
-    /// Number of failed attempts of sessions, each of which moves all sessions to their next address.
+    /// Number of failed attempts of sessions. Each failure moves all sessions to their next address.
     moved: usize,
     resolver: Option<Resolver>,
-    /// Number of the resolver's answers that were used.
+    /// Number of the resolver's answers that were already applied.
     answers: u64,
-    /// When the resolver may be asked again.
+    /// The earliest time at which the resolver may be asked again.
     ask_at: Nanos,
 }
 
 impl AddressTurns {
-    /// Turns among `addresses`, at least one, that begin at the index `first_turn`, modulo their number.
+    /// Creates turns among `addresses`, of which there must be at least one. The turns begin at the index `first_turn`,
+    /// modulo the number of addresses.
     pub fn new(addresses: &[Address], first_turn: usize, resolver: Option<Resolver>) -> AddressTurns {
         AddressTurns {
             known: addresses.to_vec(),
@@ -161,30 +163,31 @@ impl AddressTurns {
         }
     }
 
-    /// Every address so far, if calls are counted by address, which they are if there are several addresses or may be.
+    /// Every address so far if calls are counted per address, that is, if there are several addresses or may be later;
+    /// otherwise none.
     pub fn counted(&self) -> &[Address] {
         if self.are_counted() { &self.known } else { &[] }
     }
 
-    /// Whether calls are counted by address.
+    /// Whether calls are counted per address.
     #[inline]
     pub fn are_counted(&self) -> bool {
         self.known.len() > 1 || self.resolver.is_some()
     }
 
-    /// Whether there are several addresses in use.
+    /// Whether several addresses are in use.
     #[inline]
     pub fn are_several(&self) -> bool {
         self.in_use.len() > 1
     }
 
-    /// Whether there is an address that this shard has not connected to yet. A call then gets a new connection even if
-    /// another is idle.
+    /// Whether there is an address that this shard has not connected to yet. If so, a call gets a new connection even
+    /// if another connection is idle.
     pub fn are_unvisited(&self) -> bool {
         self.unvisited > 0
     }
 
-    /// Number of the address of the next connection.
+    /// Chooses the address of the next connection, and returns its number.
     pub fn take(&mut self, session: Option<SessionId>) -> u16 {
         let count = self.in_use.len().max(1);
         let turn = match session {
@@ -198,19 +201,19 @@ impl AddressTurns {
         self.in_use.get(turn % count).copied().unwrap_or(0)
     }
 
-    /// An attempt failed: the name is looked up again, if that is not too soon.
+    /// Notes that an attempt failed. The name is looked up again, unless the last look-up was too recent.
     pub fn attempt_failed(&mut self, session: Option<SessionId>, now: Nanos) {
         self.moved += usize::from(session.is_some());
         if let Some(resolver) = &self.resolver
             && now >= self.ask_at
         {
             self.ask_at = now + LOOK_UP_INTERVAL;
-            // An error means that it was asked already, or has ended.
+            // An error means that the resolver was asked already, or that its thread has ended.
             let _ = resolver.ask.try_send(());
         }
     }
 
-    /// Uses the addresses of the latest look-up. Returns the new ones, which have the next numbers.
+    /// Applies the addresses of the latest look-up. Returns the new addresses, which get the next numbers.
     pub fn refresh(&mut self) -> Vec<Address> {
         let Some(resolver) = &self.resolver else { return Vec::new() };
         let answers = resolver.latest.count.load(Ordering::Acquire);

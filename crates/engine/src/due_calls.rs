@@ -1,6 +1,6 @@
-//! The calls that a shard has to begin, and when it asks the workload for the next ones.
+//! The calls that a shard has to begin, and the time at which it asks the workload for the next ones.
 //!
-//! Calls that are sent again come first, then those that follow redirects, then the workload's.
+//! Calls that are sent again come first, then calls that follow redirects, then the workload's calls.
 
 use crate::Config;
 use crate::call::Call;
@@ -9,7 +9,8 @@ use crate::density::Density;
 use brimful_core::{CallSpec, Nanos};
 use std::collections::VecDeque;
 
-/// How soon the connections are looked at again when all are busy: one may also end without a call.
+/// Interval at which the connections are checked again when all are busy, because a connection may also end without a
+/// call.
 const RECHECK: Nanos = Nanos::from_millis(1);
 
 /// A call that follows a redirect. Its user has waited since the first call was due.
@@ -17,16 +18,16 @@ const RECHECK: Nanos = Nanos::from_millis(1);
 pub struct RedirectedCall {
     pub spec: CallSpec,
     pub due: Nanos,
-    /// When the response with the redirect was complete.
+    /// The time at which the response with the redirect was complete.
     pub ready: Nanos,
 }
 
-/// The calls to begin, and those that have not ended.
+/// The calls that are to begin, and the number of calls that have not ended.
 #[derive(Debug)]
 pub struct DueCalls<P> {
-    /// When the workload is asked next.
+    /// The time at which the workload is asked next.
     ask_at: Nanos,
-    /// How closely calls come due.
+    /// Measures how closely calls come due.
     density: Density,
     /// Whether the workload has no further calls.
     is_exhausted: bool,
@@ -36,25 +37,25 @@ pub struct DueCalls<P> {
     limit: ConnectionLimit,
     redirected: VecDeque<RedirectedCall>,
     retries: VecDeque<Call<P>>,
-    /// Calls that have not ended, those among them that follow a redirect and have not begun.
+    /// Number of calls that have not ended, including calls that follow a redirect and have not begun.
     in_flight: usize,
 }
 
-/// Calls begin in ticks only.
+/// The ticks of a run in which calls begin in ticks only.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     interval: Nanos,
     next: Nanos,
 }
 
-/// Calls wait for a connection when there are as many as allowed, see [`ConnectionPolicy::max_per_shard`].
+/// The limit on connections: calls wait when as many are open as [`ConnectionPolicy::max_per_shard`] allows.
 ///
 /// [`ConnectionPolicy::max_per_shard`]: crate::ConnectionPolicy::max_per_shard
 #[derive(Clone, Copy, Debug)]
 struct ConnectionLimit {
     max: u64,
     is_reached: bool,
-    /// When a connection was available again.
+    /// The latest time at which a connection was available.
     had_room: Nanos,
 }
 
@@ -115,7 +116,7 @@ impl<P> DueCalls<P> {
         self.in_flight
     }
 
-    /// Until when to wait for the next call.
+    /// The time until which to wait for the next call.
     pub fn wake_at(&self) -> Nanos {
         if self.ticks.is_some() { self.ask_at } else { self.density.wake_at(self.ask_at) }
     }
@@ -140,13 +141,13 @@ impl<P> DueCalls<P> {
         }
     }
 
-    /// Whether one more connection may be opened, with `open` of them open now.
+    /// Whether one more connection may be opened, given the number of `open` connections.
     pub fn may_open(&self, open: u64) -> bool {
         open < self.limit.max
     }
 
-    /// Whether all connections that may be open are open and busy, so that due calls must wait. The connections are
-    /// looked at again when a call ends, and after a short time.
+    /// Whether due calls must wait because all allowed connections are open and busy. The connections are checked again
+    /// when a call ends, and after a short time.
     pub fn must_wait_for_connection(&mut self, now: Nanos, connections: &Connections<P>) -> bool {
         if self.limit.max == u64::MAX {
             return false;
@@ -161,27 +162,28 @@ impl<P> DueCalls<P> {
         is_reached
     }
 
-    /// When a call could begin that was `ready`, as it may have waited for a connection.
+    /// The earliest time at which a call could begin: `ready`, or later if the call had to wait for a connection.
     #[inline]
     pub fn ready_to_begin(&self, ready: Nanos) -> Nanos {
         ready.max(self.limit.had_room)
     }
 
-    /// Notes that a call begins that was due at this time.
+    /// Notes that a call begins, and its due time.
     #[inline]
     pub fn note_begun(&mut self, due: Nanos) {
         self.in_flight += 1;
         self.density.note(due);
     }
 
-    /// Notes that a call has ended. The workload may have a call that is due because of that.
+    /// Notes that a call has ended. This may make another call of the workload due.
     #[inline]
     pub fn note_ended(&mut self) {
         self.in_flight -= 1;
         self.ask_now();
     }
 
-    /// Adds a call that follows one that has ended. The followed call counts as in flight until this one ends.
+    /// Adds a call that follows a redirect. The call that was redirected has ended, but counts as in flight until this
+    /// one ends.
     pub fn push_redirected(&mut self, call: RedirectedCall) {
         self.redirected.push_back(call);
         self.ask_now();
@@ -194,7 +196,7 @@ impl<P> DueCalls<P> {
         Some(call)
     }
 
-    /// Has a call begin again, as if nothing had been sent or received for it.
+    /// Queues a call that is to be sent again, as if nothing had been sent or received for it.
     pub fn push_retry(&mut self, call: Call<P>) {
         let Call { spec, due, observed, earlier, .. } = call;
         self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observed) });
@@ -208,7 +210,7 @@ impl<P> DueCalls<P> {
     }
 }
 
-/// The first whole number of intervals after `now`.
+/// The first tick after `now`: a whole multiple of the interval.
 fn next_tick(now: Nanos, interval: Nanos) -> Nanos {
     let interval = interval.0.max(1);
     Nanos((now.0 / interval + 1).saturating_mul(interval))

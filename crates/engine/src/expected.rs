@@ -1,5 +1,5 @@
-//! Checks responses against what the workload expects. If it expects a digest, the content is hashed while it is
-//! received, and not kept.
+//! Checks responses against what the workload expects. If the workload expects a digest, the content is hashed while it
+//! is received, and is not kept.
 
 use brimful_core::End;
 use brimful_core::workload::Expect;
@@ -7,11 +7,11 @@ use brimful_http::Response;
 use ring::digest::{Context, SHA256};
 use std::fmt;
 
-/// The digest of the content so far.
+/// The digest of the content received so far.
 pub struct Digest(Context);
 
 impl Digest {
-    /// The digest of no content.
+    /// The digest of empty content.
     pub fn new() -> Box<Digest> {
         Box::new(Digest(Context::new(&SHA256)))
     }
@@ -28,7 +28,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// How a call with this complete response ends. The response to a HEAD request has no content to check.
+/// Decides how a call ends whose response is complete. The response to a HEAD request has no content to check.
 pub fn end_of_response(
     expect: Option<&Expect>,
     response: &Response,

@@ -1,4 +1,4 @@
-//! The engine's use of the host: descriptors, pinned threads, precise timers, and the CPU time of its threads.
+//! The engine's use of the host: file descriptors, pinned threads, precise timers, and the CPU time of its threads.
 
 use crate::EngineError;
 use crate::io::table_size;
@@ -9,17 +9,18 @@ use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
-/// Raises the soft descriptor limit to the hard one. If that is too low, calls end as client-limited.
+/// Raises the soft limit on file descriptors to the hard limit. If that limit is too low, some calls end as
+/// client-limited.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Checks that this process may have `needed` connections at once, over all shards. With io_uring, each ring has its
-/// own table of descriptors.
+/// Checks that this process may have `needed` connections open at once, over all shards. With io_uring, each ring has
+/// its own table of descriptors.
 ///
 /// # Errors
-/// [`EngineError::Descriptors`] if the limit is too low for them.
+/// [`EngineError::Descriptors`] if the limit is too low for that number.
 pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), EngineError> {
     let Some(limit) = getrlimit(Resource::Nofile).current.filter(|_| needed > 0) else { return Ok(()) };
     let shards = shards.max(1);
@@ -31,18 +32,18 @@ pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), En
     if needed <= available {
         return Ok(());
     }
-    // Rounded up to a multiple of 100, with some to spare for files.
+    // The limit to suggest: rounded up to a multiple of 100, with some descriptors to spare for files.
     let raise_to = needed.saturating_add(descriptors_in_use() + shards + 16).div_ceil(100).saturating_mul(100);
     Err(EngineError::Descriptors { needed, available, raise_to })
 }
 
-/// Descriptors that this process has open.
+/// Number of file descriptors that this process has open.
 fn descriptors_in_use() -> u64 {
     // The descriptor of the directory itself does not count.
     std::fs::read_dir("/proc/self/fd").map_or(3, |entries| entries.count().saturating_sub(1) as u64)
 }
 
-/// Lets the calling thread wake on time: pins it to a CPU if one is given, and sets its timer slack, which is 50 µs by
+/// Prepares the calling thread to wake on time. Pins it to a CPU if one is given, and sets its timer slack, 50 µs by
 /// default, to the minimum.
 pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     // If the kernel refuses, the default slack shows as lateness.
@@ -51,10 +52,11 @@ pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     cpus::pin_this_thread(cpu).map_err(|source| EngineError::Cpu { cpu, source })
 }
 
-/// CPU time of threads. The total is exact; its split into user and kernel mode is sampled by the kernel at its ticks.
+/// CPU time of threads. The total is exact. The kernel estimates the split into user and kernel mode by sampling at its
+/// ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// Time in both modes.
+    /// Time in user and kernel mode together.
     pub total: Nanos,
     /// Sampled time in user mode.
     user: Nanos,
@@ -63,10 +65,10 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate it. Every thread spends
-    /// some time in either mode: if no tick was in one of them, there were too few.
+    /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate the split. Every thread
+    /// spends some time in each mode, so if no tick fell into one mode, there were too few ticks.
     pub fn split(self) -> Option<(Nanos, Nanos)> {
-        /// The time of 10 ticks at the lowest rate, 100 per second.
+        /// The time of 10 ticks at the kernel's lowest tick rate, 100 per second.
         const MIN_TOTAL: Nanos = Nanos::from_millis(100);
         let user = self.user.0 as f64;
         let system = self.system.0 as f64;

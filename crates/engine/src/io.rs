@@ -1,12 +1,13 @@
-//! The interface between a shard and the kernel. Two engines implement it, epoll and io_uring; all the rest is shared.
+//! The interface between a shard and the kernel. Two engines implement it, epoll and io_uring; the shards use both
+//! through this interface.
 //!
 //! A shard identifies its connections by [`Token`]s. It opens a connection, sends requests and closes the connection.
 //! It gets the events of each connection in order: `Established` or `NotEstablished`; with TLS then `Secured`; then any
-//! number of `Received`; then `EndOfStream` or `Reset`. With TLS, `Finished` may come before that, or `Truncated` or
-//! `Broken` instead. A closed connection has no further events.
+//! number of `Received`; then `EndOfStream` or `Reset`. With TLS, the final event may also be `Truncated` or `Broken`,
+//! and `Finished` may come before the final event. A closed connection has no further events.
 //!
-//! Requested operations reach the kernel with [`Io::flush`] or [`Io::wait`] at the latest. No engine waits for more
-//! than one event: batching would make every response look late.
+//! Requested operations reach the kernel no later than the next [`Io::flush`] or [`Io::wait`]. No engine waits until
+//! several events are ready: batching would make every response look late.
 
 mod buffers;
 mod chain;
@@ -34,7 +35,8 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A slot and its generation, so that events of a closed connection never reach the next connection in its slot.
+/// The slot of a connection and the slot's generation, so that events of a closed connection never reach the next
+/// connection in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub slot: u32,
@@ -56,16 +58,17 @@ impl From<u64> for Token {
 /// Settings of all connections of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The server's addresses, by number.
+    /// The server's addresses; the index is the address's number.
     pub addresses: Vec<Address>,
-    /// Source addresses, with port 0; if empty, the kernel chooses.
+    /// Source addresses, with port 0; if the list is empty, the kernel chooses.
     pub sources: Vec<SocketAddr>,
     pub options: SocketOptions,
-    /// Whether several requests may be under way on one connection. Those sent in one turn then leave in one write.
+    /// Whether several requests may be under way on one connection. If so, requests sent in one turn leave in one
+    /// write.
     pub pipelined: bool,
-    /// How connections are secured; `None` without TLS.
+    /// The TLS settings; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// Whether this side closes by FIN, and sends close_notify on secured connections first.
+    /// Whether this host closes connections by FIN, and sends close_notify on TLS connections before that.
     pub sends_close_notify: bool,
 }
 
@@ -74,11 +77,11 @@ pub struct Warm {
     pub socket: OwnedFd,
     /// Number of the server's address.
     pub address: usize,
-    /// Its TLS session, and plaintext that the server sent with the end of the handshake.
+    /// Its TLS session, and the plaintext that the server sent together with the end of the handshake.
     pub session: Option<(Box<tls::Session>, Vec<u8>)>,
 }
 
-/// The addresses of both ends of a connection, by number.
+/// The server's address and the source address of a connection, as indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// Index of the server's address.
@@ -95,8 +98,8 @@ impl Settings {
     }
 }
 
-/// Opens up to `count` connections, one after another, and stops at the first that is not established (and with TLS
-/// secured) in time.
+/// Opens up to `count` connections, one after another. Stops at the first that is not established (with TLS: secured)
+/// in time.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
     match &settings.tls {
         Some(security) => tls::open_secured(settings, security, timeout, count),
@@ -107,9 +110,9 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
 /// An event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoEvent {
-    /// The attempt succeeded.
+    /// The connection attempt succeeded.
     Established,
-    /// The attempt failed; the connection still has to be closed.
+    /// The connection attempt failed; the connection still has to be closed.
     NotEstablished(Errno),
     /// TLS: the handshake is complete; requests may be sent from now on.
     Secured {
@@ -133,25 +136,25 @@ pub enum IoEvent {
     Truncated,
     /// TLS: the handshake failed, or the server violated the protocol. The connection still has to be closed.
     Broken(TlsFault),
-    /// The kernel has taken everything that was sent; requested by [`Io::notify_when_sent`].
+    /// The kernel has taken everything that was sent. This event is requested by [`Io::notify_when_sent`].
     Sent,
 }
 
-/// A means of I/O. `'a` is the lifetime of the bytes of shared requests.
+/// An engine's I/O. `'a` is the lifetime of the bytes of shared requests.
 pub trait Io<'a>: Sized {
-    /// The name in Records and on the command line.
+    /// The engine's name in Records and on the command line.
     const NAME: &'static str;
 
-    /// Creates it on the thread that will use it.
+    /// Creates the I/O on the thread that will use it.
     fn new(settings: &Settings) -> Result<Self, EngineError>;
 
     /// Takes over an established connection.
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno>;
 
-    /// Starts a connection attempt. An error is like `NotEstablished`, except that nothing has to be closed.
+    /// Starts a connection attempt. An error has the meaning of `NotEstablished`, except that nothing has to be closed.
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
 
-    /// Adds an address of the server, with the next number.
+    /// Adds an address of the server, which gets the next number.
     fn add_address(&mut self, address: Address);
 
     /// Sends `request` after everything that was sent before it.
@@ -162,8 +165,8 @@ pub trait Io<'a>: Sized {
         self.send(token, Cow::Owned(bytes.to_vec()));
     }
 
-    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything sent so far, the last of which must be bytes
-    /// of one call alone. There is no such event if the connection can send no more.
+    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything sent so far. The bytes sent last must belong
+    /// to one call alone. The event does not come if the connection can send no more.
     fn notify_when_sent(&mut self, token: Token);
 
     /// Number of bytes sent on this slot's connection that the kernel is known not to have taken.
@@ -175,7 +178,7 @@ pub trait Io<'a>: Sized {
     /// Hands all requested operations to the kernel.
     fn flush(&mut self) -> Result<(), EngineError>;
 
-    /// Flushes, then waits for an event, but not beyond `until` nor longer than a short while.
+    /// Flushes, then waits for an event. The wait ends at `until` or after a short time, whichever is earlier.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
 
     /// Sets whether waits end exactly on time, which is the default, or use as little CPU time as possible.
@@ -187,7 +190,8 @@ pub trait Io<'a>: Sized {
     /// Whether every attempt requested before the latest wait has either a socket or failed.
     fn attempts_have_begun(&self) -> bool;
 
-    /// Whether data that was there at the latest wait may still be in the sockets after all of its events.
+    /// Whether data that had arrived by the latest wait may still be in the sockets after all of its events were
+    /// handled.
     fn left_unread(&mut self) -> bool;
 
     /// The bytes of the latest [`IoEvent::Received`].
@@ -198,10 +202,10 @@ pub trait Io<'a>: Sized {
 pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
         Errno::MFILE | Errno::NFILE => End::ClientLimited(Limit::Descriptors),
-        // No free port: the first without a source address, the second with one.
+        // The host has no free port: the first error occurs without a source address, the second with one.
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => End::ClientLimited(Limit::Ports),
         Errno::NOBUFS | Errno::NOMEM => End::ClientLimited(Limit::Memory),
-        // The kernel's own SYN retries ran out before our timeout did.
+        // The kernel's own SYN retries ended before our timeout.
         Errno::TIMEDOUT => End::Abandoned,
         _ => End::Refused,
     }
@@ -224,7 +228,7 @@ mod tests {
 
     const TOKEN: Token = Token { slot: 0, generation: 0 };
 
-    /// An engine with one connection that is ready to receive, and the server's end of it.
+    /// An engine with one connection that is ready to receive, and the server's socket of that connection.
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
@@ -254,8 +258,8 @@ mod tests {
         Some((io, clock, server))
     }
 
-    /// The bytes received, at least `enough` of them unless the connection ends or nothing comes for a long time; and
-    /// its end.
+    /// Receives at least `enough` bytes, unless the connection ends or nothing arrives for a long time. Returns the
+    /// bytes and the event that ended the connection.
     fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<IoEvent>) {
         let mut bytes = Vec::new();
         for _ in 0..1000 {
@@ -273,7 +277,7 @@ mod tests {
         (bytes, None)
     }
 
-    /// The failed write consumes the socket's error, and a read then finds what looks like the end of the stream.
+    /// The failed write consumes the socket's error, so a read then sees what looks like the end of the stream.
     fn a_reset_that_a_write_meets_is_reported_as_a_reset<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
@@ -288,7 +292,7 @@ mod tests {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             drop(server);
-            // The server replies to the first with RST, which the second meets.
+            // The server replies to the first write with RST, and the second write meets it.
             for _ in 0..2 {
                 io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
                 io.flush().unwrap();
@@ -308,7 +312,7 @@ mod tests {
         }
     }
 
-    /// More than is read at a time.
+    /// The server sends more than one read takes.
     fn unread_data_is_reported<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
@@ -334,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Short pieces, several in a turn, until the sockets' buffers hold no more; then the server reads.
+    /// Sends short pieces, several in a turn, until the sockets' buffers are full; only then does the server read.
     fn unsent_data_follows_in_order<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };

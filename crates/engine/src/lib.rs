@@ -3,10 +3,10 @@
 //! There is one shard per thread, with its own workload, observer, connections and sockets (io_uring or epoll). Shards
 //! share nothing on the per-call path; their observers are merged after the run. Invariants of every run:
 //!
-//! - Every call carries its `due` time from the schedule; all other times are those at which the engine acted or read.
+//! - Every call carries its `due` time from the schedule. All other times are those at which the engine acted or read.
 //! - A due call never waits for a free connection: if none is idle, one is opened.
-//! - A call that fails because this host has no descriptor, port or memory for it ends as [`End::ClientLimited`], and
-//!   the run continues.
+//! - A call that fails because this host has no descriptor, port or memory left ends as [`End::ClientLimited`], and the
+//!   run continues.
 //! - Every scheduled call ends in exactly one [`Outcome`], even if the run is interrupted.
 //!
 //! Instants are [`Nanos`] since the start of the run on `CLOCK_MONOTONIC`.
@@ -65,50 +65,50 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The configuration of a run, the same for every shard.
+/// The configuration of a run; it is the same for every shard.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The server.
+    /// The server to send the load to.
     pub address: Destination,
-    /// How connections are secured; `None` without TLS.
+    /// The TLS configuration; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// How connections are used.
+    /// How clients use connections.
     pub connections: ConnectionPolicy,
-    /// When to start, on `CLOCK_MONOTONIC`, or as soon as all threads are ready if that is later.
+    /// The start on `CLOCK_MONOTONIC`. If it has passed, the run starts as soon as all threads are ready.
     pub start: Nanos,
-    /// Length of the schedule. Calls that have not begun shortly after it are not begun.
+    /// Length of the schedule. Calls that have not begun shortly after its end are not begun at all.
     pub window: Nanos,
     /// Shard `i` runs on the `i`-th of these CPUs, cyclically; if empty, the kernel chooses.
     pub cpus: Vec<usize>,
-    /// The means of I/O.
+    /// The means of I/O: io_uring or epoll.
     pub engine: Engine,
-    /// If set, calls begin only at multiples of this interval, all together that came due since the last one. A sleep
-    /// until an instant costs more than a call, and one sleep then serves many calls, which are late by up to the
-    /// interval. Responses are read as they arrive.
+    /// If set, calls begin only at multiples of this interval: all calls that have come due since the previous one
+    /// begin together. A sleep until an exact instant costs more than a call; here one sleep serves many calls, which
+    /// are late by up to the interval. Responses are read as they arrive.
     pub tick: Option<Nanos>,
 }
 
 /// How a client uses connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPolicy {
-    /// Calls after which a connection is closed: `1` is a new connection per call; `None` keeps it open until the
-    /// server closes it.
+    /// Number of calls after which a connection is closed: with `1`, each call has a new connection; with `None`, a
+    /// connection stays open until the server closes it.
     pub calls_per_connection: Option<u64>,
-    /// Most connections that one session may open in all. A call that needs a further one is lost, as if its connection
-    /// had been reset. `None` is no limit.
+    /// Maximum number of connections that one session may open in all. A call that needs a further connection is lost,
+    /// as if its connection had been reset. `None` means no limit.
     pub connections_per_session: Option<u32>,
-    /// Most connections that a shard may have at once. A call of no session waits while all of them are busy, which
-    /// does not count as late. `None` is no limit: a connection is opened for each such call.
+    /// Maximum number of connections that a shard may have at once. While all of them are busy, calls without a session
+    /// wait; this does not count as lateness. `None` means no limit: a connection is opened for each such call.
     pub max_per_shard: Option<u64>,
-    /// Whether each call opens a connection of its own, which then stays open and idle until the end of the run. This
-    /// shows how many connections a server supports at once.
+    /// Whether each call opens a connection of its own that stays open and idle until the end of the run. This shows
+    /// how many connections a server supports at once.
     pub holds: bool,
-    /// Most calls under way on one connection, at least 1: pipelined or, with HTTP/2, on as many streams, if the server
-    /// allows them.
+    /// Maximum number of calls under way on one connection, at least 1. The calls are pipelined or, with HTTP/2, on as
+    /// many streams as the server allows.
     pub pipeline: usize,
     /// Whether connections use HTTP/2. The requests must have been rendered for it.
     pub http2: bool,
-    /// Which side closes a connection after its last call, and how.
+    /// Which side closes a connection after its last call, and whether by FIN or RST.
     pub close: Close,
     /// Time after which a connection attempt is abandoned. `None` leaves it to the kernel, which repeats its SYN after
     /// 1, 2, 4 … seconds.
@@ -119,25 +119,25 @@ pub struct ConnectionPolicy {
     pub retry_closed: bool,
     /// HTTP/2: whether a call whose stream the server refused is sent again.
     pub retry_refused: bool,
-    /// Time from the first byte of a request within which its response must be complete, or the call times out. Also
-    /// the time that a TLS handshake may take.
+    /// Timeout of a response, from the first byte of the request to the end of the response. It is also the timeout of
+    /// a TLS handshake.
     pub response_timeout: Nanos,
-    /// Addresses of this host to connect from by TCP, in turn; with `None` the kernel chooses.
+    /// Addresses of this host to connect from by TCP, used in turn; `None` leaves the choice to the kernel.
     pub source: Option<Cidr>,
-    /// `SO_SNDBUF`, bytes.
+    /// `SO_SNDBUF` in bytes.
     pub send_buffer: Option<u32>,
-    /// `SO_RCVBUF`, bytes.
+    /// `SO_RCVBUF` in bytes.
     pub receive_buffer: Option<u32>,
-    /// Number of connections that all shards together open before the start. Without them a high rate begins with a
-    /// storm of connection attempts, which long-running keep-alive clients would not cause.
+    /// Number of connections that all shards together open before the start. Otherwise a high rate would begin with a
+    /// storm of connection attempts, which long-running keep-alive clients do not cause.
     pub warm_connections: u64,
-    /// Number of connections that all shards together will certainly have at once, 0 if unknown. The run is refused if
+    /// Number of connections that all shards together will certainly have at once; 0 if unknown. The run is refused if
     /// this host has too few descriptors for them.
     pub at_once: u64,
 }
 
 impl Default for ConnectionPolicy {
-    /// Connections are kept alive and carry one call at a time; a call times out after five seconds.
+    /// By default connections are kept alive and carry one call at a time, and a call times out after five seconds.
     fn default() -> ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
@@ -160,36 +160,37 @@ impl Default for ConnectionPolicy {
     }
 }
 
-/// The means of I/O. The outcome is the same; the cost differs.
+/// The means of I/O. The choice affects the generator's cost, not the outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// io_uring if it is available, otherwise epoll.
+    /// Use io_uring if it is available, otherwise epoll.
     #[default]
     Auto,
-    /// io_uring.
+    /// Use io_uring.
     Uring,
-    /// epoll.
+    /// Use epoll.
     Epoll,
 }
 
-/// The side that closes a connection after its last call, and so keeps the `TIME_WAIT` (Mosberger & Jin 1998, §4.3).
+/// The side that closes a connection after its last call. That side keeps the `TIME_WAIT` state (Mosberger & Jin 1998,
+/// §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Close {
-    /// The server, at the request of `Connection: close`.
+    /// The server closes, as requested by `Connection: close`.
     #[default]
     Server,
-    /// This side, by FIN.
+    /// The client closes by FIN.
     Fin,
-    /// This side, by RST. That is cheap, but the server sees a reset.
+    /// The client closes by RST. That is cheap, but the server sees a reset.
     Rst,
 }
 
-/// A finished run.
+/// The result of a finished run.
 #[derive(Debug)]
 pub struct Run<O> {
     /// All shards' observers, merged.
     pub observer: O,
-    /// `CLOCK_MONOTONIC` at the start, nanoseconds.
+    /// Start of the run on `CLOCK_MONOTONIC`, in nanoseconds.
     pub started_monotonic_ns: u64,
     /// Time from the start to the end of the last call.
     pub duration: Nanos,
@@ -197,24 +198,24 @@ pub struct Run<O> {
     pub interrupted: bool,
     /// CPU time of all shards.
     pub cpu: CpuTime,
-    /// The longest time for which a shard was kept from its work: how much longer a turn took than it slept
-    /// deliberately.
+    /// The longest time for which a shard was kept from its work: the difference between the length of a turn and the
+    /// time it slept deliberately.
     pub longest_gap: Nanos,
-    /// The busiest shard's share of time with work to do, waiting and spinning excluded.
+    /// Share of time that the busiest shard had work to do, without waiting and spinning.
     pub busy: f64,
-    /// Sum over shards of the most connections each had open at once.
+    /// The sum over all shards of the maximum number of connections that each had open at once.
     pub max_open_connections: u64,
     /// Name of the means of I/O that was used.
     pub engine: &'static str,
     /// CPU time that the host withheld from the shards.
     pub host: HostContention,
-    /// Messages of the shards that panicked. The observer has what they reported before.
+    /// Messages of the shards that panicked. The observer has everything that they reported before.
     pub panics: Vec<String>,
-    /// The first request body that could not be read from its file, and why.
+    /// The first request body that could not be read from its file, and the reason.
     pub body_error: Option<String>,
 }
 
-/// Why a run could not be started or trusted.
+/// The reason why a run could not be started or cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A thread could not be pinned to its CPU.
@@ -223,7 +224,7 @@ pub enum EngineError {
          /sys/devices/system/cpu/online lists them"
     )]
     Cpu {
-        /// The requested CPU.
+        /// Number of the requested CPU.
         cpu: usize,
         /// The kernel's error.
         source: std::io::Error,
@@ -231,18 +232,18 @@ pub enum EngineError {
     /// No epoll instance could be created, or waiting for events failed.
     #[error("cannot wait for sockets: {0}; raise the descriptor limit (`ulimit -n`) and try again")]
     Wait(std::io::Error),
-    /// There are not enough descriptors for the load.
+    /// The descriptor limit is too low for the load.
     #[error(
         "this load has {needed} connections open at once, and the descriptor limit leaves room for {available}: raise it \
          where brimful is started (`ulimit -n {raise_to}`; only root may exceed the hard limit), or lower the number of \
          clients"
     )]
     Descriptors {
-        /// Connections of the load.
+        /// Number of connections that the load has open at once.
         needed: u64,
-        /// Connections that the limit allows.
+        /// Number of connections that the limit allows.
         available: u64,
-        /// A sufficient limit.
+        /// A limit that suffices for the load.
         raise_to: u64,
     },
     /// io_uring was requested and cannot be used.
@@ -251,9 +252,9 @@ pub enum EngineError {
     /// No source address can be used.
     #[error("cannot connect from {range}: {why}; `ip address` lists the addresses of this host")]
     Source {
-        /// The requested range.
+        /// The requested address range.
         range: String,
-        /// Why it cannot be used.
+        /// The reason why the range cannot be used.
         why: String,
     },
     /// A thread of the engine could not be started, or panicked before its first turn.
@@ -265,34 +266,34 @@ pub enum EngineError {
          run"
     )]
     BodyFile {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why it cannot be read.
+        /// The reason why the file cannot be read.
         why: String,
     },
-    /// A request that cannot be sent as HTTP.
+    /// A request cannot be sent as HTTP.
     #[error("the request of class `{class}` is not valid: {source}")]
     Request {
-        /// The class.
+        /// Name of the request's class.
         class: String,
-        /// What is wrong with it.
+        /// What is wrong with the request.
         source: brimful_http::RequestError,
     },
     /// A placeholder of a request cannot be filled in.
     #[error("the request of class `{class}` cannot be filled in: {why}")]
     Template {
-        /// The class.
+        /// Name of the request's class.
         class: String,
-        /// The placeholder, and what was expected.
+        /// The placeholder, and the value that was expected.
         why: String,
     },
 }
 
-/// Runs shards, each of its own workload, requests and observer, until every workload is done and every call has ended,
-/// or `stop` is set.
+/// Runs shards, each with its own workload, requests and observer. Returns when every workload is done and every call
+/// has ended, or when `stop` is set.
 ///
 /// # Errors
-/// [`EngineError`] if a shard cannot be set up. A failed call is never an error but an outcome.
+/// [`EngineError`] if a shard cannot be set up. A failed call is not an error but an outcome.
 pub fn run<'a, W, R, O>(config: &'a Config, shards: Vec<(W, R, O)>, stop: &AtomicBool) -> Result<Run<O>, EngineError>
 where
     W: Workload + Send,
@@ -325,7 +326,7 @@ where
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     let contention = contention::Watch::start(&config.cpus);
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
-    // Far enough ahead for every thread to be ready: no shard starts late.
+    // The start is far enough ahead for every thread to be ready, so that no shard starts late.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
@@ -356,8 +357,8 @@ where
 }
 
 impl Config {
-    /// The settings of all shards' sockets, and whether io_uring is used. Raises the descriptor limit, and checks that
-    /// it allows the connections that the load has open at once.
+    /// Returns the settings of all shards' sockets, and whether io_uring is used. Raises the descriptor limit, and
+    /// checks that it allows the connections that the load has open at once.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
         let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();
@@ -372,7 +373,7 @@ impl Config {
     }
 
     fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
-        /// Bytes that certainly fit into one segment.
+        /// Length in bytes that certainly fits into one segment.
         const SEGMENT: usize = 1200;
         let is_long = longest_request > SEGMENT;
         let policy = &self.connections;
@@ -393,7 +394,7 @@ impl Config {
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                // A Unix socket delays nothing.
+                // A Unix socket never delays data, so the option is only needed for TCP.
                 no_delay: target.is_some() && (is_pipelined || is_long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,

@@ -1,28 +1,28 @@
-//! When to stop sleeping and spin.
+//! Decides when a wait stops sleeping and begins to spin.
 //!
 //! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of
 //! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin
-//! before the instant, then spins, and learns the margin from how late the sleeps end. Margins are learnt for short and
-//! long waits separately, as a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep
-//! shrinks until it does; otherwise waits at high rates would always spin. A caller may also choose to be a little late
-//! and not spin.
+//! before the instant, and then spins. The margin is learnt from how late sleeps end, separately for short and long
+//! waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks until
+//! it does; otherwise waits at high rates would always spin. A caller may also choose to be a little late and not spin.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;
 
-/// Longest wait, and so the longest time until a stop is noticed.
+/// The longest wait, and so the longest time until a stop request is noticed.
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
-/// Share of the sleeps that end within the margin.
+/// Share of the sleeps that end within the margin, when the margin has been learnt.
 const QUANTILE: f64 = 0.9;
 /// Step by which the margin is learnt, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
-/// Shortest sleep. A shorter one costs more than spinning, as setting a timer and waking by it takes time too.
+/// The shortest sleep. A shorter one would cost more than spinning, because setting a timer and waking up takes time
+/// too.
 const MIN_SLEEP: Nanos = Nanos::from_micros(10);
 const MIN_MARGIN_NS: f64 = 2_000.0;
 const MAX_MARGIN_NS: f64 = 200_000.0;
-/// The margin before anything was learnt.
+/// The margin before any sleep was measured.
 const INITIAL_MARGIN_NS: f64 = 50_000.0;
-/// Binary logarithm of the longest wait, in nanoseconds, in the first octave: 2¹⁴ ns = 16 µs.
+/// Binary logarithm of the longest wait in the first octave, in nanoseconds: 2¹⁴ ns = 16 µs.
 const FIRST_OCTAVE_LOG2: u32 = 14;
 /// Number of octaves of waits, each with its own margin. The last one is for waits of 8 ms and more.
 const OCTAVES: usize = 10;
@@ -32,21 +32,21 @@ const OCTAVES: usize = 10;
 pub struct Waited {
     /// Duration of the wait.
     pub total: Nanos,
-    /// Part of that in which the thread spun.
+    /// Part of the wait in which the thread spun.
     pub spun: Nanos,
-    /// When the latest look for events began.
+    /// The time at which the latest look for events began.
     pub looked: Nanos,
-    /// The most by which one look, or the sleep in it, took longer than planned.
+    /// The most by which one look, or the sleep during a look, took longer than planned.
     pub overslept: Nanos,
 }
 
-/// Learns by how much to end sleeps early.
+/// Learns how much before its instant a sleep should end.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     margins_ns: [f64; OCTAVES],
-    /// The octave of the latest sleep.
+    /// The octave of the latest wait that slept.
     octave: usize,
-    /// Whether to spin. Otherwise a wait ends late, with its sleep.
+    /// Whether to spin. If not, a wait ends when its sleep does, late.
     exactly: bool,
 }
 
@@ -60,8 +60,8 @@ impl Pacer {
         self.exactly = exactly;
     }
 
-    /// Waits for an event, but not beyond `until` nor longer than [`MAX_WAIT`]. `look` returns whether there is an
-    /// event; it sleeps for one up to the given time, or not at all.
+    /// Waits for an event, at most until `until` and at most for [`MAX_WAIT`]. `look` returns whether there is an
+    /// event. It sleeps for an event up to the given time, or not at all.
     pub fn wait<E>(
         &mut self,
         clock: Clock,
@@ -89,7 +89,7 @@ impl Pacer {
                 _ if has_event => return Ok(Waited { total: woke - began, spun, looked, overslept }),
                 Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
                 Some(_) => {}
-                // The first look may do work that was requested before.
+                // The first look may do work that was requested before the wait.
                 None if is_first => {}
                 None => spun += woke - now,
             }
@@ -101,7 +101,7 @@ impl Pacer {
         }
     }
 
-    /// How long to sleep if the wait has this much `left`; `None` if it is time to spin.
+    /// How long to sleep if this much time is `left`; `None` if it is time to spin.
     fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
         if !self.exactly {
             return Some(left);
@@ -119,8 +119,8 @@ impl Pacer {
     }
 
     /// Learns from an uninterrupted sleep that ended `late` by this much. The margin follows the quantile by stochastic
-    /// approximation (Robbins & Monro 1951): up by the quantile's share of a step if the sleep exceeded it, otherwise
-    /// down by the rest of the step.
+    /// approximation (Robbins & Monro 1951): if the lateness exceeded the margin, the margin grows by the quantile's
+    /// share of a step; otherwise it shrinks by the rest of the step.
     fn woke(&mut self, late: Nanos) {
         let exceeded = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if exceeded { STEP_NS * QUANTILE } else { -STEP_NS * (1.0 - QUANTILE) });
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_margin_settles_where_nine_of_ten_sleeps_end_within_it() {
         let mut pacer = Pacer::new();
-        // Late by 0 to 20 µs, uniformly, in a scrambled order.
+        // The sleeps end 0 to 20 µs late, uniformly, in a scrambled order.
         for i in 0u64..20_000 {
             pacer.sleep(WAIT);
             pacer.woke(Nanos(i * 7_919 % 20_000));

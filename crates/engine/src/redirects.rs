@@ -1,9 +1,9 @@
-//! Follows redirects. A redirected request is a call of its own, which begins as soon as the response with the redirect
+//! Follows redirects. Each redirected request is a call of its own. It begins as soon as the response with the redirect
 //! is complete.
 //!
-//! The call belongs to the client or session of the redirected call, which waits for the last response. It has a class
-//! of its own, after those of the workload, and is not part of the schedule. A redirect is not followed if it leads to
-//! another server, exceeds the limit, or would send content again; such redirects are counted.
+//! The new call belongs to the client or session of the redirected call; that client waits for the last response. The
+//! call has a class of its own, after the classes of the workload, and is not part of the schedule. A redirect is not
+//! followed if it leads to another server, exceeds the limit, or would send content again; such redirects are counted.
 
 use crate::RequestSettings;
 use brimful_core::workload::Workload;
@@ -14,26 +14,26 @@ use std::collections::HashMap;
 /// A redirect in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redirect {
-    /// It is followed by this call.
+    /// The redirect is followed by this call.
     To(CallSpec),
-    /// It is not followed.
+    /// The redirect is not followed, for this reason.
     NotFollowed(Unfollowed),
 }
 
-/// How redirects are followed; the same for all shards of a run.
+/// How redirects are followed; it is the same for all shards of a run.
 #[derive(Clone, Debug)]
 pub struct RedirectPolicy {
-    /// Most redirects that one call follows.
+    /// Maximum number of redirects that are followed for one call.
     max_redirects: u64,
     /// Scheme, host and port of the server.
     origin: String,
     settings: RequestSettings,
-    /// For each class, the header fields that all its calls share.
+    /// For each class, the header fields that are the same in all its calls.
     headers: Vec<Vec<(String, String)>>,
 }
 
 impl RedirectPolicy {
-    /// Follows up to `max_redirects` redirects of each call of this workload.
+    /// Creates a policy that follows up to `max_redirects` redirects for each call of this workload.
     pub fn new(max_redirects: u64, workload: &Workload, settings: &RequestSettings) -> RedirectPolicy {
         let scheme = if settings.is_secure { "https" } else { "http" };
         let host = settings.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
@@ -42,7 +42,7 @@ impl RedirectPolicy {
             let is_content = ["content-type", "content-length", "content-encoding", "expect"]
                 .iter()
                 .any(|content| name.eq_ignore_ascii_case(content));
-            // A field with a placeholder belongs to one call.
+            // A field with a placeholder belongs to one call only, so it is not among the shared fields.
             (!is_content && !value.contains('{')).then(|| (name.clone(), value.clone()))
         };
         RedirectPolicy {
@@ -57,7 +57,7 @@ impl RedirectPolicy {
         }
     }
 
-    /// The class of the calls that follow redirects.
+    /// The class of all calls that follow redirects.
     fn class(&self) -> ClassId {
         ClassId(self.headers.len() as u16)
     }
@@ -68,7 +68,7 @@ impl RedirectPolicy {
 pub struct Redirects<'a> {
     policy: &'a RedirectPolicy,
     under_way: HashMap<RequestId, Hop>,
-    /// Number of the next such call.
+    /// Number of the next call that follows a redirect.
     next: u64,
 }
 
@@ -94,15 +94,15 @@ impl<'a> Redirects<'a> {
         call.class == self.policy.class()
     }
 
-    /// The request of a call that follows a redirect. Its connection ends after it if it is the `last`.
+    /// The request of a call that follows a redirect. If it is the `last`, its connection ends after it.
     pub fn request(&self, call: &CallSpec, last: bool) -> Option<Request> {
         let hop = self.under_way.get(&call.request)?;
         let render_last = || self.render(&hop.method, &hop.target, hop.class, true);
         Some(last.then(render_last).flatten().unwrap_or_else(|| hop.request.clone()))
     }
 
-    /// The redirect in the head of the response to this call, if there is one. `first` is the request of the call, if
-    /// that is a scheduled one.
+    /// The redirect in the head of the response to this call; `None` if the response is no redirect. `first` is the
+    /// request of the call, if the call is a scheduled one.
     pub fn redirect_in(&mut self, call: &CallSpec, head: &[u8], first: Option<&Request>) -> Option<Redirect> {
         let RedirectPolicy { max_redirects, origin, .. } = self.policy;
         let (method, target, class, nth) =

@@ -1,4 +1,4 @@
-//! The requests of calls: rendered before the run, or for one call.
+//! The requests of calls. They are rendered before the run, or for one call during the run.
 
 mod fixed;
 mod template;
@@ -15,48 +15,48 @@ use brimful_core::{CallSpec, ClassId, SessionId};
 use brimful_http::{Request, RequestError, Version};
 use std::borrow::Cow;
 
-/// Provides the request of each call. Each shard has its own, which may hold cookies or counters. Requests that many
-/// calls share are rendered once and borrowed; a request for one call is owned.
+/// Provides the request of each call. Each shard has its own provider, which may hold cookies or counters. A request
+/// that many calls share is rendered once and borrowed; a request for one call is owned.
 pub trait Requests<'a> {
-    /// The request of this call, which is sent next. Its connection ends after it if it is the `last`.
+    /// The request of this call, which is sent next. If it is the `last`, its connection ends after it.
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
 
     /// The file with the body of this call's request, if [`Request::streamed_bytes`] is not 0. With HTTP/1, such a
-    /// request is the only one under way on its connection: it is not pipelined.
+    /// request is not pipelined: it is the only one under way on its connection.
     fn body(&mut self, _call: &CallSpec) -> Option<&'a BodyFile> {
         None
     }
 
-    /// Length of the longest request in bytes; [`usize::MAX`] if that is unknown.
+    /// Length of the longest request in bytes; [`usize::MAX`] if the length is unknown.
     fn longest(&self) -> usize;
 
-    /// Whether [`Requests::read_head`] does anything: HTTP/2 heads must be written out for it.
+    /// Whether [`Requests::read_head`] does anything. If so, HTTP/2 heads must be written out for it.
     fn reads_heads(&self) -> bool {
         true
     }
 
-    /// What the workload expects of responses to calls of this class; usually nothing.
+    /// What the workload expects of responses to calls of this class; `None` for most classes.
     fn expected(&self, _class: ClassId) -> Option<&Expect> {
         None
     }
 
-    /// Reads the head of a response to this call, informational ones included, for its cookies. Returns the redirect,
-    /// if it is one and redirects are followed.
+    /// Reads the cookies in the head of a response to this call; informational heads are included. Returns the
+    /// redirect, if the response is one and redirects are followed.
     fn read_head(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
         None
     }
 
-    /// Notes that a call has ended, whether its request was sent or not. It is not requested again.
+    /// Notes that a call has ended, whether its request was sent or not. The request will not be asked for again.
     fn ended(&mut self, _call: &CallSpec) {}
 
-    /// Notes that a session has ended. A later session may have its number.
+    /// Notes that a session has ended. A later session may have the same number.
     fn session_ended(&mut self, _session: SessionId) {}
 }
 
 /// Settings that all requests of a run share.
 #[derive(Clone, Debug)]
 pub struct RequestSettings {
-    /// Value of `Host`, or of `:authority` in HTTP/2.
+    /// Value of the `Host` field, or of `:authority` in HTTP/2.
     pub authority: String,
     /// HTTP version.
     pub version: Version,
@@ -64,16 +64,17 @@ pub struct RequestSettings {
     pub is_secure: bool,
     /// Header fields in addition to those of the class.
     pub headers: Vec<(String, String)>,
-    /// The side that closes: determines whether the last request on a connection has `Connection: close`.
+    /// The side that closes connections. It determines whether the last request on a connection has `Connection:
+    /// close`.
     pub close: Close,
 }
 
 impl RequestSettings {
-    /// A request with these header fields in addition to the shared ones. Its connection ends after it if it is the
-    /// `last`. Characters of the path that are not ASCII are percent-encoded.
+    /// A request with these header fields in addition to the shared ones. If it is the `last`, its connection ends
+    /// after it. Non-ASCII characters of the path are percent-encoded.
     ///
     /// # Errors
-    /// [`RequestError`] if it cannot be sent as HTTP.
+    /// [`RequestError`] if the request cannot be sent as HTTP.
     pub fn request(
         &self,
         method: &str,
@@ -92,10 +93,10 @@ impl RequestSettings {
         Request::new(method, &self.authority, path, &headers, body, self.version, close)
     }
 
-    /// Like [`RequestSettings::request`], with a body of so many bytes that is sent separately.
+    /// Like [`RequestSettings::request`], but the body, whose length in bytes is given, is sent separately.
     ///
     /// # Errors
-    /// [`RequestError`] if it cannot be sent as HTTP.
+    /// [`RequestError`] if the request cannot be sent as HTTP.
     pub fn streamed(
         &self,
         method: &str,
@@ -115,7 +116,7 @@ impl RequestSettings {
     }
 }
 
-/// The path in ASCII. The placeholders of a template keep their names.
+/// Percent-encodes the non-ASCII characters of a path. The placeholders of a template keep their names.
 fn encode_path(path: &str) -> Cow<'_, str> {
     match is_template(path) {
         true => url::encode_target(path),

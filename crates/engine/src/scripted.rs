@@ -1,5 +1,5 @@
-//! Tests of a shard with scripted sockets, for behaviour that depends on when the generator reads, whatever the speed
-//! of the host.
+//! Tests of a shard with scripted sockets. They cover behaviour that depends on the time at which the generator reads,
+//! and do not depend on the speed of the host.
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;
@@ -16,23 +16,24 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 const TIMEOUT: Nanos = Nanos::from_millis(2);
-/// Far longer than a turn takes on any host.
+/// A sleep far longer than a turn takes on any host.
 const SLEEP: std::time::Duration = std::time::Duration::from_millis(300);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// One wait after all requests were sent.
+/// What happens during one wait, after all requests were sent.
 enum Turn {
-    /// The generator is stopped for twice the timeout while it waits. It looked at the sockets before, and not again.
+    /// The generator is stopped for twice the timeout while it waits. It looked at the sockets before, but does not
+    /// look again.
     Stopped,
     /// The generator deliberately sleeps for a long time, and wakes 2 ms late.
     Slept,
-    /// Twice the timeout passes, and a look finds nothing. Something may be `left` in the sockets.
+    /// Twice the timeout passes, and a look at the sockets finds no response. Responses may be `left` unread.
     Passes { left: bool },
-    /// So many responses are read. If the flag is set, some are left.
+    /// This number of responses is read. If the flag is set, more are left unread.
     Answers(usize, bool),
 }
 
-/// Sockets whose responses come in the order of the requests.
+/// Scripted sockets whose responses come in the order of the requests.
 struct Scripted {
     turns: VecDeque<Turn>,
     connecting: Vec<Token>,
@@ -128,7 +129,7 @@ impl<'a> Io<'a> for Scripted {
     }
 }
 
-/// A workload of so many calls, all due at once.
+/// A workload with this number of calls, all due at once.
 struct AtOnce(usize);
 
 impl Workload for AtOnce {
@@ -160,12 +161,12 @@ impl Observer for Ends {
     }
 }
 
-/// How calls end that are made at once, each on its own connection.
+/// Makes this number of calls at once, each on its own connection. Returns how they end.
 fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     ends_from(0, calls, turns)
 }
 
-/// The same, with a shard that has used this many stamps before.
+/// Like `ends`, but with a shard that has used `stamps` stamps before.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
@@ -200,7 +201,7 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
 
 const COMPLETED: End = End::Completed { status: 200 };
 
-/// As after SIGSTOP and SIGCONT: the responses came in time, and were in the sockets.
+/// Simulates SIGSTOP and SIGCONT: the responses arrived in time, and waited in the sockets.
 #[test]
 fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
     let (ends, used) = ends(3, [Turn::Stopped, Turn::Answers(3, false)]);
@@ -214,7 +215,7 @@ fn answers_read_by_several_looks_are_not_late() {
     assert_eq!(ends, [COMPLETED; 3]);
 }
 
-/// The timeout is extended by the delay of the turn, but not by the deliberate sleep.
+/// The timeout is extended by the delay of the turn, but not by its deliberate sleep.
 #[test]
 fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
     let (ends, _) = ends(1, [Turn::Slept, Turn::Answers(0, false), Turn::Answers(1, false)]);
@@ -241,7 +242,7 @@ fn calls_are_distinguished_when_stamps_wrap() {
     }
 }
 
-/// As when another connection is flooded forever.
+/// Simulates another connection that is flooded without end.
 #[test]
 fn sockets_that_are_never_empty_do_not_delay_timeouts_forever() {
     let (ends, _) = ends(2, (0..100).map(|_| Turn::Passes { left: true }));

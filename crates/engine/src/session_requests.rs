@@ -1,7 +1,8 @@
-//! Requests beyond those of classes: scripted requests of sessions, cookies, and calls that follow redirects.
+//! Requests that do not come from classes alone: scripted requests of sessions, requests with cookies, and requests
+//! that follow redirects.
 //!
 //! A session has a cookie jar from its first cookie until its end. A request with cookies is a copy of the request
-//! without them; without cookies, nothing is copied.
+//! without them; if there are no cookies, nothing is copied.
 
 use crate::body_file::BodyFile;
 use crate::redirects::{Redirect, RedirectPolicy, Redirects};
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-/// Requests of a load that has sessions or follows redirects, of one shard. `R` provides the requests of classes.
+/// The requests of one shard, in a load that has sessions or follows redirects. `R` provides the requests of classes.
 #[derive(Debug)]
 pub struct SessionRequests<'a, R> {
     of_classes: R,
@@ -49,7 +50,7 @@ impl ScriptedRequests {
                     let ScriptedRequest { method, path, body, .. } = request;
                     let failed = |source| EngineError::Request { class: class.name.clone(), source };
                     let place = all.rendered.len() as u32;
-                    // A session's connections do not end after a certain call.
+                    // A session's connections do not end after a fixed number of calls.
                     let path = encode_target(path);
                     let rendered = settings.request(method, &path, &headers, body.as_bytes(), false).map_err(failed)?;
                     all.rendered.push(rendered);
@@ -69,18 +70,18 @@ impl ScriptedRequests {
 }
 
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
-    /// The requests of classes, and the scripted requests.
+    /// Combines the requests of classes with the scripted requests.
     pub fn new(of_classes: R, scripted: &'a ScriptedRequests) -> Self {
         SessionRequests { of_classes, scripted, jars: None, redirects: None }
     }
 
-    /// Adds a cookie jar for each session. Cookies that may be sent by TLS only are kept if the requests use it.
+    /// Adds a cookie jar for each session. `Secure` cookies are kept only if the requests use TLS.
     #[must_use]
     pub fn with_cookies(self, tls: bool) -> Self {
         SessionRequests { jars: Some(Jars { tls, ..Jars::default() }), ..self }
     }
 
-    /// Follows redirects, if there is a policy for them.
+    /// Follows redirects if a policy is given.
     #[must_use]
     pub fn following(self, policy: Option<&'a RedirectPolicy>) -> Self {
         SessionRequests { redirects: policy.map(Redirects::new), ..self }
@@ -137,7 +138,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if redirects.follows_redirect(call) {
             return redirects.redirect_in(call, head, None);
         }
-        // Requesting it again does no harm, as many calls share it.
+        // Asking for the request again does no harm, because many calls share it.
         let first = self.without_cookies(call, false);
         self.redirects.as_mut()?.redirect_in(call, head, Some(&first))
     }
@@ -161,7 +162,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     fn receive_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
         let known_target = self.jars.as_ref().and_then(|jars| jars.targets.get(&session).cloned());
-        // Requesting it again does no harm, as many calls share it.
+        // Asking for the request again does no harm, because many calls share it.
         let target = known_target.unwrap_or_else(|| self.without_cookies(call, false).target().to_vec());
         if let Some(jars) = &mut self.jars {
             let jar = jars.by_session.entry(session).or_default();
@@ -174,9 +175,9 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 #[derive(Debug, Default)]
 struct Jars {
     by_session: HashMap<SessionId, Jar>,
-    /// Targets of the sessions' latest requests that were rendered for one call. With several calls under way at once,
-    /// the target may be that of another one. That matters only if they are in different directories and a cookie has
-    /// no path.
+    /// Targets of the sessions' latest requests that were rendered for one call. If several calls of a session are
+    /// under way at once, the target may belong to another of these calls. That matters only if their targets are in
+    /// different directories and a cookie has no path.
     targets: HashMap<SessionId, Vec<u8>>,
     /// Whether the requests use TLS.
     tls: bool,
@@ -185,7 +186,7 @@ struct Jars {
 }
 
 impl Jars {
-    /// Adds the session's cookies for this request.
+    /// Adds the session's cookies to this request.
     fn add_cookies<'a>(&mut self, session: SessionId, request: Cow<'a, Request>) -> Cow<'a, Request> {
         if let Cow::Owned(request) = &request {
             let target = self.targets.entry(session).or_default();
@@ -201,7 +202,7 @@ impl Jars {
     }
 }
 
-/// Wall-clock time, which the dates of cookies refer to.
+/// Wall-clock time in seconds since 1970. The dates of cookies refer to it.
 fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -221,7 +222,7 @@ mod tests {
         String::from_utf8(request.bytes().to_vec()).unwrap()
     }
 
-    /// The cookies that go with a call.
+    /// The cookies that are sent with a call.
     fn sent<'a>(requests: &mut impl Requests<'a>, id: RequestId, session: u32) -> Option<String> {
         let request = requests.request(&call(id, session), false);
         let cookies = text(&request).lines().find_map(|line| Some(line.strip_prefix("Cookie: ")?.to_owned()));
@@ -233,7 +234,7 @@ mod tests {
         CallSpec { request, session: Some(SessionId(session)), ..CallSpec::of_class(ClassId(0)) }
     }
 
-    /// Two scripted sessions with a common request.
+    /// A workload with two scripted sessions that have one request in common.
     fn workload() -> Workload {
         toml::from_str(
             "[[class]]\nname = \"all\"\npath = \"/class\"\nheaders = { X = \"y\" }\n[load.sessions]\nusers = 1\n\

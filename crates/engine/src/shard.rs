@@ -1,5 +1,5 @@
 //! One shard: its parts, and how its calls and sessions end. `turns.rs` begins calls and waits; `exchange.rs` handles
-//! what happens on connections.
+//! events on connections.
 
 mod exchange;
 mod turns;
@@ -38,7 +38,7 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     recent: RecentHeads,
 }
 
-/// The latest response heads, which the next ones are compared with before they are parsed.
+/// The latest response heads. Each new head is compared with them before it is parsed.
 #[derive(Debug, Default)]
 struct RecentHeads {
     http1: RecentHead,
@@ -79,7 +79,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         shard
     }
 
-    /// Makes the shard use stamps from this one on.
+    /// Sets the stamp after which the shard's stamps follow.
     #[cfg(test)]
     pub fn with_stamps_from(mut self, stamp: u32) -> Self {
         self.connections.set_stamps(stamp);
@@ -102,7 +102,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Uses the server's addresses that the latest look-up of its name has returned.
+    /// Applies the server's addresses from the latest look-up of its name.
     fn refresh_addresses(&mut self) {
         for address in self.addresses.refresh() {
             self.observer.on_address(&address.to_string());
@@ -110,8 +110,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends a call. The kernel has taken `bytes_sent` bytes of its request. Only now is it certain whether it took any;
-    /// that decides whether the call was sent, and how it can have ended.
+    /// Ends a call of whose request the kernel has taken `bytes_sent` bytes. Only now is it certain whether it took
+    /// any. That decides whether the call was sent, and how it can have ended.
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
@@ -136,8 +136,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Begins the call that follows a redirect. Returns whether there is one: the workload then gets the outcome of the
-    /// last such call only, as its client goes on waiting.
+    /// Begins the call that follows a redirect. Returns whether there is one. If so, the workload does not get this
+    /// outcome, because its client waits for the last call of the chain.
     fn follow(&mut self, redirect: Redirect, outcome: &Outcome) -> bool {
         match (redirect, outcome.end) {
             (Redirect::To(spec), End::Completed { .. }) => {
@@ -151,7 +151,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         false
     }
 
-    /// Ends a session after the end of one of its calls, or keeps it. Closes its connections if they do not stay open.
+    /// After the end of one of its calls, ends a session or keeps it. Closes its connections if they do not stay open.
     fn end_or_continue(&mut self, session: SessionId) {
         if let Some(outcome) = self.workload.session_ended(session) {
             let connections = self.connections.end_session(session);
@@ -171,7 +171,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// How a call can have ended, given whether anything was `sent`: bytes that arrive without a request are not a
+/// Corrects how a call ended, given whether anything was `sent`: bytes that arrive without a request are not a
 /// response, and a request that was not sent cannot have timed out.
 fn possible_end(end: End, sent: bool) -> End {
     match end {

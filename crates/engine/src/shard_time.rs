@@ -1,4 +1,4 @@
-//! A shard's time: the instant at which it acts, and how it spent the time so far.
+//! A shard's view of time: the instant at which it acts, and how it has spent the time so far.
 
 use crate::clock::Clock;
 use crate::contention;
@@ -6,33 +6,33 @@ use crate::pacing::Waited;
 use brimful_core::Nanos;
 use brimful_os::clock;
 
-/// A gap in a turn that is longer than this has delayed what was to be sent in that turn.
+/// A gap in a turn that is longer than this counts as a stall: it has delayed the requests sent in that turn.
 const STALL: Nanos = Nanos::from_millis(1);
 
-/// The clock as last read, and how the time up to then was spent.
+/// The clock as last read, and how the time until then was spent.
 #[derive(Debug)]
 pub struct ShardTime {
     clock: Clock,
     now: Nanos,
-    /// When the current turn began, which is when the latest wait ended.
+    /// The time at which the current turn began, that is, when the latest wait ended.
     turn_began: Nanos,
-    /// Time in all waits so far.
+    /// Total time in waits so far.
     waited: Nanos,
-    /// Part of the waits that was spent spinning.
+    /// Part of the waits in which the thread spun.
     spun: Nanos,
     longest_gap: Nanos,
     /// CPU time of the thread when the run began.
     cpu_before: Nanos,
-    /// Time for which the thread had waited for a CPU when the run began.
+    /// Time for which the thread had waited for a CPU before the run began.
     cpu_wait_before: Option<Nanos>,
 }
 
 /// A turn that took much longer than planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Stall {
-    /// When the turn began.
+    /// The time at which the turn began.
     pub since: Nanos,
-    /// The latest instant at which what was to be sent in the turn can have left.
+    /// The latest time at which requests sent in the turn can have left.
     pub until: Nanos,
 }
 
@@ -75,8 +75,8 @@ impl ShardTime {
         self.now
     }
 
-    /// Ends a turn after its wait, and begins the next. A thread that was stopped or kept from its CPU does not notice,
-    /// except that the turn took longer than it slept deliberately; returns the stall if that was long.
+    /// Ends a turn after its wait, and begins the next. Returns the stall if the turn was much longer than the time it
+    /// slept deliberately: that is how a thread can notice that it was stopped or kept from its CPU.
     pub fn end_turn(&mut self, waited: Waited) -> Option<Stall> {
         self.waited += waited.total;
         self.spun += waited.spun;
@@ -84,13 +84,13 @@ impl ShardTime {
         self.turn_began = self.update();
         let gap = self.turn_began - began - waited.total + waited.overslept;
         self.longest_gap = self.longest_gap.max(gap);
-        // Nothing left later than that: a turn sends everything before it sleeps.
+        // Nothing left later than that, because a turn sends everything before it sleeps.
         (gap > STALL).then(|| Stall { since: began, until: began + gap })
     }
 
-    /// Share of the time so far with work to do: the time outside waits, or the CPU time used without spinning,
-    /// whichever is more. The former sees a thread that is kept from its CPU; the latter, work that the kernel does
-    /// during a wait.
+    /// Share of the time so far in which the shard had work to do: the time outside waits, or the CPU time used without
+    /// spinning, whichever is more. The former includes time for which the thread was kept from its CPU; the latter
+    /// includes work that the kernel does during a wait.
     pub fn busy(&self) -> f64 {
         let working = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.spun.0);
         let outside_waits = self.now.0.saturating_sub(self.waited.0);
@@ -102,7 +102,7 @@ impl ShardTime {
         self.longest_gap
     }
 
-    /// Time during the run for which the thread was ready to run and something else had the CPU.
+    /// Time during the run for which the thread was ready to run while something else used the CPU.
     pub fn cpu_wait(&self) -> Option<Nanos> {
         let after = contention::thread_cpu_wait()?;
         Some(Nanos(after.0.saturating_sub(self.cpu_wait_before?.0)))

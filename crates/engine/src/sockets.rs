@@ -1,4 +1,4 @@
-//! A shard's sockets: its means of I/O, and the output that the kernel has not been given yet.
+//! A shard's sockets: its means of I/O, and the output that has not been passed to the kernel yet.
 
 use crate::clock::Clock;
 use crate::io::{Io, IoEvent, Route, Token, Warm};
@@ -9,22 +9,22 @@ use brimful_core::Nanos;
 use rustix::io::Errno;
 use std::borrow::Cow;
 
-/// Longest time for which an operation requested while events are handled is kept from the kernel.
+/// Maximum time for which an operation that is requested during event handling is kept from the kernel.
 const MAX_HOLD: Nanos = Nanos::from_micros(10);
 
 /// The sockets of one shard.
 #[derive(Debug)]
 pub struct Sockets<I> {
     io: I,
-    /// When the oldest operation was requested that the kernel may not have been given yet.
+    /// The time at which the oldest operation was requested that may not have reached the kernel yet.
     held_since: Option<Nanos>,
     /// Slots of HTTP/2 connections with output that has not been handed to `io`.
     with_output: Vec<u32>,
     /// Whether waits end exactly on time, at the cost of spinning.
     is_exact: bool,
-    /// Up to when everything received has been read.
+    /// Tracks up to which time all received data has been read.
     sweep: Sweep,
-    /// Error of a flush, after which nothing can be sent.
+    /// The error of a flush, after which nothing can be sent.
     failure: Option<EngineError>,
 }
 
@@ -72,7 +72,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Bytes sent on the connection in this slot that the kernel has not taken.
+    /// Number of bytes sent on the connection in this slot that the kernel has not taken.
     pub fn unsent(&self, slot: u32) -> usize {
         self.io.unsent(slot)
     }
@@ -107,21 +107,21 @@ impl<'a, I: Io<'a>> Sockets<I> {
         Ok(())
     }
 
-    /// Flushes before a connection is closed. Other connections may have output left, so that they are still held. An
-    /// error is kept for [`Sockets::take_failure`].
+    /// Flushes before a connection is closed. Output of other connections stays held back. An error is kept for
+    /// [`Sockets::take_failure`].
     pub fn flush_before_close(&mut self) {
         if let Err(error) = self.io.flush() {
             self.failure = Some(error);
         }
     }
 
-    /// The error of an earlier flush.
+    /// Returns the error of an earlier flush, if there was one.
     pub fn take_failure(&mut self) -> Result<(), EngineError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Flushes, then waits for an event, but not beyond `until`: exactly on time, or with as little CPU time as
-    /// possible.
+    /// Flushes, then waits for an event until `until`. `exactly` chooses whether the wait ends exactly on time
+    /// or uses as little CPU time as possible.
     pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<Waited, EngineError> {
         if exactly != self.is_exact {
             self.io.set_exact(exactly);
@@ -146,12 +146,13 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.attempts_have_begun()
     }
 
-    /// Notes that all events of a look at the sockets of `open` connections were handled; it began at `looked`.
+    /// Notes that all events of a look at the sockets were handled. The look began at `looked`, with `open`
+    /// connections.
     pub fn end_look(&mut self, looked: Nanos, open: u64) {
         self.sweep.note_look(looked, self.io.left_unread(), open);
     }
 
-    /// Everything that was in the sockets at this time has been read.
+    /// The time up to which everything that was in the sockets has been read.
     pub fn read_until(&self) -> Nanos {
         self.sweep.read_until()
     }

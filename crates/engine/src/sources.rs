@@ -1,4 +1,4 @@
-//! Source addresses. More of them provide more local ports, and make the search for a free one shorter.
+//! Source addresses. More addresses provide more local ports, and shorten the search for a free port.
 
 use crate::EngineError;
 use brimful_core::{Nanos, SessionId};
@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Most addresses that are used. With 28,000 ports each they suffice for seven million connections.
+/// Maximum number of addresses that are used. With 28,000 ports each they suffice for seven million connections.
 const MAX_ADDRESSES: u128 = 256;
 /// How long an address without a free port is skipped.
 const SKIP_TIME: Nanos = Nanos::from_millis(100);
@@ -19,7 +19,7 @@ pub struct Cidr {
     prefix: u8,
 }
 
-/// The text is not a range of addresses.
+/// The error for a text that is not a range of addresses.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not a range of addresses: write it like 127.0.0.0/28 or 10.0.0.7")]
 pub struct CidrError(String);
@@ -44,11 +44,11 @@ impl std::fmt::Display for Cidr {
 }
 
 impl Cidr {
-    /// Those of its first 256 addresses that this host can connect from. The network and broadcast addresses of an IPv4
-    /// range are left out.
+    /// The addresses of this range that this host can connect from, among its first 256. The network and broadcast
+    /// addresses of an IPv4 range are excluded.
     ///
     /// # Errors
-    /// [`EngineError::Source`] if there is none, or if they are of another family than `target`.
+    /// [`EngineError::Source`] if there is none, or if the addresses are of another family than `target`.
     pub fn usable(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
         if !self.is_of_family(target) {
             let why = format!("the server's address {} is of another family", target.ip());
@@ -85,7 +85,8 @@ impl Cidr {
     }
 }
 
-/// Whether this host has the address. It need not have a free port now: it may have one by the time it is needed.
+/// Whether this host has the address. The address need not have a free port now: one may be free by the time it is
+/// needed.
 fn is_ours(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let bound = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -101,7 +102,7 @@ pub struct SourceTurns {
 }
 
 impl SourceTurns {
-    /// Turns among `count` addresses. Without any, the kernel's choice counts as one address.
+    /// Turns among `count` addresses. With a count of 0, the kernel's choice counts as one address.
     pub fn new(count: usize) -> SourceTurns {
         SourceTurns { skipped_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
     }
@@ -111,7 +112,7 @@ impl SourceTurns {
         self.skipped_until.len()
     }
 
-    /// Index of the next address that is not skipped; if all are, of the next one.
+    /// Index of the next address that is not skipped. If all are skipped, the index of the next address.
     pub fn take(&mut self, now: Nanos) -> usize {
         let count = self.count();
         let turn =
@@ -120,7 +121,7 @@ impl SourceTurns {
         turn
     }
 
-    /// Index of the source address of all connections of a session.
+    /// Index of the source address that all connections of a session share.
     pub fn of_session(&self, session: SessionId) -> usize {
         session.0 as usize % self.count()
     }

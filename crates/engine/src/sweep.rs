@@ -1,16 +1,16 @@
-//! Up to when everything received has been read.
+//! Tracks up to which time all received data has been read.
 //!
-//! A generator that was stopped, or is behind, finds responses in its sockets that came long ago. Whether something
-//! came in time is certain only when everything has been read that was there at that time. One look at the sockets may
-//! not read it all. If more keeps arriving than is read, the sockets are never empty: then a number of looks is enough,
-//! as each reads what has waited longest.
+//! A generator that was stopped, or is behind, finds responses in its sockets that arrived long ago. Whether a response
+//! arrived in time is certain only when all data that was there at that time has been read. One look at the sockets may
+//! not read it all. If more data keeps arriving than is read, the sockets are never empty. Then a fixed number of looks
+//! is enough, because each look reads the data that has waited longest.
 
 use brimful_core::Nanos;
 
-/// Looks that read the largest receive buffer a kernel allots by default (6 MiB) to its end, from one connection at a
-/// time.
+/// Number of looks that read the largest receive buffer a kernel allots by default (6 MiB) to its end, if each reads
+/// from only one connection.
 const LOOKS: u64 = 16;
-/// Connections that one look reads at least something from, as they take turns.
+/// Number of connections from which one look reads at least some data. Connections take turns.
 const PER_LOOK: u64 = 16;
 
 /// The looks at the sockets since they were last empty.
@@ -22,13 +22,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Everything that was in the sockets at this time has been read.
+    /// The time up to which everything that was in the sockets has been read.
     pub fn read_until(&self) -> Nanos {
         self.read_until
     }
 
-    /// Notes a look at the sockets of so many connections, which began `at` this time. Everything that it found was
-    /// read; more may be `left` in the sockets.
+    /// Notes a look at the sockets of `connections` connections that began `at` this time. All data that the look found
+    /// was read; more may be `left` in the sockets.
     pub fn note_look(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.looks == 0 {
             self.began = at;

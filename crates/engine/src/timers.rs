@@ -5,19 +5,19 @@ use crate::connection::{Connections, Phase};
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 
-/// How long the server may take to close a connection after the last response. Connections that wait for it hold
-/// descriptors: a server that completes 1,000 calls per second and never closes has 1,000 of them.
+/// How long the server may take to close a connection after the last response. Connections that wait for the close hold
+/// descriptors: with a server that completes 1,000 calls per second and never closes, 1,000 descriptors.
 const SERVER_CLOSES_WITHIN: Nanos = Nanos::from_secs(1);
 
 /// One queue of deadlines for each phase of a connection.
 #[derive(Debug)]
 pub struct Timers {
-    /// `None` leaves it to the kernel to give up connection attempts.
+    /// Deadlines of connection attempts; `None` leaves it to the kernel to give up attempts.
     attempts: Option<Deadlines>,
     handshakes: Deadlines,
-    /// For each call, until its response must be complete.
+    /// Deadlines by which the response to each call must be complete.
     responses: Deadlines,
-    /// Until when the server must have closed a connection after the last response.
+    /// Deadlines by which the server must have closed a connection after the last response.
     closes: Deadlines,
 }
 
@@ -44,7 +44,7 @@ impl Timers {
         }
     }
 
-    /// Starts the timer of a connection attempt, if attempts are timed.
+    /// Starts the timer of a connection attempt, if attempts have a timeout.
     pub fn start_attempt(&mut self, now: Nanos, slot: u32, stamp: u32) {
         if let Some(attempts) = &mut self.attempts {
             attempts.arm(now, TimerKey { slot, stamp, stream: 0 });
@@ -67,22 +67,22 @@ impl Timers {
         self.closes.arm(now, TimerKey { slot, stamp, stream: 0 });
     }
 
-    /// The next deadline, [`Nanos::MAX`] if there is none.
+    /// The next deadline; [`Nanos::MAX`] if there is none.
     pub fn next(&self) -> Nanos {
         let attempts = self.attempts.as_ref().and_then(Deadlines::next);
         let all = [attempts, self.handshakes.next(), self.responses.next(), self.closes.next()];
         all.into_iter().flatten().fold(Nanos::MAX, Nanos::min)
     }
 
-    /// Postpones the deadlines of everything that began at or after `since`, as it may really have begun just before
-    /// `until`.
+    /// Postpones the deadlines of all operations that began at or after `since`, because they may really have begun
+    /// just before `until`.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let all = [&mut self.handshakes, &mut self.responses, &mut self.closes];
         self.attempts.iter_mut().chain(all).for_each(|deadlines| deadlines.postpone(since, until));
     }
 
-    /// Removes and returns a deadline that had passed at `now` and whose connection is still in the phase that it was
-    /// set for.
+    /// Removes and returns a deadline that had passed at `now`, and whose connection is still in the phase that the
+    /// deadline was set for.
     pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<Overdue> {
         let in_phase = |phase: Phase| {
             move |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == phase && c.stamp == key.stamp)

@@ -1,42 +1,42 @@
-//! What the processes of each program have used, including those that ended, from any source.
+//! The resources that the processes of each program have used, including processes that ended. The readings may come
+//! from any source.
 //!
 //! A source provides a [`ProcessReading`] of each living process, with counters since that process began. The accounts
-//! turn them into totals of a program that never decrease and count nothing twice. For every process
-//!
+//! turn the readings into totals of a program that never decrease and count nothing twice. For every process
 //! ```text
 //! total = own + max(reaped, last readings of its children that are gone)
 //! ```
 //!
 //! where *reaped* is the growth of the counters in which the kernel sums children that ended and were waited for. So a
 //! child that starts and ends between two readings counts as well. Children that belong to another program are
-//! subtracted. What a process used before the watch began is not counted. One case is missed: a process that lived
-//! shorter than the time between two readings and whose parent did not wait for it.
+//! subtracted. Usage from before the watch began is not counted. One case is missed: a process that lived shorter than
+//! the time between two readings and whose parent did not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
 use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a source reports of a process that has not ended.
+/// A source's report on a process that has not ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
-    /// Its name, cut to 15 bytes by the kernel and padded with zeros.
+    /// The process's name, cut to 15 bytes by the kernel and padded with zeros.
     pub comm: [u8; 16],
     pub parent: u32,
-    /// Since boot, suspended time included.
+    /// Start time of the process since boot, suspended time included.
     pub started: Nanos,
-    /// Used since it began, including by threads that ended.
+    /// Usage of the process since it began, including threads that ended.
     pub own: Usage,
-    /// Used by children that ended and that it waited for, and by theirs. The kernel sums neither waits nor switches
-    /// here.
+    /// Usage of children that ended and that the process waited for, including their own such children. The kernel sums
+    /// neither run-queue waits nor context switches here.
     pub reaped: Usage,
     pub threads: u64,
     pub running: u64,
     pub rss_bytes: u64,
 }
 
-/// Counters that only grow. Those that the source does not provide stay at zero, and
-/// [`ProcessTree`](crate::ProcessTree) leaves them out of the sample.
+/// Usage counters, which only grow. Counters that the source does not provide stay at zero, and
+/// [`ProcessTree`](crate::ProcessTree) omits them from the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub cpu: CpuTime,
@@ -45,10 +45,10 @@ pub(crate) struct Usage {
     pub major_faults: u64,
 }
 
-/// The accounts of all programs. Every process belongs to at most one. Sources read processes by ascending pid.
+/// The accounts of all programs. Every process belongs to at most one program. Sources read processes by ascending pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// When the watch began, counted like [`ProcessReading::started`].
+    /// The time at which the watch began, counted like [`ProcessReading::started`].
     began: Nanos,
     programs: Vec<ProgramAccount>,
     members: BTreeMap<u32, Member>,
@@ -57,9 +57,9 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// Whether it takes the name of its first process, as long as that lives.
+    /// Whether the program takes the name of its first process, as long as that process lives.
     nameless: bool,
-    /// The process it is named after.
+    /// The process that the program is named after.
     named_after: Option<u32>,
     pids: Arc<[u32]>,
     /// Whether `pids` must be rebuilt.
@@ -67,29 +67,30 @@ struct ProgramAccount {
     found: bool,
     started: u64,
     ended: u64,
-    /// Used by members that are gone and whose parent is not a member.
+    /// Usage of members that are gone and whose parent is not a member.
     gone: Usage,
-    /// Used by its members before the watch began.
+    /// Usage of the members before the watch began.
     before: Usage,
-    /// The last total, which the next one never falls below.
+    /// The last total. The next total never falls below it.
     floor: Usage,
 }
 
 #[derive(Debug)]
 struct Member {
     program: usize,
-    /// The last reading, except for what it may have [reaped](Accounts::reliably_reaped).
+    /// The last reading. Its `reaped` counters are those of [`Accounts::reliably_reaped`].
     reading: ProcessReading,
-    /// What it had reaped at the last reading.
+    /// The reaped counters at the last reading.
     reaped: Usage,
-    /// The part of `reaped` from before it was found or from members of another program.
+    /// The part of `reaped` that is not counted: from before the process was found, or from members of another program.
     not_ours: Usage,
     children_gone: Usage,
 }
 
 impl Accounts {
-    /// `began` is now, counted like [`ProcessReading::started`]. `names` has a name for each program and whether it is
-    /// final; one that is not is replaced by that of the program's first process.
+    /// Creates the accounts for a watch that begins at `began` (now), counted like [`ProcessReading::started`]. `names`
+    /// has a name for each program, and whether the name is final; a name that is not final is replaced by that of the
+    /// program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -134,12 +135,12 @@ impl Accounts {
         self.programs[program].found
     }
 
-    /// Updates a member with a new reading. False if the process is not a member.
+    /// Updates a member with a new reading. Returns false if the process is not a member.
     pub fn update(&mut self, pid: u32, reading: &ProcessReading) -> bool {
         let reaped = self.reliably_reaped(pid, reading);
         let Some(member) = self.members.get_mut(&pid) else { return false };
         let program = &mut self.programs[member.program];
-        // It may have executed another program in between.
+        // The process may have executed another program in between.
         if program.named_after == Some(pid) && member.reading.comm != reading.comm {
             program.name = String::from_utf8_lossy(reading.name()).into();
         }
@@ -148,9 +149,9 @@ impl Accounts {
         true
     }
 
-    /// What a process has reaped, without children that it may have reaped after they were read as living and before it
-    /// was read itself. That can happen if younger processes have lower pids, because pids wrap around; the last
-    /// reading is used then.
+    /// The reaped counters of a process, without children that were read as living and that the process may have reaped
+    /// before it was read itself. That can happen if younger processes have lower pids, because pids wrap around; the
+    /// last reading is used then.
     fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
         let Some(member) = self.members.get(&pid).filter(|member| member.reaped != reading.reaped) else {
             return reading.reaped;
@@ -160,7 +161,7 @@ impl Accounts {
         if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { reading.reaped }
     }
 
-    /// Makes a process that is in no program yet a member of one.
+    /// Makes a process that belongs to no program a member of this program.
     pub fn admit(&mut self, pid: u32, index: usize, reading: &ProcessReading) {
         let program = &mut self.programs[index];
         if program.nameless && program.named_after.is_none() {
@@ -179,8 +180,8 @@ impl Accounts {
         self.members.insert(pid, Member { program: index, reading: *reading, reaped, not_ours: reaped, children_gone });
     }
 
-    /// Removes a process that has ended, whether or not its parent has waited for it. Its total moves to its parent if
-    /// that is a member of the same program, or else to the program.
+    /// Removes a process that has ended, whether or not its parent has waited for it. Its total moves to its parent, if
+    /// the parent is a member of the same program; otherwise to the program.
     pub fn end(&mut self, pid: u32) {
         let Some(member) = self.members.remove(&pid) else { return };
         let program = &mut self.programs[member.program];
@@ -199,7 +200,7 @@ impl Accounts {
         program.gone = program.gone.plus(member.total());
     }
 
-    /// A sample of every program, from the last readings.
+    /// Takes a sample of every program from the last readings.
     pub fn sample(&mut self) -> Vec<ProgramSample> {
         let mut samples: Vec<ProgramSample> = self.programs.iter().map(|_| ProgramSample::default()).collect();
         let mut totals: Vec<Usage> = self.programs.iter().map(|program| program.gone).collect();
@@ -287,7 +288,7 @@ mod tests {
         Usage { cpu: CpuTime { total, user: total }, waited: total, switches: ms, major_faults: ms }
     }
 
-    /// The kernel's sum over children.
+    /// Usage as the kernel sums it over children.
     fn reaped(ms: u64) -> Usage {
         Usage { waited: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
@@ -428,7 +429,8 @@ mod tests {
     }
 
     proptest! {
-        /// A master that waits for its workers. Workers start, use CPU time and end, each seen or not.
+        /// A master waits for its workers. Workers start, use CPU time and end; each may or may not be seen by a
+        /// reading.
         #[test]
         fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
             let mut accounts = accounts(1);

@@ -1,4 +1,4 @@
-//! Keeps a server on some of the CPUs while it is measured.
+//! Restricts a server to some of the CPUs while it is measured.
 //!
 //! A process that is killed while it holds a [`PinGuard`] restores nothing. The [`FormerAffinity`] is therefore
 //! announced before any thread is moved, so that another process can keep it and restore the threads instead.
@@ -15,34 +15,34 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Restores every thread's former CPUs when dropped.
+/// Restores the former CPUs of every thread when dropped.
 #[derive(Debug)]
 #[must_use = "the threads are restored as soon as this is dropped"]
 pub struct PinGuard(FormerAffinity);
 
-/// Where the threads of a tree were allowed to run before they were pinned.
+/// The CPUs on which the threads of a tree were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerAffinity {
-    /// Start times of processes by pid. A pid may be reused by the time it is needed.
+    /// Start times of processes by pid, because a pid may have been reused when the threads are restored.
     processes: BTreeMap<u32, u64>,
-    /// Threads by thread id.
+    /// The former CPUs of threads, by thread id.
     threads: BTreeMap<u32, Place>,
-    /// The CPUs that they are pinned to, as a list of ranges.
+    /// The CPUs that the threads are pinned to, as a list of ranges.
     pinned: String,
 }
 
 /// The former CPUs of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
-    /// Clock ticks from boot to its start.
+    /// Start time of the thread, in clock ticks since boot.
     started: u64,
-    /// Its CPUs, as a list of ranges.
+    /// The thread's former CPUs, as a list of ranges.
     cpus: String,
 }
 
-/// Keeps every thread of the tree on these CPUs until the guard is dropped. Threads and children that they start
-/// inherit that. Threads that end meanwhile are no error. What is needed to restore the threads is announced before
-/// they are moved, each time together with everything announced before.
+/// Restricts every thread of the tree to these CPUs until the guard is dropped. Threads and children that they start
+/// inherit the restriction. Threads that end meanwhile are no error. Before threads are moved, `announce` gets
+/// everything that is needed to restore them and all threads moved so far.
 ///
 /// [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
 /// [`MonitorError::Announce`] with the error of `announce`.
@@ -55,7 +55,7 @@ pub fn pin_tree(
     let set = cpu_set(cpus)?;
     let mut guard = PinGuard(FormerAffinity { pinned: CpuList::from(cpus).to_string(), ..FormerAffinity::default() });
     let roots = tree.pids();
-    // A thread may start another one after the listing and before its own turn. What it starts after its turn inherits
+    // A thread may start another one after the listing and before it is pinned. Threads that it starts later inherit
     // its CPUs.
     loop {
         let unpinned = guard.0.add(&roots, &set);
@@ -72,7 +72,7 @@ pub fn pin_tree(
     }
 }
 
-/// Keeps the calling thread on one CPU.
+/// Pins the calling thread to one CPU.
 pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
     cpu_set(&[cpu])?;
     let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
@@ -80,9 +80,9 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
 }
 
 impl FormerAffinity {
-    /// Restores every thread that is still where it was pinned. A thread started meanwhile inherited its CPUs, and gets
-    /// those of the process that it belongs to or descends from. Threads that have ended, or whose number was reused,
-    /// are no error.
+    /// Restores every thread that still has the CPUs it was pinned to. A thread that was started meanwhile inherited
+    /// these CPUs; it gets the former CPUs of the process that it belongs to or descends from. Threads that have ended,
+    /// or whose number was reused, are no error.
     pub fn put_back(&self) {
         let Some(pinned) = to_cpu_set(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
@@ -94,15 +94,15 @@ impl FormerAffinity {
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
                 // A thread with other CPUs has moved itself and is left alone.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
-                    // It may have ended by now, which is no error.
+                    // The thread may have ended by now, which is no error.
                     let _ = sched_setaffinity(Some(thread), &former);
                 }
             }
         }
     }
 
-    /// Adds the threads of these processes, and of all that descend from them, that are not yet pinned to `set`.
-    /// Returns them.
+    /// Adds the threads of these processes and of all their descendants, except threads that are already pinned to
+    /// `set`. Returns the added threads.
     fn add(&mut self, roots: &[u32], set: &CpuSet) -> Vec<u32> {
         let first = self.threads.is_empty();
         let table = process_table(Path::new("/proc"), |pid, _| roots.contains(&pid).then_some(()));
@@ -114,7 +114,7 @@ impl FormerAffinity {
                 }
                 let now = to_pid(tid).and_then(|thread| sched_getaffinity(Some(thread)).ok());
                 let (Some(now), Some(started)) = (now, started_in(pid, tid)) else { continue };
-                // After the first round, a thread within `set` has inherited it.
+                // After the first round, a thread whose CPUs are within `set` has inherited them.
                 if !first && is_within(&now, set) {
                     continue;
                 }
@@ -143,7 +143,7 @@ fn started_in(pid: u32, tid: u32) -> Option<u64> {
     started(&format!("{pid}/task/{tid}"))
 }
 
-/// Clock ticks from boot to the start of the process or thread of this directory of /proc.
+/// Start time of the process or thread with this directory in /proc, in clock ticks since boot.
 fn started(directory: &str) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{directory}/stat")).ok()?;
     Some(procfs::pid_stat(&stat)?.started)
@@ -208,7 +208,7 @@ mod tests {
         cpus_in_set(&sched_getaffinity(to_pid(pid)).unwrap()).to_string()
     }
 
-    /// A sleeper that may run anywhere, and its last CPU.
+    /// Starts a sleeper that may run on any CPU. Returns it, its list of CPUs, and the last of them.
     fn sleeper() -> (Sleeper, String, usize) {
         let sleeper = Sleeper::start();
         let anywhere = now(sleeper.pid());
@@ -268,7 +268,7 @@ mod tests {
         let set = cpu_set(&[cpu]).unwrap();
         let mut former = FormerAffinity { pinned: cpu.to_string(), ..FormerAffinity::default() };
         assert_eq!(former.add(&[sleeper.pid()], &set), [sleeper.pid()]);
-        // Born of a pinned parent, and found by the second listing.
+        // A child of a pinned parent, found by the second listing.
         let newborn = Sleeper::start();
         sched_setaffinity(to_pid(newborn.pid()), &set).unwrap();
         assert!(former.add(&[sleeper.pid(), newborn.pid()], &set).is_empty(), "{former:?}");

@@ -1,6 +1,6 @@
-//! The bottlenecks of a server, in words: a pure function of the figures of one stretch of time.
+//! Describes the bottlenecks of a server in words: a pure function of the figures of one period of time.
 //!
-//! Each resource that is at its limit or near it yields one sentence. Causes come before their consequences.
+//! Each resource that is at its limit, or near its limit, yields one sentence. Causes come before their consequences.
 
 pub mod thresholds;
 
@@ -15,13 +15,14 @@ use thresholds::{
     RETRANSMITTED, STEAL, SWAP, THROTTLED, WAITS,
 };
 
-/// Share of busy workers from which all count as busy: between two requests a worker is idle for a moment.
+/// Share of busy workers at or above which all workers count as busy. Between two requests a worker is idle for a
+/// moment, so the share hardly reaches 1.
 const MIN_ALL_BUSY: f64 = 0.99;
 
-/// A resource at its limit, or near it.
+/// A resource that is at its limit or near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How serious it is.
+    /// How serious the finding is.
     pub severity: Severity,
     /// A description, without a full stop at its end.
     pub sentence: String,
@@ -30,15 +31,16 @@ pub struct Finding {
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is near a limit.
+    /// No resource is near a limit.
     Fine,
-    /// Near a limit: work begins to wait.
+    /// The resource is near its limit: work begins to wait.
     Near,
-    /// At a limit: work waits, or is lost.
+    /// The resource is at its limit: work waits, or is lost.
     Limit,
 }
 
-/// The findings, worst first. If no resource is near a limit, one finding says so. Empty if no figures are known.
+/// The findings, the worst first. If no resource is near a limit, a single finding says so. The list is empty if no
+/// figures are known.
 pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {
@@ -66,7 +68,7 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     findings
 }
 
-/// Reports busy CPUs, and CPUs whose time the hypervisor takes, each as one sentence.
+/// Reports busy CPUs in one sentence, and CPUs whose time the hypervisor takes in another.
 fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let cores = cores(kernel);
     if let Some((severity, affected)) = worst(&cores, BUSY, busy) {
@@ -92,7 +94,7 @@ fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
     cores.iter().map(|core| figure(&core.shares)).sum::<f64>() / cores.len() as f64
 }
 
-/// Each CPU, or all as one if they are not known separately.
+/// The shares of each CPU; if they are not known separately, one entry for all CPUs.
 fn cores(kernel: &Kernel) -> Vec<Core> {
     match (kernel.cores.is_empty(), kernel.cpu) {
         (true, Some(shares)) => vec![Core { cpu: usize::MAX, shares }],
@@ -110,7 +112,7 @@ fn cpu_names(cores: &[&Core], of: usize) -> String {
     }
 }
 
-/// `is 97 % busy, 88 % of it in the kernel`: the mean of several CPUs.
+/// A phrase such as `is 97 % busy, 88 % of it in the kernel`: the mean over several CPUs.
 fn busy_sentence(cores: &[&Core]) -> String {
     let used = mean(cores, busy);
     let in_kernel = mean(cores, |shares| shares.system);
@@ -124,13 +126,13 @@ fn busy_sentence(cores: &[&Core]) -> String {
     text
 }
 
-/// The busy share, without steal, which is a finding of its own.
+/// The share of time in which a CPU was busy. Steal is not included, because it is reported as a finding of its own.
 fn busy(shares: &CpuShares) -> f64 {
     shares.user + shares.system
 }
 
-/// Reports servers that serve at most as many requests or connections at a time as they have workers. Further ones wait
-/// while all workers are busy.
+/// Reports servers whose workers are all busy. Such servers handle at most as many requests or connections at a time as
+/// they have workers, and further ones wait.
 fn workers(module: &Module, findings: &mut Vec<Finding>) {
     for server in &module.servers {
         let (Some(most), Some(busy)) = (server.workers_most.filter(|&most| most > 0), server.workers_busy) else {
@@ -184,7 +186,7 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Reports disks, memory, and stalls.
+/// Reports disks, memory, and pressure stalls.
 fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let nothing_so_far = findings.is_empty();
     for (name, disk) in &kernel.disks {
@@ -294,7 +296,7 @@ mod tests {
         let name = "Apache/2.4.66 (prefork)".to_owned();
         let server =
             ModuleServer { name, workers_most: Some(most), workers_busy: Some(busy), ..ModuleServer::default() };
-        // nginx has no such limit.
+        // nginx has no limit of one request per worker.
         let nginx = ModuleServer { workers: 2, workers_busy: Some(2.0), ..ModuleServer::default() };
         Rates { module: stretch(1, Module { servers: vec![server, nginx], ..Module::default() }), ..Rates::default() }
     }

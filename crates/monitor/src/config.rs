@@ -6,25 +6,25 @@ use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use std::path::PathBuf;
 
-/// What to watch, and how.
+/// Which processes, ports and files to watch, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorConfig {
-    /// The server's programs.
+    /// The programs of the server.
     pub processes: Vec<ProcessSelector>,
     /// The TCP ports that the server listens on.
     pub ports: Vec<u16>,
     /// The CPUs whose shares are averaged; all CPUs if empty.
     pub cpus: Vec<usize>,
-    /// Files of the Server Module that are read no matter which process maps them. The files of the watched programs
-    /// are found automatically.
+    /// Files of the Server Module that are read whichever process maps them. The files of the watched programs are
+    /// found automatically.
     pub modules: Vec<PathBuf>,
     /// The network namespace to watch.
     pub netns: NetNamespace,
     /// How often each group is sampled.
     pub intervals: Intervals,
-    /// The CPU for the monitor's own thread.
+    /// The CPU to which the monitor's own thread is pinned, if any.
     pub pin: Option<usize>,
-    /// Whether eBPF may be used. Without the privilege it is not used in any case.
+    /// Whether eBPF may be used. It is never used without the necessary privilege.
     pub ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached, if the group `requests` is enabled.
     pub requests: DutyCycle,

@@ -1,4 +1,4 @@
-//! Connections group: the server's ports, each with its listening sockets and its connections by state.
+//! Connections group: for each of the server's ports, its listening sockets, and its connections by state.
 
 mod count;
 mod gauges;
@@ -27,8 +27,8 @@ use std::path::Path;
 pub struct ConnectionsSample {
     /// The ports, in the order of the configuration.
     pub ports: Vec<PortSample>,
-    /// Connections accepted since boot in the whole network namespace. Read only if the ports' own counts are not
-    /// known.
+    /// Connections accepted since boot in the whole network namespace. This is read only if the ports' own counts are
+    /// not known.
     pub passive_opens: Option<u64>,
 }
 
@@ -38,24 +38,25 @@ pub struct ConnectionsSample {
 pub struct PortSample {
     /// The port's number.
     pub port: u16,
-    /// Its listening sockets; `None` while nothing listens.
+    /// The port's listening sockets; `None` while no socket listens.
     pub listener: Option<ListenerSample>,
-    /// SYNs that its listening sockets dropped since the watch began, including sockets closed meanwhile; `None` if
-    /// unknown.
+    /// SYNs that the listening sockets dropped since the watch began, including sockets that were closed meanwhile;
+    /// `None` if unknown.
     pub drops: Option<u64>,
-    /// Connections accepted on this port since the watch began, if the source counts them.
+    /// Connections accepted on this port since the watch began; `None` if the source does not count them.
     pub accepted: Option<u64>,
-    /// Its connections by state, for the states that the source knows; `None` if they were not counted this time.
+    /// The port's connections by state, for the states that the source knows; `None` if connections were not counted
+    /// for this sample.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// The group.
+/// The group of figures.
 pub enum ConnectionsGroup {}
 
 /// Reads samples of the ports.
 #[derive(Debug)]
 pub struct ConnectionsWatch {
-    /// `None` without any ports.
+    /// The watch of the ports; `None` if there are no ports.
     ports: Option<PortsWatch>,
 }
 
@@ -76,13 +77,13 @@ impl Group for ConnectionsGroup {
 
     const OF_NETNS: bool = true;
 
-    /// If the server was found in another namespace and that cannot be entered, the group is absent. If the user asked
-    /// for a namespace that cannot be entered, that is an error.
+    /// If the server was found in another namespace that cannot be entered, the group is absent. If the user asked for
+    /// a namespace that cannot be entered, that is an error.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let proc = site.root.join("proc");
         let ports = site.ports;
         let ebpf = site.ebpf;
-        // Entering a namespace takes a privilege, so it is avoided if nothing is to be opened there.
+        // Entering a namespace takes a privilege, so the namespace is not entered if nothing is to be opened there.
         let opened = match ports.is_empty() {
             true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
             false => site.place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
@@ -142,7 +143,7 @@ impl Group for ConnectionsGroup {
 
 impl ConnectionsWatch {
     /// Must be called by a thread in the network namespace of the ports; `net` is the directory that is /proc/net
-    /// there. Everything is opened now, and stays in that namespace. Without `ebpf`, eBPF is not used.
+    /// there. All sources are opened now, and stay in that namespace. If `ebpf` is false, eBPF is not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
@@ -202,8 +203,8 @@ impl PortsWatch {
 }
 
 impl ConnectionsSample {
-    /// The sample with the last known listening sockets for each port that has none any more: a server that has ended
-    /// had some.
+    /// A copy of this sample in which each port without listening sockets has its last known ones: a server that has
+    /// ended had some.
     fn with_last_listeners(&self, samples: &[&ConnectionsSample]) -> ConnectionsSample {
         let mut all = self.clone();
         for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
@@ -212,7 +213,7 @@ impl ConnectionsSample {
         all
     }
 
-    /// One of the ports.
+    /// The sample of the port with this number.
     fn port(&self, number: u16) -> Option<&PortSample> {
         self.ports.iter().find(|port| port.port == number)
     }
@@ -238,7 +239,7 @@ impl ConnectionsSample {
 }
 
 /// Sets the figures that depend on many samples: the longest accept queue of each port and of all ports together, and
-/// the latest count of connections, which the last sample may lack.
+/// the latest count of connections, which the last sample may not have.
 fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
     let fullest_of =
         |queues: &mut dyn Iterator<Item = AcceptQueue>| queues.reduce(AcceptQueue::fuller).unwrap_or_default();
@@ -275,8 +276,8 @@ fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Lis
     }
 }
 
-/// The sum of all ports' listeners. If no port knows its own accepted connections, those of the whole namespace are
-/// used.
+/// The sum of the listeners of all ports. If no port knows its own accepted connections, the count of the whole
+/// namespace is used.
 fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     let mut sum: Option<Listener> = None;
     for listener in ports.iter().filter_map(|port| port.listener) {
@@ -298,7 +299,7 @@ fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     Some(sum)
 }
 
-/// The sum of several ports' connections; `None` if none were counted.
+/// The sum of the connections of several ports; `None` if no connections were counted.
 fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
     let mut counted = ports.iter().filter_map(|port| port.connections.as_ref()).peekable();
     counted.peek()?;

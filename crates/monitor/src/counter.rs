@@ -13,20 +13,20 @@ impl TimeSpan {
         (seconds > 0.0).then_some(growth(from, to)? as f64 / seconds)
     }
 
-    /// The same for counters that the kernel may not provide.
+    /// Like [`TimeSpan::per_s`], but for counters that the kernel may not provide.
     pub fn per_s_of(self, from: Option<u64>, to: Option<u64>) -> Option<f64> {
         self.per_s(from?, to?)
     }
 
-    /// Growth of a counter in nanoseconds as a share of the time.
+    /// Growth of a counter of nanoseconds, as a share of the time span.
     pub fn share(self, from: Nanos, to: Nanos) -> Option<f64> {
         self.per_s(from.0, to.0).map(|ns_per_s| ns_per_s / 1e9)
     }
 }
 
-/// The growth of a counter; `None` if it was reset. Many of the kernel's counters have 32 bits, some only on 32-bit
-/// machines, and some are sums of such over CPUs. A counter that falls by nearly 2³² has therefore wrapped. One that
-/// falls otherwise was reset, and its value before the reset is unknown.
+/// The growth of a counter; `None` if it was reset. Many of the kernel's counters have 32 bits, some of them only on
+/// 32-bit machines, and some are sums of 32-bit counters over CPUs. A counter that falls by nearly 2³² has therefore
+/// wrapped around. A counter that falls by any other amount was reset, and its value before the reset is unknown.
 pub(crate) fn growth(from: u64, to: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     match from.checked_sub(to) {

@@ -1,12 +1,11 @@
-//! Figures that our eBPF programs compute inside the kernel: connections by state, updated at every change instead of
-//! counted ([`Gauges`]); all threads in one pass ([`TaskIterator`]); and requests as sockets show them
-//! ([`RequestProbe`]).
+//! Figures that our eBPF programs compute inside the kernel: connections by state, updated at every change
+//! ([`Gauges`]); all threads in one pass ([`TaskIterator`]); and requests as sockets show them ([`RequestProbe`]).
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
 //! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
-//! capabilities BPF and PERFMON. Nothing else depends on them: without them a figure comes from another source or is
-//! absent, and that source shows the [`EbpfError`]. In a build without the feature `ebpf`, `absent.rs` replaces
-//! `object.rs`.
+//! capabilities BPF and PERFMON. No other figure depends on these programs: without them a figure comes from another
+//! source or is absent, and that source shows the [`EbpfError`]. In a build without the feature `ebpf`, `absent.rs`
+//! replaces `object.rs`.
 
 mod connections;
 #[cfg(feature = "ebpf")]
@@ -22,43 +21,43 @@ pub(crate) use requests::{CLASSES, PortTally, RequestProbe, SizeTally, TimesTall
 pub(crate) use tasks::{TaskIterator, TaskRecord};
 
 /// Converts a counter from which a program also subtracts, or which the kernel keeps as a signed number. It may be
-/// negative for a moment, between a subtraction on one CPU and the addition on another. It then counts as zero rather
-/// than nearly 2⁶⁴.
+/// negative for a moment, between a subtraction on one CPU and the addition on another. A negative value is converted
+/// to zero, rather than to nearly 2⁶⁴.
 fn at_least_zero(word: u64) -> u64 {
     word.cast_signed().max(0).cast_unsigned()
 }
 
-/// Why a program cannot be used.
+/// The reason why an eBPF program cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EbpfError {
-    /// A build without eBPF.
+    /// This build has no eBPF.
     #[cfg(not(feature = "ebpf"))]
     #[error("this build has no eBPF: build it with --features ebpf")]
     NotBuilt,
-    /// Missing capabilities, or a container's filter.
+    /// A capability is missing, or a container's filter forbids eBPF.
     #[error(
         "the kernel does not let this user load eBPF programs: run as root, or once: sudo setcap \
          cap_bpf,cap_perfmon,cap_net_admin,cap_sys_nice+ep \"$(command -v brimful)\"; in a container: --cap-add BPF \
          --cap-add PERFMON --security-opt seccomp=unconfined"
     )]
     Permission,
-    /// A kernel without BTF.
+    /// The kernel has no BTF.
     #[error(
         "this kernel does not describe its types (/sys/kernel/btf/vmlinux): sudo apt install linux-image-amd64, or \
          boot any kernel built with CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoKernelTypes,
-    /// A kernel without the hook of a program.
+    /// The kernel does not have the hook of a program.
     #[error("this kernel has nothing to attach eBPF program `{program}` to ({why}): boot Linux {needs} or newer")]
     TooOld {
         /// The program's name.
         program: &'static str,
-        /// The first Linux that has it.
+        /// The first version of Linux that has the hook.
         needs: &'static str,
         /// The message of libbpf.
         why: String,
     },
-    /// A refusal for another reason, mostly by the verifier.
+    /// The kernel refused the program for another reason; mostly the verifier did.
     #[error("the kernel refused eBPF program `{program}`: {why}; please report this with the output of `uname -a`")]
     Refused {
         /// The program's name.
@@ -66,7 +65,7 @@ pub(crate) enum EbpfError {
         /// The last message of the verifier or libbpf.
         why: String,
     },
-    /// More ports than there are gauges for.
+    /// There are more ports than gauges.
     #[error("the connections of at most {MAX_PORTS} ports can be followed, not of {0}: name fewer ports")]
     TooManyPorts(usize),
 }

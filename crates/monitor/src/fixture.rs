@@ -1,6 +1,6 @@
-//! Fixtures for tests: the samples of an invented run with a server that has the module, and a directory with invented
-//! processes in place of /proc. Its pids are larger than any that Linux assigns, so these processes have no CPU clocks,
-//! and ticks of 10 ms are used.
+//! Fixtures for tests: the samples of an invented run with a server that has the Server Module, and a directory with
+//! invented processes in place of /proc. The pids are larger than any that Linux assigns, so these processes have no
+//! CPU clocks, and their CPU time is read in ticks of 10 ms.
 
 use crate::module::{ClassSample, IoSample, ModuleSample, ServerSample};
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample};
@@ -15,10 +15,10 @@ pub struct Fixture {
     proc: PathBuf,
 }
 
-/// Added to a fixture's pids.
+/// Offset of the process ids in a fixture: above the kernel's highest, so that no real process has one of them.
 pub const P: u32 = 5_000_000;
 
-/// A guard against hanging. No host is that slow.
+/// Time after which a test gives up waiting. No host is that slow.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Calls `answer` until it returns a value.
@@ -34,7 +34,8 @@ pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// One sample per second, seconds 10 to 10 + n: in second k the program uses k tenths of a core, half in user mode.
+/// One sample per second, at seconds 10 to 10 + n. In second k the program uses k tenths of a core, half of it in user
+/// mode.
 pub fn run(n: u64) -> Vec<Sample> {
     let program = |k: u64| ProgramSample {
         name: "nginx".into(),
@@ -100,17 +101,18 @@ impl Fixture {
         Fixture { directory, proc }
     }
 
-    /// The directory in place of /proc.
+    /// The directory that replaces /proc.
     pub fn root(&self) -> &Path {
         &self.proc
     }
 
-    /// The directory in place of the root.
+    /// The directory that replaces the root directory.
     pub fn system(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A process from before the watch. `ticks`: user, system, children's user, children's system.
+    /// Creates a process that started before the watch. `ticks` are its CPU times: user, system, children's user,
+    /// children's system.
     pub fn process(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 9, ticks);
     }
@@ -120,12 +122,12 @@ impl Fixture {
         std::os::unix::fs::symlink(path, self.root().join(format!("{pid}/exe"))).unwrap();
     }
 
-    /// Sets its arguments, each of which ends in NUL, or its title.
+    /// Sets the arguments of a process, each of which ends in NUL, or its title.
     pub fn command_line(&self, pid: u32, arguments: &str) {
         std::fs::write(self.root().join(format!("{pid}/cmdline")), arguments).unwrap();
     }
 
-    /// A process that was started during the watch.
+    /// Creates a process that started during the watch.
     pub fn newborn(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
     }
@@ -139,7 +141,7 @@ impl Fixture {
         std::fs::write(directory.join("stat"), text).unwrap();
     }
 
-    /// A process as the kernel shows it while its parent waits for it.
+    /// Shows a process as the kernel does while its parent waits for it.
     pub fn waited_for(&self, pid: u32, comm: &str) {
         let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
         std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
@@ -151,7 +153,7 @@ impl Fixture {
         std::fs::write(directory.join(file), text).unwrap();
     }
 
-    /// Ends a process. The kernel would refuse to read its descriptor; an emptied file cannot be parsed either.
+    /// Ends a process. The kernel would refuse to read its open file; an emptied file cannot be parsed either.
     pub fn end(&self, pid: u32) {
         std::fs::write(self.root().join(format!("{pid}/stat")), "").unwrap();
     }

@@ -12,55 +12,57 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
 
-/// Figures that are read together. A watch reads samples; two samples yield figures.
+/// A group of figures that are read together. A watch reads samples; two samples yield figures.
 pub trait Group {
     /// Keeps descriptors open and reads samples.
     type Watch: Debug;
-    /// Raw counters only. They are kept, and sent between hosts.
+    /// The type of samples. They contain only raw counters. They are kept, and sent between hosts.
     type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
-    /// The figures as they appear in documents and in the group's log.
+    /// The type of figures, as they appear in documents and in the group's log.
     type Figures: Clone + Debug + PartialEq + Serialize;
 
     /// Whether the counters belong to a network namespace. Counters of two namespaces cannot be compared.
     const OF_NETNS: bool = false;
 
-    /// Opens the sources. `None` if the group has nothing to read; the reason goes to [`WatchContext::mark_absent`].
+    /// Opens the sources. Returns `None` if the group has nothing to read; the reason goes to
+    /// [`WatchContext::mark_absent`].
     ///
-    /// What the user asked for cannot be watched.
+    /// An error if something that the user asked for cannot be watched.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<Self::Watch>, MonitorError>;
 
     /// Reads a sample. All groups share the buffer.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
 
-    /// Adds where each kind of figures comes from, or why it is absent.
+    /// Adds the source of each kind of figures, or the reason why it is absent.
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
     /// Derives the figures between two samples that are `over` apart.
     fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
 
-    /// The same from the first to the last of one or more samples.
+    /// Derives the figures from the first to the last of one or more samples.
     fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
 
-    /// Merges two samples into one that is kept: takes over what only the dropped one knows, such as the longest queue.
+    /// Merges two samples into one that is kept, and adds to it what only the dropped one knows, such as the longest
+    /// queue.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
-    /// Puts the figures of `samples` into the `server` object of a Record. Totals are scaled to a time of this
+    /// Puts the figures of `samples` into the `server` object of a Record. Totals are scaled to a period of this
     /// `length`.
     fn put(stretch: Stretch<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
-    /// Puts the figures of one interval into the time series. `last` is the sample at its end.
+    /// Puts the figures of one interval into the time series. `last` is the sample at the end of the interval.
     fn put_interval(stretch: &Stretch<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
-/// What a group is asked to watch, and where.
+/// What a group is asked to watch, and in which namespace and directories.
 pub struct WatchContext<'s> {
     /// The directory that contains /proc and /sys.
     pub(crate) root: &'s Path,
     pub(crate) cpus: &'s [usize],
     pub(crate) processes: &'s [ProcessSelector],
-    /// Whether the group `process` looks for them.
+    /// Whether the group `process` is enabled and looks for the processes.
     pub(crate) finds_processes: bool,
     pub(crate) ports: &'s [u16],
     /// Files of the Server Module that the user named.
@@ -68,23 +70,24 @@ pub struct WatchContext<'s> {
     /// The programs' processes that have been found so far.
     pub(crate) pids: &'s [u32],
     pub(crate) netns: &'s NetNamespace,
-    /// The namespace that `netns` resolves to.
+    /// The network namespace that `netns` resolves to.
     pub(crate) place: &'s Place,
     pub(crate) ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached.
     pub(crate) duty: DutyCycle,
-    /// The reason, for each kind of figures that is absent.
+    /// For each kind of figures that is absent, the reason.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 
-/// Figures of a stretch of time. Both ends are `CLOCK_MONOTONIC`, which stops while the machine is suspended.
+/// The figures of a period of time. Its start and end are `CLOCK_MONOTONIC`, which stops while the machine is
+/// suspended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch<T> {
-    /// Its beginning.
+    /// Start of the period.
     pub from: Nanos,
-    /// Its end.
+    /// End of the period.
     pub to: Nanos,
-    /// How long the machine was suspended in between; not part of the stretch.
+    /// How long the machine was suspended between start and end; this is not part of the period.
     pub suspended: Nanos,
     /// The figures.
     pub figures: T,
@@ -98,7 +101,7 @@ impl WatchContext<'_> {
 }
 
 impl<T> Stretch<T> {
-    /// How long it is.
+    /// The length of the period.
     pub fn length(&self) -> Nanos {
         self.to - self.from
     }

@@ -1,26 +1,26 @@
-//! The list of the groups. What is done for every group is written once: `per_group!` evaluates an expression for each
-//! group, and `for_each_group!` runs a statement for each.
+//! The list of the groups. Code that applies to every group is written once: `per_group!` evaluates an expression for
+//! each group, and `for_each_group!` runs a statement for each.
 
 use crate::group::Group;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A family of types with one member for each group, such as the groups' samples.
+/// A family of types with one type for each group, such as the groups' samples.
 pub trait GroupValue {
-    /// The member for group `G`.
+    /// The type for group `G`.
     type Of<G: Group>;
 }
 
-/// A group that is in the list.
+/// A group that is in this file's list.
 pub trait ListedGroup: Group + Sized {
-    /// Its name.
+    /// The group's name.
     const NAME: GroupName;
 
-    /// The group's value.
+    /// The value that belongs to the group.
     fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
-    /// The group's value, mutable.
+    /// The value that belongs to the group, mutable.
     fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
@@ -36,7 +36,7 @@ macro_rules! groups {
             /// All groups.
             pub const ALL: [GroupName; [$(stringify!($field)),+].len()] = [$(GroupName::$Name),+];
 
-            /// The name on the command line, in documents and of log files.
+            /// The group's name on the command line, in documents and of log files.
             pub fn name(self) -> &'static str {
                 match self {
                     $(GroupName::$Name => stringify!($field),)+
@@ -44,7 +44,7 @@ macro_rules! groups {
             }
         }
 
-        /// One value for each group; `K` selects which.
+        /// One value for each group; `K` determines the types of the values.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct PerGroup<K: GroupValue> {
@@ -63,14 +63,14 @@ macro_rules! groups {
             }
         })+
 
-        /// A [`PerGroup`] of an expression's values for each group `G`.
+        /// Evaluates an expression for each group `G`, and collects the values in a [`PerGroup`].
         macro_rules! per_group {
             ($d G:ident => $d each:expr) => {
                 $crate::groups::PerGroup { $($field: { type $d G = $Group; $d each },)+ }
             };
         }
 
-        /// Evaluates an expression for each group `G`.
+        /// Runs a statement for each group `G`.
         macro_rules! for_each_group {
             ($d G:ident => $d each:expr) => {{ $({ type $d G = $Group; $d each })+ }};
         }
@@ -88,7 +88,7 @@ groups! { $
     connections Connections crate::connections::ConnectionsGroup,
     /// The servers' own requests, as recorded by a module inside the server.
     module Module crate::module::ModuleGroup,
-    /// Requests as the server's sockets show them. This is the only group that costs the server something.
+    /// Requests as the server's sockets show them. This is the only group that slows the server down.
     requests Requests crate::requests::RequestsGroup,
 }
 

@@ -1,14 +1,14 @@
-//! Whether processes are hidden from this user: other users' processes by /proc, those of the host and of other
-//! containers by a PID namespace. Source: proc(5), mount options `hidepid` and `gid`; pid_namespaces(7).
+//! Whether processes are hidden from this user. /proc may hide the processes of other users, and a PID namespace hides
+//! those of the host and of other containers. Source: proc(5), mount options `hidepid` and `gid`; pid_namespaces(7).
 
 use std::fs;
 use std::path::Path;
 
-/// The initial PID namespace of a host, from which all processes are visible (`PROC_PID_INIT_INO` in Linux's
-/// proc_ns.h).
+/// The initial PID namespace of a host. All processes are visible in it (`PROC_PID_INIT_INO` in Linux's proc_ns.h).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// What hides processes from this user, with a remedy; `None` if nothing does. `root` contains /proc.
+/// The mechanism that hides processes from this user, with a remedy; `None` if no processes are hidden. `root` contains
+/// /proc.
 pub(crate) fn hidden(root: &Path) -> Option<String> {
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let options = options_of_proc(&mounts)?;
@@ -25,7 +25,7 @@ pub(crate) fn hidden(root: &Path) -> Option<String> {
     ))
 }
 
-/// A hint where to look if this PID namespace does not show all of the host's processes.
+/// A hint where else to look, if this PID namespace does not show all processes of the host.
 pub(crate) fn elsewhere(root: &Path) -> Option<String> {
     let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     (own.as_os_str() != FIRST_NAMESPACE).then(|| {

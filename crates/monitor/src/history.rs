@@ -1,8 +1,8 @@
-//! The samples of a run of any length, in bounded memory.
+//! Keeps the samples of a run of any length in bounded memory.
 //!
-//! At [`MAX_SAMPLES`], or at [`MAX_BYTES`] of samples from another host, every two samples are merged into one. From
-//! then on each kept sample covers twice as many. Counters lose nothing by that; of the accept queue the longest length
-//! is kept. The first and the last sample are always kept.
+//! When there are [`MAX_SAMPLES`] samples, or [`MAX_BYTES`] of samples from another host, every two samples are merged
+//! into one. From then on, each kept sample covers twice as long a time. Counters lose nothing by this; of the accept
+//! queue, the longest length is kept. The first and the last sample are always kept.
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
@@ -14,33 +14,33 @@ use brimful_core::Nanos;
 use brimful_core::server::{ClockOffset, Overhead, Server};
 use std::collections::BTreeMap;
 
-/// Four minutes at four samples a second.
+/// Maximum number of samples: four minutes at four samples per second.
 const MAX_SAMPLES: usize = 1024;
-/// The most bytes of all samples from another host, as counted by [`size_of_all`]. This is enough for [`MAX_SAMPLES`]
-/// of a machine with up to about 32 CPUs.
+/// Maximum size in bytes of all samples from another host, as counted by [`size_of_all`]. This is enough for
+/// [`MAX_SAMPLES`] of a machine with up to about 32 CPUs.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Samples, in order of time.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Bytes of all samples, if they are limited.
+    /// Number of bytes of all samples, if that number is limited.
     bytes: Option<usize>,
-    /// One of this many samples is kept.
+    /// One in this many samples is kept.
     stride: u64,
-    /// How many samples were merged into the last one.
+    /// Number of samples that were merged into the last one.
     taken: u64,
 }
 
 /// What a monitor returns when it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
-    /// Instants are of this host's clock.
+    /// The samples. Their instants are of this host's clock.
     pub history: History,
     pub sources: BTreeMap<String, String>,
     pub overhead: Overhead,
     pub clock: Option<ClockOffset>,
-    /// Why there are no samples after the last one, if there should be.
+    /// The reason why there are no samples after the last one, if the stream broke.
     pub broken: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Default for History {
 }
 
 impl History {
-    /// For samples from another host, which may be arbitrarily large.
+    /// An empty history for samples from another host, which may be arbitrarily large.
     pub(crate) fn with_byte_limit() -> History {
         History { bytes: Some(0), ..History::default() }
     }
@@ -78,7 +78,7 @@ impl History {
         }
     }
 
-    /// Adds the last sample. It replaces the one before if that is too close for an interval of its own.
+    /// Adds the last sample. It replaces the previous sample if that is too close for an interval of its own.
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
             [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
@@ -93,7 +93,7 @@ impl History {
         self.samples.last()
     }
 
-    /// Maps each sample's instant to another clock.
+    /// Converts the instant of each sample to another clock.
     pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
         for sample in &mut self.samples {
             sample.at = at(sample.at);
@@ -101,7 +101,7 @@ impl History {
     }
 
     /// Summarizes the samples inside a window (start, end), or all samples. `epoch` is the instant from which `t_s` of
-    /// the intervals counts. All instants are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
+    /// the intervals is counted. All instants are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         summarize(&self.samples, epoch, window)
     }
@@ -111,7 +111,7 @@ impl History {
         Rates::over(&self.samples)
     }
 
-    /// Keeps the first sample, and one of every two others.
+    /// Keeps the first sample, and one of every two further samples.
     fn thin(&mut self) {
         let mut samples = std::mem::take(&mut self.samples).into_iter();
         self.samples.extend(samples.next());
@@ -128,8 +128,8 @@ impl History {
     }
 }
 
-/// Merges two samples into `kept`. The later one stays, or the one with more groups if they are not read equally often,
-/// with the longer and the fuller of the accept queues.
+/// Merges two samples into `kept`. The result is the later sample, or the one with more groups if the groups are not
+/// read equally often. Its accept queues are the longer and the fuller ones of both.
 fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);

@@ -1,7 +1,8 @@
-//! What this host allows, for `brimful doctor`. Each finding says what it limits, and each shortfall how to fix it.
+//! Checks what this host allows, for `brimful doctor`. Each finding says what it limits, and each shortfall how to fix
+//! it.
 //!
-//! Nothing is changed, and no load is generated. Where possible (io_uring, BPF, a timer) the feature is tried, because
-//! settings say less than an attempt. This takes about a third of a second, because steal and timers are measured.
+//! Nothing is changed, and no load is generated. Where possible (io_uring, BPF, a timer), the feature is tried, because
+//! settings say less than an attempt. The checks take about a third of a second, because steal and timers are measured.
 
 mod clocks;
 mod kernel;
@@ -17,17 +18,17 @@ use std::path::Path;
 /// One fact about this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// For scripts: `descriptors`, `ports`, …
+    /// An identifier for scripts: `descriptors`, `ports`, …
     pub topic: &'static str,
-    /// Whether it is a problem.
+    /// Whether the finding is a problem.
     pub status: Status,
     /// The value that was found.
     pub value: String,
-    /// What it limits, in one line.
+    /// What the value limits, in one line.
     pub means: String,
-    /// The command that fixes it, or shows what there is to fix. Always present for a shortfall.
+    /// The command that fixes the problem, or shows what has to be fixed. It is always present for a shortfall.
     pub fix: Option<String>,
-    /// The command for a script, if a script can fix it.
+    /// The command for a script, if a script can fix the problem.
     pub script: Option<String>,
 }
 
@@ -55,15 +56,15 @@ pub const TOPICS: [&str; 16] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// No problem.
+    /// The host is fit in this respect.
     Ok,
     /// A problem: see [`Finding::fix`].
     Shortfall,
-    /// The kernel provides no value.
+    /// The kernel does not provide the value.
     Unknown,
 }
 
-/// All findings, the most likely problems first.
+/// Examines this host. Returns all findings, the most likely problems first.
 pub fn examine() -> Vec<Finding> {
     let root = Path::new("/");
     let mut findings = limits::examine(root, limits::descriptor_limits());
@@ -75,28 +76,28 @@ pub fn examine() -> Vec<Finding> {
 
 /// How to fix a shortfall.
 struct Fix {
-    /// For people.
+    /// The command as it is shown to people.
     shown: String,
-    /// For a script, if a script can fix it.
+    /// The command for a script, if a script can fix the problem.
     script: Option<String>,
 }
 
 impl Fix {
-    /// A fix that needs judgement.
+    /// A fix that needs a decision by the user.
     fn by_hand(shown: impl Into<String>) -> Fix {
         Fix { shown: shown.into(), script: None }
     }
 }
 
 impl<T: Into<String>> From<T> for Fix {
-    /// A command that fixes it without further thought.
+    /// A command that fixes the problem without further decisions.
     fn from(command: T) -> Fix {
         let shown = command.into();
         Fix { script: Some(shown.clone()), shown }
     }
 }
 
-/// A finding without a problem if `good`, and with this fix otherwise.
+/// A finding that is no problem if `good`; otherwise a shortfall with this fix.
 fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
     if good {
         return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };
@@ -111,7 +112,7 @@ fn unknown(topic: &'static str, path: &str, means: impl Into<String>) -> Finding
     Finding { topic, status: Status::Unknown, value, means: means.into(), fix: None, script: None }
 }
 
-/// The first N numbers in a file under `root`, such as a sysctl's; `None` if there are fewer.
+/// The first N numbers in a file under `root`, such as that of a sysctl; `None` if there are fewer.
 fn numbers<const N: usize>(root: &Path, path: &str) -> Option<[u64; N]> {
     let text = std::fs::read_to_string(root.join(path)).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());

@@ -1,8 +1,8 @@
-//! Kernel group: the machine.
+//! Kernel group: the figures of the whole machine.
 //!
-//! Every file stays open. If one is missing, its figures are `None`, and opening is tried again. Rates are over
-//! `CLOCK_MONOTONIC`, which stops while the machine is suspended, as the counters do. So a night of suspension is no
-//! idle time, and a late tick lengthens the stretch instead of raising the rate.
+//! Every file stays open. If a file is missing, its figures are `None`, and opening is tried again at each sample.
+//! Rates are per time of `CLOCK_MONOTONIC`, which stops while the machine is suspended, as the counters do. So a night
+//! of suspension does not count as idle time, and a late tick lengthens the period instead of raising the rate.
 
 mod cpu;
 mod disk;
@@ -29,43 +29,43 @@ use stat::SystemStat;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The machine at one moment: counters since boot. `None` if the kernel does not provide it.
+/// The machine at one moment: counters since boot. A field is `None` if the kernel does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelSample {
-    /// Each CPU that is watched and online.
+    /// CPU time of each watched CPU that is online.
     pub cpus: BTreeMap<usize, CpuTicks>,
-    /// Threads that run or wait for a CPU, without this monitor's.
+    /// Number of threads that run or wait for a CPU, without this monitor's thread.
     pub runnable: Option<u64>,
-    /// Threads that wait for a disk.
+    /// Number of threads that wait for a disk.
     pub blocked: Option<u64>,
-    /// Context switches.
+    /// Number of context switches.
     pub context_switches: Option<u64>,
-    /// Processes and threads started.
+    /// Number of processes and threads started.
     pub forks: Option<u64>,
-    /// Interrupts from all devices.
+    /// Number of interrupts from all devices.
     pub interrupts: Option<u64>,
-    /// Softirqs.
+    /// Number of softirqs.
     pub softirqs: Option<SoftirqSample>,
     /// Traffic between memory and disks.
     pub paging: Option<PagingSample>,
     /// Memory.
     pub memory: Option<Memory>,
-    /// Each whole disk by name.
+    /// The counters of each whole disk, by name.
     pub disks: Option<BTreeMap<String, DiskSample>>,
     /// Pressure stall information.
     pub pressure: PressureSample,
 }
 
-/// The group.
+/// The group of figures.
 pub enum KernelGroup {}
 
 /// Reads samples of the machine.
 #[derive(Debug)]
 pub struct KernelWatch {
-    /// The CPUs to watch; all if empty.
+    /// The CPUs to watch; all CPUs if empty.
     cpus: Vec<usize>,
-    /// Whether any of them was online at the last reading.
+    /// Whether any of the watched CPUs was online at the last reading.
     online: bool,
     softirqs: bool,
     available: bool,
@@ -109,7 +109,8 @@ impl Group for KernelGroup {
 }
 
 impl KernelWatch {
-    /// `root` contains /proc and /sys. `cpus` are the CPUs whose shares are averaged; all if empty.
+    /// Opens the files. `root` contains /proc and /sys. `cpus` are the CPUs whose shares are averaged; all CPUs if
+    /// empty.
     pub fn open(root: &Path, cpus: &[usize]) -> Result<KernelWatch, MonitorError> {
         let proc = root.join("proc");
         // Without this file, the machine cannot be watched.
@@ -153,7 +154,7 @@ impl KernelWatch {
         }
     }
 
-    /// Adds where the figures come from, or why there are none.
+    /// Adds the sources of the figures, or the reasons why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
         let cpus = CpuList::from(self.cpus.as_slice());

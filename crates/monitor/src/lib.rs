@@ -1,23 +1,24 @@
-//! What the server's kernel saw while it was under load, on the same clock as the load (`CLOCK_MONOTONIC`).
+//! Reports what the server's kernel observed while the server was under load, on the same clock as the load
+//! (`CLOCK_MONOTONIC`).
 //!
 //! This is the Kernel Module and the Server Module of WebMonitor (Almeida, Almeida & Yates 1997) on today's Linux. The
 //! Kernel Module reads /proc, `sock_diag` and, where it is allowed, eBPF. The Server Module reads what servers record
-//! about their own requests. Figures come in [groups](GroupName), each enabled and timed on its own. A raw [`Sample`]
-//! holds counters only; [`Rates::between`] two samples is a pure function.
+//! about their own requests. Figures are divided into [groups](GroupName), each with its own switch and interval. A raw
+//! [`Sample`] contains only counters; [`Rates::between`] two samples is a pure function.
 //! [`Server::sources`](brimful_core::server::Server::sources) says where each figure comes from, or why it is absent
 //! and how to get it. The monitor measures its own cost.
 //!
-//! - [`Monitor`]: a thread that samples, and the summary of what it measured. [`Sampler`]: the same, one sample at a
-//!   time, for callers that follow a [`Schedule`] themselves. They derive figures with a [`Tracker`], keep a
+//! - [`Monitor`]: a thread that samples, and the summary of what it measured. [`Sampler`]: takes one sample at a time,
+//!   for callers that follow a [`Schedule`] themselves. Such callers derive figures with a [`Tracker`], keep a
 //!   [`History`], and measure the cost with a [`Meter`].
-//! - [`Serving`] and [`Monitor::connect`]: the same for a server on another host.
+//! - [`Serving`] and [`Monitor::connect`]: monitor a server on another host.
 //! - [`bottleneck`]: the limits that the server has reached or is near, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`NetNamespace`]: which network namespace is watched; by default the server's.
-//! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
+//! - [`pin_tree`]: restricts a server to some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
-//! - [`host::examine`]: what this host allows, with a command to fix each shortfall. [`host::probe`]: how fast it is
-//!   right now.
+//! - [`host::examine`]: checks what this host allows, with a command to fix each shortfall. [`host::probe`]: measures
+//!   how fast this host is right now.
 //!
 //! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`, `requests.rs`) with one
 //! implementation of [`Group`] in it, and one entry in the list of `groups.rs`.
@@ -31,7 +32,7 @@ mod bottleneck;
 mod config;
 mod connections;
 mod counter;
-#[cfg_attr(not(feature = "ebpf"), allow(dead_code))] // then nothing is ever attached
+#[cfg_attr(not(feature = "ebpf"), allow(dead_code))] // without the feature, programs are never attached
 mod ebpf;
 #[cfg(test)]
 mod fixture;
@@ -93,10 +94,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the server cannot be watched.
+/// The reason why the server cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
-    /// No process matches.
+    /// No running process matches a selector.
     #[error(
         "no process {wanted} is running: start the server first; `ss -ltnp` shows which program listens on which port{}",
         .hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"))
@@ -104,10 +105,10 @@ pub enum MonitorError {
     NoSuchProcess {
         /// The selector, in words.
         wanted: String,
-        /// Where else to look, if it is running.
+        /// A hint where else the process may be found, if there is one.
         hint: Option<String>,
     },
-    /// No process matches among those that this user can see.
+    /// No process that this user can see matches a selector, but others may be hidden.
     #[error("no process {wanted} is visible: {why}")]
     UnseenProcess {
         /// The selector, in words.
@@ -118,7 +119,7 @@ pub enum MonitorError {
     /// The process that listens on a TCP port cannot be determined.
     #[error("cannot tell which process listens on TCP port {port}: {why}, or name the process with --process")]
     UnknownOwner {
-        /// The port.
+        /// Number of the port.
         port: u16,
         /// The reason, and a remedy.
         why: String,
@@ -131,7 +132,7 @@ pub enum MonitorError {
         /// The reason, and a remedy.
         why: String,
     },
-    /// A CPU that this machine does not have.
+    /// The machine does not have a requested CPU.
     #[error("CPU {cpu} is not online: choose among {online}")]
     NoSuchCpu {
         /// The CPU that was requested.
@@ -142,7 +143,7 @@ pub enum MonitorError {
     /// A file that the kernel provides cannot be read.
     #[error("cannot read {path}: {source}; mount /proc, or leave the sandbox that hides it")]
     Proc {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The kernel's error.
         source: io::Error,
@@ -150,7 +151,7 @@ pub enum MonitorError {
     /// A file of the Server Module cannot be read.
     #[error("cannot read {path}: {why}")]
     Module {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The reason, and a remedy.
         why: String,
@@ -165,7 +166,7 @@ pub enum MonitorError {
         /// A remedy.
         remedy: String,
     },
-    /// A process of another user matches by name only.
+    /// A process of another user matches a selector only by its name.
     #[error(
         "will not move process {pid}: it runs as uid {user}, and only its name, `{name}`, says that it is the \
          server's; name the server by its pid (--process {pid}) or its port"
@@ -173,9 +174,9 @@ pub enum MonitorError {
     OtherUser {
         /// The selected name.
         name: String,
-        /// The process.
+        /// The pid of the process.
         pid: u32,
-        /// Its real user.
+        /// The real user id of the process.
         user: u32,
     },
     /// The kernel refused to change a thread's CPUs.
@@ -184,14 +185,14 @@ pub enum MonitorError {
          or once: sudo setcap cap_sys_nice+ep \"$(command -v brimful)\""
     )]
     Affinity {
-        /// The thread.
+        /// The thread's id.
         tid: u32,
         /// The CPUs that it should run on, as a list of ranges.
         cpus: String,
         /// The kernel's error.
         source: io::Error,
     },
-    /// The process that would undo the change if this one were killed is not available.
+    /// The helper process that would undo the change if this process were killed is not available.
     #[error(
         "cannot move the server: the process that would move it back if brimful were killed has ended ({0}); try again"
     )]
@@ -204,19 +205,19 @@ pub enum MonitorError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// No control group can have a CPU quota.
+    /// No control group can be given a CPU quota, for this reason.
     #[error("cannot give the server a CPU quota: {0}")]
     NoQuota(String),
     /// The monitor's thread cannot be started.
     #[error("cannot start the monitor's thread: {0}; raise the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
-    /// An address, a token or a certificate cannot be used, or not safely.
+    /// An address, a token or a certificate cannot be used, or cannot be used safely.
     #[error("{0}")]
     Unusable(String),
-    /// The address cannot be listened on.
+    /// The monitor cannot listen on an address.
     #[error("cannot serve at {address}: {source}; `ss -ltnp` shows who listens there, and port 0 takes a free one")]
     Listen {
-        /// The address.
+        /// The address on which the monitor should listen.
         address: SocketAddr,
         /// The kernel's error.
         source: io::Error,
@@ -224,7 +225,7 @@ pub enum MonitorError {
     /// The monitor on the other host cannot be used.
     #[error("cannot watch from {peer}: {why}")]
     Remote {
-        /// Its address.
+        /// Address of that monitor.
         peer: String,
         /// The reason, and a remedy.
         why: String,
@@ -232,7 +233,7 @@ pub enum MonitorError {
 }
 
 impl MonitorError {
-    /// Whether the command line or a file is wrong, and not the environment.
+    /// Whether the command line or a file is at fault, rather than the environment.
     pub fn is_usage(&self) -> bool {
         matches!(self, MonitorError::NoSuchCpu { .. } | MonitorError::OtherUser { .. } | MonitorError::Unusable(_))
     }

@@ -1,9 +1,9 @@
-//! A CPU quota for a server while it is measured. Its processes are moved into a new control group below the one that
-//! they are in, and back afterwards.
+//! Limits the CPU time of a server while it is measured. The server's processes are moved into a new control group with
+//! a quota, below their present group, and back afterwards.
 //!
 //! A process that is killed while it holds a [`LimitGuard`] restores nothing. The [`FormerCgroups`] are therefore
-//! announced before anything is changed, so that another process can keep them and move the processes back instead.
-//! Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+//! announced before anything is changed, so that another process can keep them and move the server's processes back
+//! instead. Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
 use crate::procfs::{self, process_table, with_descendants};
 use crate::{MonitorError, ProcessTree};
@@ -17,17 +17,18 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The period of a quota, in microseconds: a tenth of the default, so that the server behaves nearly like a slower one.
-/// What a thread uses beyond the quota until the kernel's next tick is subtracted from the next period.
+/// The period of a quota, in microseconds. It is a tenth of the default, so that the server behaves nearly like one on
+/// a slower machine. If a thread exceeds the quota until the kernel's next tick, the excess is subtracted from the next
+/// period.
 const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that Linux accepts, in microseconds.
 const MIN_QUOTA_US: f64 = 1_000.0;
-/// The beginning of the new group's name; the pid of this process follows.
+/// The beginning of the new group's name; the pid of this process is appended.
 const GROUP_PREFIX: &str = "brimful-what-if-";
-/// How often to try to empty the group: a server may start a process meanwhile.
+/// Maximum number of attempts to empty the group: the server may start a process meanwhile.
 const MAX_TRIES: usize = 50;
 
-/// Moves every process back and removes the group when dropped.
+/// Dropping this value moves every process back and removes the group.
 #[derive(Debug)]
 #[must_use = "the quota is removed as soon as this is dropped"]
 pub struct LimitGuard(FormerCgroups);
@@ -35,9 +36,9 @@ pub struct LimitGuard(FormerCgroups);
 /// The control groups of processes before they got a quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerCgroups {
-    /// The group that was made for them.
+    /// The group that was created for the processes.
     group: PathBuf,
-    /// Start times and groups of processes by pid. A pid may be reused by the time it is needed.
+    /// Start times and former groups of processes by pid. The start time is needed because a pid may be reused.
     processes: BTreeMap<u32, (u64, PathBuf)>,
 }
 
@@ -47,12 +48,12 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 }
 
 /// Limits the processes of the tree to this many CPUs in total until the guard is dropped. Children that they start
-/// meanwhile are included. What is needed to undo that is announced before anything is moved, each time together with
-/// everything announced before.
+/// meanwhile are included. Before processes are moved, `announce` gets everything that is needed to move them and all
+/// processes moved so far back.
 ///
 /// # Errors
-/// [`MonitorError::OtherUser`], [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the
-/// error of `announce`.
+/// [`MonitorError::OtherUser`]; [`MonitorError::Quota`] where a quota is not allowed; [`MonitorError::Announce`] with
+/// the error of `announce`.
 pub fn limit_tree(
     tree: &ProcessTree,
     cpus: f64,
@@ -73,7 +74,7 @@ pub fn limit_tree(
         fs::write(&file, text).map_err(refused(file))?;
     }
     let mut unmoved = first;
-    // A process may start another one after the listing and before its own turn. Children started after its turn are in
+    // A process may start another one after the listing and before it is moved. Children that it starts later are in
     // the group.
     while !unmoved.is_empty() {
         for pid in unmoved {
@@ -96,7 +97,8 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     if common.join("cpu.cfs_quota_us").exists() || common.join("cpu.shares").exists() {
         return Ok(common);
     }
-    // Version 2: only where a group delegates the controller, and such a group has no processes of its own.
+    // In version 2 a new group can have a quota only where its parent delegates the controller, and such a parent has
+    // no processes of its own.
     let delegates_cpu = |group: &&Path| {
         let controllers = read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         controllers.split_ascii_whitespace().any(|controller| controller == "cpu")
@@ -109,7 +111,7 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     })
 }
 
-/// The files to write, in this order, with their contents.
+/// The files to write, in the order of writing, and their contents.
 fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
     let period_us = quota_period_s(cpus) * 1e6;
     let quota_us = (cpus * period_us).round();
@@ -130,8 +132,8 @@ fn enter(group: &Path, pid: u32) -> io::Result<()> {
 }
 
 impl FormerCgroups {
-    /// Moves every process back, and removes the group. Processes started meanwhile go to the group of the process that
-    /// they descend from. Processes that have ended are no error.
+    /// Moves every process back, and removes the group. Processes started meanwhile move to the former group of the
+    /// process that they descend from. Processes that have ended are no error.
     pub fn put_back(&self) {
         if !self.group.is_dir() {
             return;
@@ -159,7 +161,7 @@ impl FormerCgroups {
     }
 
     /// Adds these processes and their descendants, except those that are known or already in the group. Returns the
-    /// added ones.
+    /// added processes.
     fn add(&mut self, root: &Path, roots: &[u32]) -> Vec<u32> {
         let table = process_table(&root.join("proc"), |pid, _| roots.contains(&pid).then_some(()));
         let mut added = Vec::new();
@@ -249,7 +251,7 @@ mod tests {
         );
     }
 
-    /// The group of a process, if it is one that a quota made.
+    /// The group of a process, if it was created for a quota.
     fn limited(pid: u32) -> Option<PathBuf> {
         let cgroup = read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
         cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(GROUP_PREFIX))
@@ -257,7 +259,7 @@ mod tests {
 
     #[test]
     fn processes_get_a_quota_and_are_moved_back_with_new_children() {
-        // One child exists before, and another starts while the quota is set.
+        // One child exists before the quota is set, and another starts meanwhile.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & read line; sleep 600 & wait"]);
         let mut sleepers = Sleepers(command.stdin(Stdio::piped()).spawn().unwrap());
@@ -287,7 +289,7 @@ mod tests {
         drop(sleepers.0.stdin.take());
         crate::fixture::wait_for("another child", || (family().len() == 3).then_some(()));
         assert!(family().iter().all(|&pid| limited(pid).as_ref() == Some(&group)));
-        // Simulates a kill: the guard is never dropped, and another process restores.
+        // Simulates a kill: the guard is never dropped, and another process restores the server.
         std::mem::forget(guard);
         let text = serde_json::to_string(&announced.last().unwrap().1).unwrap();
         serde_json::from_str::<FormerCgroups>(&text).unwrap().put_back();

@@ -1,23 +1,24 @@
-//! The listening sockets of some ports: length and limit of the accept queue, and the SYNs that they dropped.
+//! The listening sockets of some ports: length and limit of the accept queue, and the number of dropped SYNs.
 //!
 //! **SYNs = connections established + SYNs dropped**, exactly, as long as every handshake that begins also ends. The
-//! kernel counts drops by listening socket: one for each SYN that finds the accept queue full, or no memory. But it
-//! also counts other segments, which `drops.rs` subtracts:
+//! kernel counts drops for each listening socket: one for each SYN that finds the accept queue full, or no memory. But
+//! it also counts other segments, which `drops.rs` subtracts:
 //!
-//! - The last segment of a handshake, if the queue has filled up since its SYN was admitted, and every segment that
-//!   follows it until there is room. Each counts twice, as a drop and as a segment without a receiver. This happens
-//!   only over a network: on one host the handshake ends before the next SYN arrives.
+//! - The last segment of a handshake, if the queue has filled up since the handshake's SYN was admitted, and every
+//!   segment that follows it until there is room. Each counts twice, as a drop and as a segment without a receiver.
+//!   This happens only over a network: on one host the handshake ends before the next SYN arrives.
 //! - With `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it carries no data.
-//! - A reset of a half-open connection.
+//! - The reset of a half-open connection.
 //!
-//! Some errors remain. A retransmitted SYN that has already been answered is not counted; while the queue overflows, it
+//! Some errors remain. A retransmitted SYN whose first copy got a reply is not counted; while the queue overflows, it
 //! counts as a segment of the first kind, as does an out-of-order segment for a half-open connection. A SYN whose
 //! handshake never ends (the client is gone, or a SYN cookie does not return) is in neither sum. If several of the
 //! watched ports drop at once, the other segments are divided in proportion to the drops. Source: Linux 6.18,
 //! `tcp_conn_request`, `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
 //!
 //! A server may open its port several times (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
-//! drops are then sums. It may also restart: sockets are identified by their cookie, and drops accumulate.
+//! drops are then sums over the sockets. It may also restart: sockets are identified by their cookie, and drops
+//! accumulate.
 
 mod drops;
 
@@ -33,15 +34,15 @@ use std::path::Path;
 /// The listening sockets of one port at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerSample {
-    /// Connections that wait to be accepted.
+    /// Number of connections that wait to be accepted.
     pub accept_queue: u64,
-    /// The largest `accept_queue` since the previous sample that was kept.
+    /// The maximum of `accept_queue` since the previous sample that was kept.
     pub accept_queue_max: u64,
     /// The limit of the accept queue.
     pub backlog: u64,
-    /// The number of sockets.
+    /// Number of listening sockets.
     pub sockets: u64,
-    /// The fullest queue of a single socket since the previous sample that was kept.
+    /// The fullest accept queue of a single socket since the previous sample that was kept.
     #[serde(default)]
     pub fullest: AcceptQueue,
 }
@@ -52,9 +53,9 @@ pub(crate) struct ListenerWatch {
     ports: Vec<Port>,
     /// The sockets of all ports, as last read.
     sockets: Vec<ListenSocket>,
-    /// The kernel's error if they could not be read.
+    /// The kernel's error, if the sockets could not be read.
     error: Option<io::Error>,
-    /// When to list all sockets again, to find new ones.
+    /// The time at which to list all sockets again, to find new ones.
     search_at: Nanos,
     syn_drops: SynDrops,
 }
@@ -65,22 +66,22 @@ struct Port {
     drops: u64,
 }
 
-/// How long an additional socket may remain unnoticed. Listing sockets takes longer than looking one up.
+/// Maximum time for which an additional socket remains unnoticed. Listing all sockets takes longer than looking one up.
 const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
-    /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the
+    /// Opening never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the
     /// directory that is /proc/net in the network namespace of `diag`.
     pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());
         let mut watch = ListenerWatch { ports, sockets: Vec::new(), error: None, search_at: Nanos::ZERO, syn_drops };
-        watch.refresh(diag); // earlier drops do not count
+        watch.refresh(diag); // drops from before the watch do not count
         watch
     }
 
-    /// For each port, in order: its listening sockets, `None` while there are none, and the SYNs dropped since the
-    /// watch began, `None` if unknown.
+    /// For each port, in order: its listening sockets (`None` while there are none), and the number of SYNs dropped
+    /// since the watch began (`None` if unknown).
     pub fn read(
         &mut self,
         diag: &mut io::Result<SockDiag>,
@@ -92,7 +93,7 @@ impl ListenerWatch {
         self.ports.iter().map(|port| (self.sample(port), known.then_some(port.drops))).collect()
     }
 
-    /// Where the figures come from, or why there are none.
+    /// The source of the figures, or the reason why there are none.
     pub fn source(&self, diag: &io::Result<SockDiag>) -> String {
         if let Some(error) = diag.as_ref().err().or(self.error.as_ref()) {
             return match error.kind() {
@@ -145,8 +146,8 @@ impl ListenerWatch {
         self.sockets.iter().filter(move |socket| socket.port() == number)
     }
 
-    /// Looks up each known socket. Lists all sockets instead if one is gone or ambiguous, if a port has none, and now
-    /// and then. Returns the sockets as they were before.
+    /// Looks up each known socket. Lists all sockets instead if a socket is gone or ambiguous, if a port has none, and
+    /// from time to time. Returns the sockets as they were before.
     fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
         let Ok(diag) = diag else { return Vec::new() };
         let now = sys::now();
@@ -190,7 +191,7 @@ impl ListenerWatch {
         }
         let (mut syns, mut left) = (self.syn_drops.among(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
-            // In proportion, such that rounding loses nothing.
+            // The drops are divided in proportion, in a way in which rounding loses none.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
             (syns, left) = (syns - own, left - new);
             port.drops += own;
@@ -213,7 +214,7 @@ fn require_drops(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
     }
 }
 
-/// Drops since the earlier reading. A socket opened in between counts from zero.
+/// Number of drops since the earlier reading. A socket opened in between counts from zero.
 fn new_drops(socket: &ListenSocket, before: &[ListenSocket]) -> u64 {
     let same = before.iter().find(|before| before.cookie() == socket.cookie());
     let drops = |socket: &ListenSocket| socket.drops.unwrap_or_default();
@@ -247,7 +248,7 @@ mod tests {
         let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
         let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].0.map(|l| l.sockets);
         watch.search_at = Nanos::MAX;
-        // At another address, so that a look-up of the first cannot find it.
+        // The second socket has another address, so that a look-up of the first cannot find it.
         let (_second, _) = open_at([127, 0, 0, 2], port);
         assert_eq!(sockets(&mut watch), Some(1));
         watch.search_at = Nanos::ZERO;
@@ -271,8 +272,8 @@ mod tests {
         assert_eq!((sample.fullest, sample.fullest.fullness()), (AcceptQueue { length: 65, limit: 64 }, 1.0));
     }
 
-    /// A look-up by an address that two sockets share finds either one. If it finds the younger one, the answer does
-    /// not match the older, and both are listed at once.
+    /// A look-up by an address that two sockets share finds either of them. If it finds the younger one, the result
+    /// does not match the older, and both are listed at once.
     #[test]
     fn a_socket_that_joins_at_the_same_address_is_found_at_the_latest_when_it_is_time_to_search() {
         let (_first, port) = open(0);

@@ -1,4 +1,4 @@
-//! The cost of sampling.
+//! Measures the cost of sampling.
 
 use crate::sampler::{Sample, Sampler};
 use crate::schedule::Groups;
@@ -17,7 +17,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts without any samples.
+    /// Creates a meter that has taken no samples yet.
     pub fn new(sampler: Sampler) -> Meter {
         Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
     }
@@ -42,7 +42,7 @@ impl Meter {
         self.sampler.sources()
     }
 
-    /// The cost of all samples. `cpu` is the CPU time of the monitor, which may be a thread or a whole process.
+    /// The cost of all samples. `cpu` is the total CPU time of the monitor, which may be a thread or a whole process.
     pub fn overhead(&self, cpu: Nanos) -> Overhead {
         Overhead {
             monitor_cpu_s: cpu.as_secs_f64(),

@@ -2,13 +2,14 @@
 //! A module inside the server (`server-module/`) writes counters into a file of shared memory, and the monitor reads
 //! them.
 //!
-//! The file belongs to another program. It is read by `pread` into a buffer and never mapped, so a truncated file is an
-//! error and no signal. Its contents can at worst make figures wrong. Writers do not stop for a reader: a slot that
-//! changed while it was read is read again (`slots`). The kernels of today's machines copy a word of 64 bits whole.
+//! The file belongs to another program. It is read by `pread` into a buffer and never mapped, so a truncated file
+//! causes an error and no signal. At worst its contents can make figures wrong. Writers do not stop for a reader: a
+//! slot that changed while it was read is read again (`slots`). On today's machines the kernel copies a 64-bit word
+//! atomically.
 //!
-//! A *sample* holds each server's counters, summed over its workers. Counters only grow while the file is the same;
-//! files are identified by device, inode and creation time. If a counter fell, the server has no figures for that
-//! stretch.
+//! A *sample* contains each server's counters, summed over its workers. Counters only grow while the file is the same;
+//! files are identified by device, inode and creation time. If a counter fell between two samples, the server has no
+//! figures for that period.
 
 mod buckets;
 mod containers;
@@ -35,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// All servers that have the module at one moment.
+/// All servers with the Server Module at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModuleSample {
@@ -43,14 +44,14 @@ pub struct ModuleSample {
     pub servers: Vec<Arc<ServerSample>>,
 }
 
-/// One server at one moment. Counters are since its file was created, summed over all workers that ever existed; fields
-/// marked *now* are instantaneous.
+/// One server at one moment. Counters are totals since the server's file was created, summed over all workers that ever
+/// existed; fields marked *now* are instantaneous.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerSample {
     /// Device, inode and creation time of the file, which identify it.
     pub identity: [u64; 3],
-    /// `CLOCK_MONOTONIC` when it was read.
+    /// `CLOCK_MONOTONIC` when the file was read.
     pub at: Nanos,
     /// The server's name for itself.
     pub name: String,
@@ -58,74 +59,74 @@ pub struct ServerSample {
     pub file: String,
     /// Whether requests are recorded now.
     pub enabled: bool,
-    /// CPU time is measured for one in this many requests; 0 for none.
+    /// CPU time is measured for one in this many requests; 0 means for none.
     pub cpu_one_in: u32,
-    /// The most requests or connections that it handles at a time; 0 for no limit.
+    /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
-    /// Workers that found no free slot in the file.
+    /// Number of workers that found no free slot in the file.
     pub lost: u32,
-    /// Workers now.
+    /// Number of workers now.
     pub workers: u64,
-    /// Requests in progress now.
+    /// Number of requests in progress now.
     pub in_progress: u64,
-    /// Connections accepted.
+    /// Number of connections accepted.
     pub connections: u64,
     /// Time for which workers were busy, summed.
     pub busy: Nanos,
     /// CPU time of the workers' threads, as each worker last read it.
     pub cpu: Nanos,
-    /// I/O and CPU time of its processes, if the kernel provides it.
+    /// I/O and CPU time of the server's processes, if the kernel provides them.
     pub io: Option<IoSample>,
     /// The classes of requests.
     pub classes: Vec<ClassSample>,
 }
 
-/// I/O and CPU time of a server's processes at the last look, which is not at every sample.
+/// I/O and CPU time of a server's processes when they were last read, which is not at every sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoSample {
-    /// Read calls since the watch began.
+    /// Number of read calls since the watch began.
     pub reads: u64,
-    /// Bytes read from disks since the watch began.
+    /// Number of bytes read from disks since the watch began.
     pub read_bytes: u64,
     /// CPU time in user mode since the watch began. The kernel splits CPU time by what runs when its clock ticks, so a
-    /// split takes many ticks to be meaningful.
+    /// split is meaningful only after many ticks.
     pub user: Nanos,
     /// CPU time in the kernel since the watch began.
     pub system: Nanos,
-    /// The resolution of a process's CPU time.
+    /// The resolution of the CPU time of a process.
     pub tick: Nanos,
-    /// The number of its processes at that moment.
+    /// Number of the server's processes when they were last read.
     pub processes: u64,
-    /// The server's requests of all classes until that moment.
+    /// Number of requests of all classes that the server had recorded by then.
     pub requests: u64,
 }
 
-/// The requests of one class; times in nanoseconds, their squares in square microseconds.
+/// The requests of one class. Times are in nanoseconds, their squares in square microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassSample {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
     /// Number of requests.
     pub requests: u64,
-    /// Bytes of response bodies.
+    /// Number of bytes of response bodies.
     pub bytes: u64,
-    /// Requests answered with 5xx.
+    /// Number of requests with a 5xx response.
     pub failed: u64,
-    /// Requests that the client abandoned.
+    /// Number of requests that the client abandoned.
     pub aborted: u64,
-    /// How often a worker resumed a request that it had left waiting for its client or an upstream server.
+    /// Number of times that a worker resumed a request that it had left waiting for its client or an upstream server.
     pub resumed: u64,
-    /// Requests whose CPU time was measured.
+    /// Number of requests whose CPU time was measured (sampled requests).
     pub cpu_count: u64,
-    /// The CPU time of these requests: parse, process, log.
+    /// The CPU time of the sampled requests in each phase: parse, process, log.
     pub cpu_ns: [u64; CPUS],
-    /// The sum of the squares of each request's CPU time.
+    /// The sum of the squares of the CPU time of each sampled request.
     pub cpu_sum_us2: u64,
-    /// Sampled requests whose thread worked on other requests in between.
+    /// Number of sampled requests whose thread worked on other requests in between.
     pub cpu_mixed: u64,
-    /// Elapsed times: head, parse, process, upstream, send, log.
+    /// The elapsed times of each phase: head, parse, process, upstream, send, log.
     pub times: [TimesSample; PHASES],
 }
 
@@ -133,13 +134,13 @@ pub struct ClassSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimesSample {
-    /// Requests that had the phase.
+    /// Number of requests that had the phase.
     pub count: u64,
-    /// The sum of their times.
+    /// The sum of the times.
     pub sum_ns: u64,
-    /// The sum of the squares of their times.
+    /// The sum of the squares of the times.
     pub sum_us2: u64,
-    /// The buckets that are not empty, with their counts: see [`start_ns`].
+    /// The buckets that are not empty, and their counts; see [`start_ns`].
     pub buckets: Vec<(u8, u64)>,
 }
 
@@ -150,7 +151,7 @@ impl ServerSample {
     }
 }
 
-/// The group.
+/// The group of figures.
 pub enum ModuleGroup {}
 
 impl Group for ModuleGroup {
@@ -207,7 +208,8 @@ impl Group for ModuleGroup {
     }
 }
 
-/// Scales the totals to another length of time. The numbers of samples stay, because means are derived from them.
+/// Scales the totals to another length of time. The numbers of sampled requests stay, because means are derived from
+/// them.
 fn scaled(class: ModuleClass, factor: f64) -> ModuleClass {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     ModuleClass { requests: count(class.requests), failed: count(class.failed), aborted: count(class.aborted), ..class }

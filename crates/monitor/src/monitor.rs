@@ -1,5 +1,5 @@
-//! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it
-//! measured. It sleeps between samples and ends with its [`Monitor`].
+//! A thread that takes samples while a load runs, or receives samples from another host, and the summary of what it
+//! measured. It sleeps between samples and ends when its [`Monitor`] is dropped.
 
 use crate::config::MonitorConfig;
 use crate::history::{History, Observations};
@@ -18,35 +18,36 @@ use std::thread::JoinHandle;
 /// A running monitor. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct Monitor {
-    /// Closed to end the thread.
+    /// The pipe that is closed to end the thread.
     stop: PipeWriter,
     thread: JoinHandle<Observations>,
 }
 
 impl Monitor {
-    /// Finds the server and takes the first sample before it returns. A program without any process is an error,
-    /// because the run would be without its server.
+    /// Finds the server and takes the first sample before it returns. It is an error if a program has no process,
+    /// because the run would then be without its server.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
         sampler.require_processes()?;
         let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
-            // `start` may have failed by now and stopped listening.
+            // `start` may have failed by now and no longer wait for a result.
             let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
             watch(meter, config.intervals, &ready, stopped)
         })?;
-        // The thread sends two results: that it is pinned, and that it has taken the first sample.
+        // The thread sends two results: one after it is pinned, and one after it has taken the first sample.
         for result in started.iter().take(2) {
             result?;
         }
         Ok(monitor)
     }
 
-    /// The same for a server on another host. The samples come from a [`Serving`](crate::Serving) there, and the first
-    /// one arrives before this returns. The two hosts' clocks are compared now and at the end.
+    /// Like [`Monitor::start`], but for a server on another host. The samples come from a [`Serving`](crate::Serving)
+    /// there, and the first one arrives before this returns. The clocks of the two hosts are compared now and at the
+    /// end.
     ///
-    /// The other host does not answer or refuses, or the clocks cannot be compared precisely enough.
+    /// An error if the other host does not respond or refuses, or if the clocks cannot be compared precisely enough.
     pub fn connect(config: &RemoteConfig) -> Result<Monitor, MonitorError> {
         let stream = Stream::open(config)?;
         Monitor::spawn(move |stopped| stream.follow(stopped))
@@ -59,7 +60,7 @@ impl Monitor {
     }
 
     /// Takes a last sample and returns the summary. `epoch` is the start of the load, from which `t_s` of the intervals
-    /// counts. Averages are over the samples inside `window` (start, end), or over all samples. All instants are
+    /// is counted. Averages are over the samples inside `window` (start, end), or over all samples. All instants are
     /// `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
@@ -79,7 +80,7 @@ impl Monitor {
     }
 }
 
-/// The monitor's thread: samples at scheduled instants until it is stopped, then once more.
+/// The monitor's thread: samples at scheduled instants until it is stopped, and then once more.
 fn watch(
     mut meter: Meter,
     intervals: Intervals,

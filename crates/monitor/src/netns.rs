@@ -1,9 +1,9 @@
-//! Network namespaces: which one is watched.
+//! Network namespaces, and the choice of the one that is watched.
 //!
-//! /proc/PID/net shows the process's namespace; a netlink socket shows the namespace of the thread that opened it.
-//! Files and sockets stay bound to theirs while they are open, and keep it alive. So the monitor itself never moves: a
-//! short-lived thread enters the namespace, opens what is needed, and ends. What it opened must not be opened again
-//! outside.
+//! /proc/PID/net shows the namespace of a process; a netlink socket shows the namespace of the thread that opened it.
+//! Open files and sockets stay bound to their namespace, and keep it alive. So the monitor itself never changes its
+//! namespace: a short-lived thread enters the other namespace, opens the files and sockets that are needed, and ends.
+//! These must not be opened again outside.
 //!
 //! Namespaces are identified by the inode of `net/dev`: it is unique, and any user may read it, whereas
 //! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN; reading /proc/PID/net takes
@@ -22,15 +22,16 @@ use std::str::FromStr;
 /// Which network namespace the groups `network` and `connections` watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
-    /// The namespace of all watched processes, even if they are restarted in another one. If they are in several, or
-    /// none is named, the monitor's. `sources` says if it is not the monitor's.
+    /// The namespace of all watched processes, even if they are restarted in another one. If the processes are in
+    /// several namespaces, or if no process is named, the monitor's namespace. `sources` says if it is not the
+    /// monitor's.
     #[default]
     Server,
-    /// The monitor's namespace, wherever the processes are.
+    /// The monitor's namespace, wherever the watched processes are.
     Own,
-    /// The namespace of a process.
+    /// The namespace of the process with this pid.
     Process(u32),
-    /// The namespace of a file, such as those of `ip netns` in /run/netns.
+    /// The namespace that a file represents, such as those of `ip netns` in /run/netns.
     File(PathBuf),
 }
 
@@ -38,9 +39,9 @@ pub enum NetNamespace {
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     pub namespace: NetNamespace,
-    /// A number that is unique until the machine reboots; `None` if /proc has no network.
+    /// A number that identifies the namespace until the machine reboots; `None` if /proc has no network.
     pub identity: Option<u64>,
-    /// The process by which it was found.
+    /// The process by which the namespace was found.
     witness: Option<u32>,
     /// A remark for users who expect the monitor's namespace.
     pub remark: Option<String>,
@@ -49,7 +50,7 @@ pub(crate) struct Place {
 impl FromStr for NetNamespace {
     type Err = String;
 
-    /// `server`, `own`, a pid, a name as `ip netns` gives it, or a path.
+    /// Parses `server`, `own`, a pid, a name as `ip netns` shows it, or a path.
     fn from_str(text: &str) -> Result<NetNamespace, String> {
         Ok(match text {
             "" | "0" | "." | ".." => {
@@ -102,7 +103,7 @@ impl NetNamespace {
         Ok(Place { namespace, identity, witness: pids.first().copied(), remark })
     }
 
-    /// Runs `open` in a thread inside the namespace. Its argument is the directory that is /proc/net there.
+    /// Runs `open` in a thread inside the namespace. The argument of `open` is the directory that is /proc/net there.
     pub(crate) fn within<T: Send>(&self, proc: &Path, open: impl FnOnce(&Path) -> T + Send) -> Result<T, MonitorError> {
         let path = match self {
             NetNamespace::Server | NetNamespace::Own => return Ok(open(&proc.join("net"))),
@@ -114,7 +115,7 @@ impl NetNamespace {
         std::thread::scope(|scope| {
             let inside = || {
                 move_into_link_name_space(target.as_fd(), Some(LinkNameSpaceType::Network))?;
-                // /proc/self belongs to the whole process, which stays in its namespace.
+                // /proc/self belongs to the whole process, which stays in its own namespace.
                 Ok(open(&proc.join(format!("self/task/{}/net", gettid()))))
             };
             let thread = std::thread::Builder::new().name("netns".to_owned()).spawn_scoped(scope, inside);
@@ -125,7 +126,8 @@ impl NetNamespace {
         })
     }
 
-    /// The same if `open` only reads files. That takes no privilege if a process in the namespace is known.
+    /// Like [`NetNamespace::within`], but for an `open` that only reads files. That needs no privilege if a process in
+    /// the namespace is known.
     pub(crate) fn reading<T: Send>(
         &self,
         proc: &Path,
@@ -154,12 +156,12 @@ impl NetNamespace {
 }
 
 impl Place {
-    /// Whether the process through which it was found is no longer watched, and others are.
+    /// Whether the process through which the namespace was found is no longer watched, while other processes are.
     pub fn is_left(&self, pids: &[u32]) -> bool {
         !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
     }
 
-    /// The place, with a remark that the server moved there during the watch.
+    /// The same namespace, with a remark that the server moved there during the watch.
     pub fn arrived(mut self) -> Place {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));
@@ -200,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_server_is_watched_where_all_its_processes_are() {
-        // All at once: a file that is gone leaves its number to the next one.
+        // All files are created first: the inode number of a removed file is given to the next one.
         let proc = proc_with(&[(7, "a"), (8, "a"), (9, "own"), (10, "own")]);
         let place_of = |pids: &[u32]| NetNamespace::Server.place(proc.path(), pids).unwrap();
         let elsewhere = place_of(&[7, 8]);
@@ -245,7 +247,7 @@ mod tests {
         assert!(error.ends_with("`sudo lsns -t net` lists those there are"), "{error}");
         let refused = NetNamespace::Process(3).refused(Path::new("/proc/3/ns/net"), rustix::io::Errno::PERM.into());
         assert!(refused.to_string().ends_with("sudo nsenter --net=/proc/3/ns/net brimful watch …"), "{refused}");
-        // Not a namespace.
+        // The file exists, but does not represent a namespace.
         let file = NetNamespace::File("/proc/self/stat".into());
         assert!(file.within(Path::new("/proc"), |_| ()).is_err());
     }

@@ -1,6 +1,6 @@
 //! Network group: interfaces and TCP of one network namespace.
 //!
-//! Reads six files of /proc/net, each once per sample. They stay open. Most of the cost is the kernel's formatting,
+//! Six files of /proc/net are read, each once per sample. They stay open. Most of the cost is the kernel's formatting,
 //! half of it for the 200 counters of `netstat`, of which four are used. The files belong to the namespace in which
 //! they were opened (`netns.rs`) and are never opened again. Orphaned sockets, buffer memory and the CPUs' queues are
 //! figures of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c, net/ipv4/proc.c.
@@ -27,20 +27,20 @@ use std::io;
 use std::path::Path;
 use tcp::TcpWatch;
 
-/// The network at one moment: counters since boot, or since the namespace was created. `None` if the kernel does not
-/// provide it.
+/// The network at one moment: counters since boot, or since the namespace was created. A field is `None` if the kernel
+/// does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkSample {
     /// The interfaces, in the kernel's order.
     pub interfaces: Option<Vec<InterfaceSample>>,
-    /// Packets dropped since the watch began because a CPU's receive queue was full; of the whole machine.
+    /// Number of packets dropped since the watch began because a CPU's receive queue was full, for the whole machine.
     pub queue_overflows: Option<u64>,
-    /// TCP.
+    /// The counters of TCP.
     pub tcp: TcpSample,
 }
 
-/// The group.
+/// The group of figures.
 pub enum NetworkGroup {}
 
 /// Reads samples of a network namespace.
@@ -53,7 +53,7 @@ pub struct NetworkWatch {
     tcp: TcpWatch,
 }
 
-/// A file of /proc/net, or why there is none.
+/// A file of /proc/net, or the reason why there is none.
 #[derive(Debug)]
 struct NetFile {
     name: &'static str,
@@ -94,7 +94,8 @@ impl Group for NetworkGroup {
 }
 
 impl NetworkWatch {
-    /// `net` is the directory that is /proc/net in the namespace. Never fails: `sources` says what is missing.
+    /// Opens the files. `net` is the directory that is /proc/net in the namespace. Opening never fails: `sources` says
+    /// what is missing.
     pub fn open(net: &Path) -> NetworkWatch {
         let mut watch = NetworkWatch {
             dev: NetFile::open(net, "dev"),
@@ -103,7 +104,7 @@ impl NetworkWatch {
             overflows: Overflows::default(),
             tcp: TcpWatch::open(net),
         };
-        // Starts to count overflows, and finds out what the kernel provides.
+        // This reading starts the count of overflows, and shows what the kernel provides.
         watch.read(&mut Vec::new());
         watch
     }
@@ -116,7 +117,7 @@ impl NetworkWatch {
         }
     }
 
-    /// Adds where the figures come from, or why there are none.
+    /// Adds the sources of the figures, or the reasons why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let dev = self.dev.source();
         let softnet = self.softnet.source();
@@ -169,7 +170,7 @@ impl NetworkSample {
 mod tests {
     use super::*;
 
-    /// The file as each of these kernels prints it, with the same figures.
+    /// The directory with the files as this kernel prints them; the figures are the same for all kernels.
     fn kernel(release: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
     }
@@ -223,7 +224,7 @@ mod tests {
         std::fs::write(net.join("sockstat"), "TCP: inuse 5 orphan 0\n").unwrap();
         let mut watch = NetworkWatch::open(net);
         let tcp = watch.read(&mut Vec::new()).tcp;
-        // Without IPv6 there is no sockstat6.
+        // Without IPv6, the file sockstat6 does not exist.
         let expected = TcpSample { listen_drops: Some(5), in_use: Some(5), orphans: Some(0), ..TcpSample::default() };
         assert_eq!(tcp, expected);
         watch.sources(&mut sources);

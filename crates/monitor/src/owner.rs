@@ -1,9 +1,9 @@
-//! The owners of a port or a Unix socket: the processes that hold its listening sockets.
+//! Finds the owners of a port or a Unix socket: the processes that have its listening sockets open.
 //!
 //! `sock_diag` lists the inodes of a port's sockets, and /proc/net/unix those of Unix sockets by the path to which they
-//! were bound. /proc/PID/fd shows which process holds `socket:[inode]`, for processes that the caller may inspect: its
-//! own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list the others. Source:
-//! sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
+//! were bound. /proc/PID/fd shows which process has `socket:[inode]` open. It can be read for processes that the caller
+//! may inspect: those of its own user, or all processes for root. A /proc that is mounted with `hidepid` does not even
+//! list other processes. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
 
 use crate::hidden::elsewhere;
 use crate::procfs::{self, process_table};
@@ -12,14 +12,14 @@ use crate::{MonitorError, NetNamespace};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The processes that listen on a TCP port of this network namespace, in ascending order of pid; never empty.
+/// The processes that listen on a TCP port of this network namespace, in ascending order of pid; at least one.
 ///
 /// If a parent and its child both listen, only the parent is returned: a server's master, not its workers.
 pub fn listener_owners(port: u16) -> Result<Vec<u32>, MonitorError> {
     owners_in(port, &NetNamespace::Own)
 }
 
-/// The same for another network namespace.
+/// Like [`listener_owners`], but for another network namespace.
 pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: String| MonitorError::UnknownOwner { port, why };
     let sockets = listeners_in(port, netns)?;
@@ -37,11 +37,11 @@ pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, Mon
     Ok(owners)
 }
 
-/// The same for a Unix socket that this process can connect to by `path`.
+/// Like [`listener_owners`], but for a Unix socket that this process can connect to by `path`.
 pub fn socket_owners(path: &Path) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: &str| MonitorError::UnknownSocketOwner { path: path.to_owned(), why: why.to_owned() };
     let table = std::fs::read("/proc/net/unix").map_err(|error| unknown(&error.to_string()))?;
-    // The server may have used a path relative to another directory.
+    // The server may have used a path relative to another directory, so both forms are looked for.
     let absolute = std::path::absolute(path).unwrap_or_default();
     let real = std::fs::canonicalize(path).unwrap_or_default();
     let inodes = listening_at(&table, &[path, &absolute, &real]);
@@ -56,10 +56,11 @@ pub fn socket_owners(path: &Path) -> Result<Vec<u32>, MonitorError> {
 
 /// The inodes of the sockets in /proc/net/unix that listen at one of these paths.
 fn listening_at(table: &[u8], paths: &[&Path]) -> Vec<u64> {
-    /// `__SO_ACCEPTCON`.
+    /// The kernel's flag `__SO_ACCEPTCON` of a listening socket.
     const LISTENS: u32 = 1 << 16;
     let inode = |line: &[u8]| {
-        // Num RefCount Protocol Flags Type St Inode Path, the inode padded to its width; the path may have spaces.
+        // The columns are Num RefCount Protocol Flags Type St Inode Path. The inode is padded to its width; the path
+        // may contain spaces.
         let mut rest = line.trim_ascii_start();
         let mut fields = [&b""[..]; 7];
         for field in &mut fields {
@@ -75,7 +76,7 @@ fn listening_at(table: &[u8], paths: &[&Path]) -> Vec<u64> {
     table.split(|byte| *byte == b'\n').filter_map(inode).collect()
 }
 
-/// The targets of /proc/PID/fd for sockets of these inodes.
+/// The link targets in /proc/PID/fd of sockets with these inodes.
 fn links(inodes: impl Iterator<Item = u64>) -> Vec<String> {
     inodes.map(|inode| format!("socket:[{inode}]")).collect()
 }
@@ -89,9 +90,9 @@ pub(crate) fn listeners_in(port: u16, netns: &NetNamespace) -> Result<Vec<Listen
     })
 }
 
-/// Why none of the visible processes is an owner, with a remedy.
+/// The reason why none of the visible processes is an owner, with a remedy.
 fn refusal() -> &'static str {
-    // Any user may read this for any process, unless /proc hides other users' processes.
+    // Any user may read this file of any process, unless /proc hides the processes of other users.
     if std::fs::read("/proc/1/stat").is_err() {
         "/proc hides the processes of other users (hidepid); run as root, or remount /proc without hidepid"
     } else if elsewhere(Path::new("/")).is_some() {
@@ -102,7 +103,8 @@ fn refusal() -> &'static str {
 }
 
 fn owners(root: &Path, links: &[String]) -> Vec<u32> {
-    // systemd keeps the sockets of services that it starts on demand, and is the parent of all: it is not the server.
+    // systemd holds the sockets of services that it starts on demand, and is the ancestor of all processes: it is not
+    // the server.
     let table = process_table(root, |pid, comm| (comm != b"systemd" && holds(root, pid, links)).then_some(()));
     let holds = |pid| table.get(pid).is_some_and(|(_, tag)| tag.is_some());
     table.iter().filter(|(pid, (parent, _))| holds(pid) && !holds(parent)).map(|(&pid, _)| pid).collect()
@@ -137,7 +139,7 @@ mod tests {
         let path = dir.path().join("app.sock");
         assert!(socket_owners(&path).unwrap_err().to_string().contains("app.sock"));
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        // If a child is being forked just now, only the parent is returned.
+        // If a child is just being forked, only the parent is returned.
         assert_eq!(socket_owners(&path).unwrap(), [std::process::id()]);
     }
 

@@ -8,14 +8,14 @@ use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program, Programs, Server, ServerInterval};
 use std::collections::BTreeMap;
 
-/// The group.
+/// The group of figures.
 pub enum ProcessGroup {}
 
 impl Group for ProcessGroup {
     type Watch = ProcessTree;
     /// One sample for each program, in the order of the selectors.
     type Sample = Vec<ProgramSample>;
-    /// The figures of the programs that have figures of their own.
+    /// The figures of each program that has figures of its own.
     type Figures = Programs;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {

@@ -1,7 +1,6 @@
-//! Reading /proc: descriptors that stay open and are read again from the start (a third of the cost of opening them
-//! again), and parsers of bytes. A parser returns `None` for what it does not understand and never panics: a kernel may
-//! lack a field, and a process may vanish in the middle of a line. Times are in ticks of `sysconf(_SC_CLK_TCK)`.
-//! Source: proc(5).
+//! Reads /proc. Descriptors stay open and are read again from the start, which takes a third of the cost of opening
+//! them again. Parsers return `None` for what they do not understand and never panic: a kernel may not have a field,
+//! and a process may vanish in the middle of a line. Times are in ticks of `sysconf(_SC_CLK_TCK)`. Source: proc(5).
 
 use crate::MonitorError;
 use brimful_core::Nanos;
@@ -11,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A file of /proc that is read again and again.
+/// A file of /proc that is read repeatedly.
 #[derive(Debug)]
 pub(crate) struct ProcFile(File);
 
@@ -27,26 +26,26 @@ pub(crate) struct KeptFile {
 /// The fields of /proc/PID/stat that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PidStat<'a> {
-    /// The program's name, cut to 15 bytes by the kernel.
+    /// The process's name, cut to 15 bytes by the kernel.
     pub comm: &'a [u8],
     /// State of the main thread: `R` running or ready, `Z` ended, and others.
     pub state: u8,
     pub parent: u32,
     pub major_faults: u64,
-    /// Faults of children that ended and were waited for, and of theirs.
+    /// Number of major faults of children that ended and were waited for, including their own such children.
     pub children_major_faults: u64,
     pub user: u64,
     pub system: u64,
-    /// Like `children_major_faults`.
+    /// CPU time in user mode of the same children as in `children_major_faults`.
     pub children_user: u64,
     pub children_system: u64,
     pub threads: u64,
-    /// Since boot, suspended time included.
+    /// Start time since boot, suspended time included.
     pub started: u64,
     pub rss_pages: u64,
 }
 
-/// All processes by pid: the parent, and a tag that the caller derived from pid and name.
+/// All processes by pid. The values are the pid of the parent, and a tag that the caller derived from pid and name.
 pub(crate) type Table<T> = BTreeMap<u32, (u32, Option<T>)>;
 
 impl ProcFile {
@@ -81,7 +80,8 @@ impl KeptFile {
         KeptFile { path, file: None, was_parsed: false }
     }
 
-    /// Reads and parses the file. `None` also if it cannot be read; it is then opened again next time.
+    /// Reads and parses the file. Returns `None` if it cannot be read or parsed. A file that cannot be read is opened
+    /// again at the next reading.
     pub fn read<T>(&mut self, buffer: &mut Vec<u8>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         if self.file.is_none() {
             self.file = ProcFile::open(&self.path).ok();
@@ -101,13 +101,13 @@ impl KeptFile {
     }
 }
 
-/// The number of processes and threads ever started, from /proc/stat. While it does not change there is no new process
+/// The number of processes and threads ever started, from /proc/stat. While it does not change, there is no new process
 /// to look for.
 pub(crate) fn forks(text: &[u8]) -> Option<u64> {
     lines(text).find_map(|line| words(line.strip_prefix(b"processes ")?).next().and_then(number))
 }
 
-/// Parses /proc/PID/stat. The name is between the first `(` and the last `)`, and may contain either.
+/// Parses /proc/PID/stat. The name is between the first `(` and the last `)`, and may contain both characters.
 pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     let open = text.iter().position(|&b| b == b'(')?;
     let close = text.iter().rposition(|&b| b == b')')?;
@@ -132,7 +132,7 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it got one. A
+/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it got a CPU. A
 /// thread that runs again has been switched away from before, so the latter is also its number of context switches,
 /// voluntary and involuntary.
 pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
@@ -152,7 +152,7 @@ pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Reads all processes under a directory that is /proc.
+/// Reads all processes. `root` is the directory that is /proc.
 pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T>) -> Table<T> {
     let (mut table, mut buffer) = (BTreeMap::new(), Vec::new());
     for pid in numeric_entries(root) {
@@ -165,12 +165,12 @@ pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T
     table
 }
 
-/// The processes with a tag, and their descendants, which inherit the tag of the nearest ancestor that has one. This
-/// process passes on its own tag only, not that of its ancestors: its children are not the server unless they were
-/// selected.
+/// The processes with a tag, and their descendants, which inherit the tag of the nearest ancestor with a tag. The
+/// monitoring process itself passes on only its own tag, not that of its ancestors: its children are not the server
+/// unless they were selected.
 pub(crate) fn with_descendants<T: Copy>(table: &Table<T>) -> Vec<(u32, T)> {
     let inherited = |mut pid: u32| {
-        // The steps are counted because parents that were read at different moments may form a ring.
+        // The number of steps is limited, because parents that were read at different moments may form a cycle.
         for _ in 0..table.len() {
             match *table.get(&pid)? {
                 (_, Some(tag)) => return Some(tag),

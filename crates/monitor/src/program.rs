@@ -1,4 +1,4 @@
-//! A program's counters, and the figures between two readings of them.
+//! The counters of a program, and the figures between two readings of the counters.
 
 use crate::counter::TimeSpan;
 use crate::quota::QuotaSample;
@@ -7,60 +7,60 @@ use brimful_core::server::{CpuQuota, Program};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One program at one moment. Counters are since the watch began; the fields marked *now* are instantaneous. `None` if
-/// the source does not provide it.
+/// One program at one moment. Counters are totals since the watch began; fields marked *now* are instantaneous. A field
+/// is `None` if the source does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramSample {
-    /// Its name.
+    /// Name of the program.
     pub name: Arc<str>,
     /// Whether the program has figures of its own.
     pub membership: Membership,
-    /// Its processes now. Consecutive samples share the list while it does not change.
+    /// Pids of its processes now. Consecutive samples share the list while it does not change.
     pub pids: Arc<[u32]>,
-    /// Their threads now.
+    /// Number of its threads now.
     pub threads: u64,
-    /// Threads that run or wait for a CPU now.
+    /// Number of its threads that run or wait for a CPU now.
     pub running: u64,
-    /// Processes that started.
+    /// Number of processes that started.
     pub started: u64,
-    /// Processes that ended.
+    /// Number of processes that ended.
     pub ended: u64,
     /// CPU time of all its processes, including those that ended.
     pub cpu: CpuTime,
-    /// Time that threads were ready to run and waited for a CPU.
+    /// Time for which threads were ready to run but waited for a CPU.
     pub run_queue_wait: Option<Nanos>,
-    /// Resident memory now. A page that several processes share counts once for each.
+    /// Resident memory now. A page that several processes share counts once for each process.
     pub rss_bytes: u64,
-    /// The machine's memory.
+    /// Memory of the machine.
     pub memory_bytes: Option<u64>,
-    /// Page faults that waited for a disk.
+    /// Number of page faults that waited for a disk.
     pub major_faults: u64,
-    /// Context switches, voluntary and involuntary.
+    /// Number of context switches, voluntary and involuntary.
     pub context_switches: Option<u64>,
-    /// Quotas of the control groups that its processes are in.
+    /// Quotas of the control groups that the processes are in.
     pub quotas: Vec<QuotaSample>,
 }
 
 /// Whether a program has figures of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Membership {
-    /// Yes.
+    /// The program has figures of its own.
     #[default]
     Own,
-    /// Another program of the watch has the same processes, as when one server listens on two ports. The figures are
-    /// with that program.
+    /// Another program of the watch has the same processes, for example because one server listens on two ports. The
+    /// figures are reported for that program.
     Shared,
-    /// No: it has processes that this user may not inspect.
+    /// The program has no figures, because it has processes that this user may not inspect.
     Hidden,
 }
 
-/// CPU time. Only differences are meaningful.
+/// CPU time. Only differences between two values are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
-    /// In user mode and in the kernel.
+    /// Time in user mode and in the kernel together.
     pub total: Nanos,
-    /// In user mode.
+    /// Time in user mode.
     pub user: Nanos,
 }
 
@@ -93,10 +93,10 @@ impl ProgramSample {
         }
     }
 
-    /// The quota that throttled the program for the longest time, or else the tightest one.
+    /// The quota that throttled the program for the longest time. If no quota throttled it, the tightest one.
     fn quota_since(&self, earlier: &ProgramSample) -> Option<CpuQuota> {
         let quota = |now: &QuotaSample| {
-            // A quota that was set in between starts from its group's counters, which stood still before.
+            // A quota that was set in between starts from its group's counters, which did not move before.
             let was = earlier.quotas.iter().find(|was| was.group == now.group).unwrap_or(now);
             let periods = now.periods.saturating_sub(was.periods);
             let throttled = now.throttled_periods.saturating_sub(was.throttled_periods);
@@ -118,7 +118,7 @@ impl CpuTime {
         CpuTime { total: self.total + other.total, user: self.user + other.user }
     }
 
-    /// The time used since an earlier reading. Neither part is negative, and user mode is at most the total.
+    /// The time used since an earlier reading. Neither part is negative, and user mode never exceeds the total.
     pub fn minus(self, earlier: CpuTime) -> CpuTime {
         let total = self.total - earlier.total;
         CpuTime { total, user: (self.user - earlier.user).min(total) }
@@ -128,8 +128,8 @@ impl CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
 
-    /// Splits a total in the proportion of the kernel's two counters, which may be coarse. A process that has used too
-    /// little for them counts as user mode.
+    /// Splits a total in the proportion of the kernel's two counters, which may be coarse. If a process has used so
+    /// little that both are zero, its time counts as user mode.
     pub(crate) fn split(total: Nanos, user: Nanos, system: Nanos) -> CpuTime {
         let share = match (user + system).0 {
             0 => 1.0,

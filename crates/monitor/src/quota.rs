@@ -1,5 +1,6 @@
-//! The CPU quotas of the control groups that a program's processes are in, and how often they throttled it. A group is
-//! looked up when a process joins, and all groups again now and then. Groups without a quota cost nothing in between.
+//! The CPU quotas of the control groups that a program's processes are in, and how often the quotas throttled the
+//! program. The group of a process is looked up when the process joins; all groups are looked up again from time to
+//! time. In between, groups without a quota cost nothing.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -10,7 +11,7 @@ use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How often to look for processes that were moved and for new quotas.
+/// Interval at which to look for processes that were moved, and for new quotas.
 const REFRESH: Nanos = Nanos::from_secs(2);
 
 /// A control group that has a quota now, and its counters.
@@ -23,11 +24,11 @@ pub struct QuotaSample {
     pub quota: Nanos,
     /// The length of a period.
     pub period: Nanos,
-    /// Periods in which the group ran.
+    /// Number of periods in which the group ran.
     pub periods: u64,
-    /// Periods in which it was throttled.
+    /// Number of periods in which the group was throttled.
     pub throttled_periods: u64,
-    /// Time for which it was throttled, summed over CPUs.
+    /// Time for which the group was throttled, summed over CPUs.
     pub throttled: Nanos,
 }
 
@@ -49,13 +50,13 @@ struct ProgramGroups {
 }
 
 impl QuotaWatch {
-    /// `root` is where /proc and /sys are.
+    /// Creates a watch. `root` is the directory that contains /proc and /sys.
     pub fn new(root: &Path, programs: usize) -> QuotaWatch {
         let programs = (0..programs).map(|_| ProgramGroups::default()).collect();
         QuotaWatch { root: root.to_owned(), programs }
     }
 
-    /// The quotas of a program that has these processes now.
+    /// The quotas of a program whose current processes are `pids`.
     pub fn read(&mut self, program: usize, pids: &Arc<[u32]>) -> Vec<QuotaSample> {
         let Some(program) = self.programs.get_mut(program) else { return Vec::new() };
         let now = sys::now();

@@ -1,4 +1,4 @@
-//! Derives figures from raw samples: pure functions of two samples.
+//! Derives figures from raw samples, by pure functions of two samples.
 
 use crate::group::{Group, Stretch};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
@@ -7,27 +7,27 @@ use brimful_core::Nanos;
 use brimful_core::server::LogLine;
 use serde::Serialize;
 
-/// The figures of each group up to a sample. `None` if the sample lacks the group, is the first to contain it, or is
-/// the first of another network namespace.
+/// The figures of each group up to a sample. A group is `None` if the sample does not contain it, is the first to
+/// contain it, or is the first of another network namespace.
 pub type Rates = PerGroup<Stretches>;
 
-/// Each group's figures of a stretch of time, if there are any.
+/// Selects the type for [`Rates`]: the figures of each group over a period, if there are any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretches;
 
-/// Derives figures from samples as they arrive. Each group's stretch begins at the last sample that contained it, so
-/// groups may be sampled at different times.
+/// Derives figures from samples as they arrive. The period of each group begins at the last sample that contained it,
+/// so groups may be sampled at different times.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     netns: Option<u64>,
     last: PerGroup<LastSamples>,
 }
 
-/// Each group's last sample.
+/// Selects the type for the last sample of each group.
 #[derive(Clone, Debug, Default)]
 struct LastSamples;
 
-/// When a sample was taken.
+/// The time at which a sample was taken.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     at: Nanos,
@@ -50,12 +50,12 @@ impl Rates {
         tracker.advance(to)
     }
 
-    /// The figures over many samples: for each group, from the first to the last that contain it.
+    /// The figures over many samples: for each group, from the first to the last sample that contains it.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
         per_group!(G => over::<G>(samples))
     }
 
-    /// Replaces the groups that newer figures contain.
+    /// Replaces the figures of the groups that `newer` contains.
     pub fn update(&mut self, mut newer: Rates) {
         for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer).take() {
             *G::of_mut(self) = Some(newer);
@@ -69,15 +69,15 @@ impl Rates {
         empty
     }
 
-    /// How long the machine was suspended in between.
+    /// How long the machine was suspended during the period.
     pub fn suspended(&self) -> Nanos {
         let mut longest = Nanos::ZERO;
         for_each_group!(G => longest = longest.max(G::of(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
         longest
     }
 
-    /// One line of JSON for the log of each group that has figures. `at` is the end of the stretch by the wall clock,
-    /// as in [`LogLine::at`].
+    /// One line of JSON for the log of each group that has figures. `at` is the end of the period by the wall clock, as
+    /// in [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
         for_each_group!(G => lines.extend(G::of(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
@@ -86,7 +86,7 @@ impl Rates {
 }
 
 impl Tracker {
-    /// The figures up to this sample.
+    /// The figures up to this sample, from the sample before.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
         // Another network namespace has counters of its own.
         if self.netns != sample.netns {
@@ -106,7 +106,8 @@ impl Moment {
     }
 
     fn until<T>(self, end: Moment, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
-        /// The two clocks are read one after the other, and less than this may pass between the readings.
+        /// The two clocks are read one after the other. A smaller difference than this may be the time between the
+        /// readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
         let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
         let figures = since(end.at - self.at);
@@ -115,7 +116,7 @@ impl Moment {
 }
 
 fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
-    // Another network namespace has counters of its own. Those of the last one count.
+    // Another network namespace has counters of its own. The samples of the last namespace count.
     let netns = samples.last()?.netns;
     let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;
     let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);

@@ -1,5 +1,5 @@
-//! Monitoring a server on another host: [`Serving`] samples there, and [`Monitor::connect`](crate::Monitor::connect)
-//! receives the samples here, mapped to the generator's clock.
+//! Monitors a server on another host: [`Serving`] takes samples there, and
+//! [`Monitor::connect`](crate::Monitor::connect) receives the samples here and converts them to the generator's clock.
 //!
 //! The protocol is one TCP connection with one JSON message per line ([`protocol`], `brimful.watch/3`):
 //!
@@ -18,12 +18,12 @@
 //! ```
 //!
 //! The watching side decides which processes and ports are watched. It serves each client with a thread and a sampler
-//! of its own, so a client that is slow or dies does not affect others. If the stream breaks, the samples received so
-//! far are kept.
+//! of its own, so a client that is slow or dies does not affect other clients. If the stream breaks, the samples
+//! received so far are kept.
 //!
-//! Plain TCP is allowed only on the loopback interface, at both ends, which is how an SSH tunnel appears at either end.
-//! All other connections use TLS. The token is always required, because a host has several users. Both sides prove that
-//! they know it ([`token`]), and neither sends it.
+//! Plain TCP is allowed only if both addresses are on the loopback interface; an SSH tunnel appears like that on either
+//! host. All other connections use TLS. The token is always required, because a host has several users. Both sides
+//! prove that they know the token ([`token`]), and neither sends it.
 
 mod bounds;
 mod clock;

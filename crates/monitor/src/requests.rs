@@ -1,9 +1,10 @@
-//! Requests group: what the sockets of the watched ports show of requests, for any server: how long they wait until the
-//! server reads them, and how long it takes from there to the end of the answer.
+//! Requests group: the requests as the sockets of the watched ports show them, for any server. It measures how long a
+//! request waits until the server reads it, and how long it takes from then to the end of the response.
 //!
-//! This is the only group that costs the server something (a microsecond for each request that is seen). So it is read
-//! only on request, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines which requests
-//! count. A *sample* holds their counters since the watch began, as of the end of the last slice.
+//! This is the only group that slows the server down (a microsecond for each request that is traced). So it is read
+//! only if the user asks for it, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines
+//! which requests count. A *sample* contains the counters of these requests since the watch began, as of the end of the
+//! last slice.
 
 mod figures;
 mod ports;
@@ -28,11 +29,11 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestsSample {
-    /// How long the tracepoints were attached.
+    /// Time for which the tracepoints were attached.
     pub attached: Nanos,
-    /// How long new requests were counted: the first parts of all slices.
+    /// Time for which new requests were counted: the first parts of all slices.
     pub counting: Nanos,
-    /// Slices that have ended.
+    /// Number of slices that have ended.
     pub slices: u64,
     /// The length of a slice; `None` if it never ends.
     pub slice: Option<Nanos>,
@@ -46,29 +47,29 @@ pub struct RequestsSample {
 pub struct PortRequests {
     /// The port's number.
     pub port: u16,
-    /// Requests that count.
+    /// Number of requests that count.
     pub begun: u64,
-    /// The requests that count whose connection was closed or lost without a byte of an answer.
+    /// Number of requests that count and whose connection was closed or lost without a byte of a response.
     pub unanswered: u64,
-    /// The requests that were answered before the end of their slice, by size of the answer: see [`CLASS_NAMES`].
+    /// The requests whose response ended before the end of their slice, by size of the response; see [`CLASS_NAMES`].
     pub sizes: Vec<SizeRequests>,
 }
 
-/// Requests with answers of one size.
+/// Requests whose responses are of one size class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizeRequests {
-    /// Bytes of requests.
+    /// Number of bytes of the requests.
     pub received: u64,
-    /// Bytes of answers.
+    /// Number of bytes of the responses.
     pub sent: u64,
-    /// Times from when a request was ready until it was read.
+    /// Times from when a request was ready until the server read it.
     pub wait: TimesSample,
-    /// Times from there until the last bytes of the answer were sent.
+    /// Times from when the server read a request until it sent the last bytes of the response.
     pub service: TimesSample,
 }
 
-/// The group.
+/// The group of figures.
 pub enum RequestsGroup {}
 
 impl Group for RequestsGroup {
@@ -124,12 +125,12 @@ impl Group for RequestsGroup {
 }
 
 impl PortRequests {
-    /// The number of answered requests.
+    /// The number of requests with a response.
     fn answered(&self) -> u64 {
         self.sizes.iter().fold(0, |sum, size| sum.saturating_add(size.service.count))
     }
 
-    /// The number of requests that count and are neither answered nor lost.
+    /// The number of requests that count and that have neither a response nor lost their connection.
     fn open(&self) -> u64 {
         self.begun.saturating_sub(self.answered()).saturating_sub(self.unanswered)
     }

@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sample {
-    /// `CLOCK_MONOTONIC`.
+    /// The time of the sample, by `CLOCK_MONOTONIC`.
     pub at: Nanos,
-    /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`.
+    /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC`.
     pub suspended: Nanos,
-    /// The network namespace of the groups `network` and `connections`, as a number that is unique until the machine
-    /// reboots.
+    /// The network namespace that the groups `network` and `connections` watch, as a number that identifies it until
+    /// the machine reboots.
     pub netns: Option<u64>,
-    /// Each group's counters, if it was due.
+    /// The counters of each group that was due.
     pub groups: PerGroup<Counters>,
 }
 
-/// Each group's raw counters, if they were read.
+/// Selects the type for the raw counters of each group, if they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters;
 
@@ -36,7 +36,7 @@ impl GroupValue for Counters {
     type Of<G: Group> = Option<G::Sample>;
 }
 
-/// Each group's watch, if it has anything to read.
+/// Selects the type for the watch of each group, if the group has anything to read.
 #[derive(Debug, Default)]
 struct Watches;
 
@@ -49,16 +49,16 @@ impl GroupValue for Watches {
 pub struct Sampler {
     watches: PerGroup<Watches>,
     place: Place,
-    /// The reason, for each kind of figures that is absent.
+    /// For each kind of figures that is absent, the reason.
     lacking: BTreeMap<String, String>,
-    /// Where /proc and /sys are.
+    /// The directory that contains /proc and /sys.
     root: PathBuf,
     config: MonitorConfig,
     buffer: Vec<u8>,
 }
 
 impl Sample {
-    /// Replaces the groups that a newer sample contains.
+    /// Replaces the counters of the groups that `newer` contains.
     pub fn update(&mut self, mut newer: Sample) {
         for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer.groups).take() {
             *G::of_mut(&mut self.groups) = Some(newer);
@@ -75,12 +75,13 @@ impl Sample {
 }
 
 impl Sampler {
-    /// Finds the server's programs. A program without a process is awaited, and [`Sampler::sources`] says so.
+    /// Finds the server's programs. If a program has no process yet, the sampler waits for one, and
+    /// [`Sampler::sources`] says so.
     pub fn open(config: &MonitorConfig) -> Result<Sampler, MonitorError> {
         Sampler::open_at(Path::new("/"), config)
     }
 
-    /// The same with another directory in place of the one that holds /proc and /sys.
+    /// Like [`Sampler::open`], but with `root` in place of the directory that contains /proc and /sys.
     pub(crate) fn open_at(root: &Path, config: &MonitorConfig) -> Result<Sampler, MonitorError> {
         require_online(&config.cpus)?;
         let mut sampler = Sampler {
@@ -98,7 +99,7 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Opens the groups that belong to a network namespace, or the others.
+    /// Opens either the groups that belong to a network namespace, or all other groups.
     fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
         let pids = self.pids();
         let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
@@ -164,16 +165,16 @@ impl Sampler {
         self.sample_groups(Groups::ALL)
     }
 
-    /// Reads every group and counts connections again even if that is not due, so that the report shows the end of the
-    /// run.
+    /// Reads every group. Connections are counted again even if that is not due, so that the report shows the end of
+    /// the run.
     pub fn last_sample(&mut self) -> Sample {
         self.watches.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
         self.sample()
     }
 
-    /// Reads some of the groups that are enabled.
+    /// Reads those of the given groups that are enabled.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
-        // Searching takes far longer than reading. It comes first, so that all readings are close together in time.
+        // Searching takes far longer than reading. It comes first, so that all groups are read close together in time.
         if let Some(tree) = self.watches.process.as_mut().filter(|_| due.has(GroupName::Process)) {
             tree.search();
             self.follow();
@@ -192,12 +193,12 @@ impl Sampler {
                 watch.map(|watch| G::read(watch, buffer))
             }),
         };
-        // Without the module in any server, the group is absent rather than empty.
+        // If no server has the module, the group is absent rather than empty.
         sample.groups.module = sample.groups.module.filter(|module| !module.servers.is_empty());
         sample
     }
 
-    /// Where each kind of figures comes from, or `none: …` with the reason and a remedy.
+    /// The source of each kind of figures, or `none: …` with the reason and a remedy.
     pub fn sources(&self) -> BTreeMap<String, String> {
         let mut sources = self.lacking.clone();
         for_each_group!(G => if let Some(watch) = G::of(&self.watches) {

@@ -1,20 +1,20 @@
-//! When each group is read. Every group is enabled and timed on its own.
+//! Decides when each group is read. Every group has its own switch and interval.
 
 use crate::groups::GroupName;
 use brimful_core::Nanos;
 
-/// How often each group is read; `None` if it is not.
+/// The interval at which each group is read; `None` for a group that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals([Option<Nanos>; GroupName::ALL.len()]);
 
-/// When each group is due: at multiples of its own interval. Missed instants are skipped, not made up for.
+/// The time at which each group is due: at multiples of its own interval. Missed instants are skipped, not made up for.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     intervals: Intervals,
     due: [Nanos; GroupName::ALL.len()],
 }
 
-/// Some of the groups.
+/// A set of groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Groups([bool; GroupName::ALL.len()]);
 
@@ -22,7 +22,7 @@ impl Intervals {
     /// Bounds of every interval: short enough to show a burst, long enough not to be a load itself.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
-    /// The same interval for all groups but `requests`, which costs the server something and is enabled only by
+    /// Intervals that are equal for all groups except `requests`, which slows the server down and is enabled only by
     /// [`Intervals::set`].
     pub fn every(interval: Nanos) -> Intervals {
         let mut intervals = Intervals([None; GroupName::ALL.len()]);
@@ -38,17 +38,17 @@ impl Intervals {
         self.0[group as usize] = interval.map(|interval| interval.clamp(least, most));
     }
 
-    /// One group's interval.
+    /// The interval of one group.
     pub fn get(&self, group: GroupName) -> Option<Nanos> {
         self.0[group as usize]
     }
 
-    /// The groups that are read.
+    /// The set of groups that are read.
     pub fn enabled(&self) -> Groups {
         Groups(self.0.map(|interval| interval.is_some()))
     }
 
-    /// Each interval once, even if several groups share it.
+    /// The different intervals: an interval that several groups share is returned once.
     pub fn distinct(&self) -> impl Iterator<Item = Nanos> {
         let is_first = |&(index, interval): &(usize, Nanos)| !self.0[..index].contains(&Some(interval));
         let intervals = self.0.iter().enumerate().filter_map(|(index, interval)| Some((index, (*interval)?)));
@@ -62,12 +62,12 @@ impl Intervals {
 }
 
 impl Schedule {
-    /// Everything is due at `start`.
+    /// A schedule in which every group is due at `start`.
     pub fn new(intervals: Intervals, start: Nanos) -> Schedule {
         Schedule { intervals, due: [start; GroupName::ALL.len()] }
     }
 
-    /// The groups that are due. They are due again an interval later.
+    /// Returns the groups that are due, and schedules them again one interval later.
     pub fn take_due(&mut self, now: Nanos) -> Groups {
         let mut due = Groups::default();
         for (index, interval) in self.intervals.0.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Schedule {
         due
     }
 
-    /// When the next group is due; `None` if none ever is.
+    /// The time at which the next group is due; `None` if no group ever is.
     pub fn next(&self) -> Option<Nanos> {
         let enabled = self.due.iter().zip(self.intervals.0).filter(|(_, interval)| interval.is_some());
         enabled.map(|(due, _)| *due).min()
@@ -89,10 +89,10 @@ impl Schedule {
 }
 
 impl Groups {
-    /// Every group.
+    /// The set of all groups.
     pub const ALL: Groups = Groups([true; GroupName::ALL.len()]);
 
-    /// Whether a group is among them.
+    /// Whether the set contains a group.
     pub fn has(self, group: GroupName) -> bool {
         self.0[group as usize]
     }

@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 /// of one CPU. On a busy machine a search takes longer, but does not cost more.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
-    /// `CLOCK_MONOTONIC`.
+    /// The earliest time of the next search, by `CLOCK_MONOTONIC`.
     pub not_before: Nanos,
     rest: Nanos,
 }
@@ -33,7 +33,7 @@ impl Search {
         self.not_before = sys::now() + self.rest;
     }
 
-    /// The length of the pause.
+    /// The length of the pause after the last search.
     pub fn every(&self) -> Nanos {
         self.rest
     }

@@ -1,9 +1,9 @@
-//! An upper bound of the memory that a sample occupies, so that a history of samples can have a budget of bytes.
+//! Computes an upper bound of the memory that a sample occupies, so that the size of a history can be limited.
 //!
 //! `serde` walks over all values, so that a new group is counted without code of its own. Each field and each element
-//! counts with its own size, on every level of nesting. The result is therefore at least what a sample occupies,
-//! half-empty vectors and tree nodes included, and at most about four times as much. Parts that several samples share
-//! are counted in each of them.
+//! counts with its own size, on every level of nesting. The result is therefore at least the memory that a sample
+//! occupies, including half-empty vectors and tree nodes, and at most about four times as much. Parts that several
+//! samples share are counted in each sample.
 
 use serde::Serialize;
 use serde::ser::{
@@ -15,7 +15,7 @@ use std::fmt::Error;
 /// An upper bound of the bytes that a value occupies.
 pub(crate) fn size_of_all<T: Serialize>(value: &T) -> usize {
     let mut size = Size(size_of::<T>());
-    // Counting never fails. A value that cannot be serialized is refused where it is sent.
+    // Counting never fails. A value that cannot be serialized is rejected where it is sent.
     let _ = value.serialize(&mut size);
     size.0
 }
@@ -30,7 +30,7 @@ impl Size {
     }
 }
 
-/// Values without memory on the heap: their size is counted by the value that contains them.
+/// Implements values without memory on the heap: their size is counted by the value that contains them.
 macro_rules! inline {
     ($($method:ident($($value:ty),*);)+) => {
         $(fn $method(self, $(_: $value),*) -> Result<(), Error> {
@@ -138,7 +138,7 @@ impl<'s> Serializer for &'s mut Size {
     }
 }
 
-/// Parts of a value, one after the other.
+/// Implements the serializers that visit the parts of a value one after another.
 macro_rules! parts {
     ($($part:ident $method:ident;)+) => {
         $(impl $part for &mut Size {
@@ -163,7 +163,7 @@ parts! {
     SerializeTupleVariant serialize_field;
 }
 
-/// The same for named parts.
+/// Implements the serializers that visit named parts.
 macro_rules! named_parts {
     ($($part:ident)+) => {
         $(impl $part for &mut Size {

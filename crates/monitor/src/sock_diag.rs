@@ -1,13 +1,16 @@
-//! The TCP sockets of some local ports, by `sock_diag` netlink. One listening socket takes an exact look-up of
-//! microseconds, whatever the number of connections. All connections take a dump, which the kernel filters by port.
+//! Reads the TCP sockets of some local ports by `sock_diag` netlink. For one listening socket, an exact look-up takes
+//! microseconds, whatever the number of connections. For all connections, a dump is needed, which the kernel filters by
+//! port.
 //!
-//! For a listening socket the kernel reports the length of the accept queue as the receive queue, its limit as the send
-//! queue, and dropped segments among the memory figures. Source: sock_diag(7), linux/inet_diag.h (layouts),
-//! net/ipv4/inet_diag.c. Netlink is in host byte order, ports and addresses in network byte order.
+//! For a listening socket the kernel reports the length of the accept queue in the field for the receive queue, its
+//! limit in the field for the send queue, and dropped segments among the memory figures. Source: sock_diag(7),
+//! linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and addresses in network
+//! byte order.
 //!
-//! Nothing here waits. The kernel's answer to a look-up, and the first part of a dump, are ready when `send` returns;
-//! each further part is ready when the one before has been received. A dump does not show one moment: the kernel walks
-//! its table of sockets in steps. Sockets that are opened or closed meanwhile may be missed; all others are included.
+//! No function here waits. The kernel's answer to a look-up, and the first part of a dump, are ready when `send`
+//! returns; each further part is ready when the previous one has been received. A dump does not show one moment: the
+//! kernel walks its table of sockets in steps. Sockets that are opened or closed meanwhile may be missed; all others
+//! are included.
 
 mod filter;
 mod message;
@@ -24,7 +27,7 @@ use std::os::fd::OwnedFd;
 pub(crate) struct SockDiag {
     fd: OwnedFd,
     ports: Vec<u16>,
-    /// The condition for a socket to be in a dump.
+    /// The condition that a socket must satisfy to be in a dump.
     filter: Vec<u8>,
     sequence: u32,
     request: Vec<u8>,
@@ -35,15 +38,16 @@ pub(crate) struct SockDiag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListenSocket {
     family: u8,
-    /// `struct inet_diag_sockid` as the kernel gave it: ports, addresses, interface, cookie.
+    /// `struct inet_diag_sockid` as the kernel returned it: ports, addresses, interface, cookie.
     id: [u8; SOCKID],
-    /// Connections that wait to be accepted.
+    /// Number of connections that wait to be accepted.
     pub queue: u32,
     /// The limit of the accept queue.
     pub backlog: u32,
-    /// Segments dropped since it was opened, modulo 2³². `None` before Linux 4.7, which does not report it.
+    /// Number of segments dropped since the socket was opened, modulo 2³². `None` before Linux 4.7, which does not
+    /// report it.
     pub drops: Option<u32>,
-    /// The inode, as in `socket:[inode]` of its descriptors.
+    /// The inode of the socket, as in `socket:[inode]` of its descriptors.
     pub inode: u32,
 }
 
@@ -54,18 +58,19 @@ pub(crate) struct ConnectedSocket {
     pub port: u16,
     /// The state's number (include/net/tcp_states.h), TIME_WAIT and half-open connections included.
     pub state: u8,
-    /// Whether the kernel keeps only a small record of it, because no process holds it any more: TIME_WAIT, and some in
-    /// FIN_WAIT2.
+    /// Whether the kernel keeps only a small record of the connection, because no process holds it any more: TIME_WAIT,
+    /// and some connections in FIN_WAIT2.
     pub record: bool,
 }
 
 const SOCKID: usize = 48; // struct inet_diag_sockid
 const MESSAGE: usize = 72; // struct inet_diag_msg
-/// The kernel fills at most 32 KiB at once (af_netlink.c). This leaves room for later kernels.
+/// Size of the receive buffer. The kernel fills at most 32 KiB at once (af_netlink.c); this leaves room for later
+/// kernels.
 const BUFFER: usize = 128 * 1024;
 const REQ_BYTECODE: u16 = 1;
 const LISTEN: u32 = 1 << 10;
-/// Every state but LISTEN, CLOSE, and 13, which is of sockets that only have a port yet.
+/// Bit mask of every state except LISTEN, CLOSE, and 13, the state of sockets that have only a port so far.
 const CONNECTIONS: u32 = 0x0fff & !LISTEN & !(1 << 7);
 const SKMEMINFO: u16 = 7;
 const SKMEMINFO_DROPS: usize = 8;
@@ -88,7 +93,7 @@ impl SockDiag {
         Ok(sockets)
     }
 
-    /// Reads the same socket again; an error if it is closed.
+    /// Reads a listening socket again; an error if it is closed.
     pub fn look_up(&mut self, socket: &ListenSocket) -> io::Result<ListenSocket> {
         let mut found = None;
         self.prepare_look_up(socket);
@@ -96,7 +101,8 @@ impl SockDiag {
         found.filter(|now| now.id == socket.id).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Calls `see` with every connection of the ports, of both families. An error means that some may have been missed.
+    /// Calls `see` for every connection of the ports, of both families. After an error, some connections may have been
+    /// missed.
     pub fn connections(&mut self, mut see: impl FnMut(ConnectedSocket)) -> io::Result<()> {
         self.dump(CONNECTIONS, 0, &mut |body| connected_socket(body).into_iter().for_each(&mut see))
     }
@@ -104,7 +110,7 @@ impl SockDiag {
     fn dump(&mut self, states: u32, extension: u16, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         self.prepare_dump(states, extension);
         match self.ask(see) {
-            // A kernel before 4.16 refuses the comparison of ports for equality.
+            // A kernel before 4.16 cannot compare ports for equality.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.filter = filter::between(&self.ports);
                 self.prepare_dump(states, extension);
@@ -114,7 +120,7 @@ impl SockDiag {
         }
     }
 
-    /// Builds a request: `struct nlmsghdr`, `struct inet_diag_req_v2`.
+    /// Builds the request of a look-up: `struct nlmsghdr`, `struct inet_diag_req_v2`.
     fn prepare_look_up(&mut self, socket: &ListenSocket) {
         self.start(DIAG_BY_FAMILY, 0);
         self.request.extend_from_slice(&[socket.family, libc::IPPROTO_TCP as u8, bit_of(SKMEMINFO), 0]);
@@ -123,8 +129,8 @@ impl SockDiag {
         message::set_length(&mut self.request);
     }
 
-    /// Builds a request: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a request. It
-    /// asks for both families at once, which saves the kernel a second walk.
+    /// Builds the request of a dump: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a
+    /// request. It asks for both families at once, which saves the kernel a second walk.
     fn prepare_dump(&mut self, states: u32, extension: u16) {
         self.start(TCP_DIAG, message::DUMP);
         self.request.extend_from_slice(&[libc::AF_INET as u8, 0, 0, bit_of(extension)]);
@@ -142,10 +148,10 @@ impl SockDiag {
         message::start(&mut self.request, kind, flags, self.sequence);
     }
 
-    /// Sends the request, and calls `see` with the body of every message of the answer.
+    /// Sends the request, and calls `see` for the body of every message of the answer.
     fn ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         match self.try_ask(see) {
-            // A signal interrupted an earlier dump. Receiving the rest ends it.
+            // A signal interrupted an earlier dump. Receiving the rest of it ends it.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 while recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
                 self.try_ask(see)
@@ -159,7 +165,7 @@ impl SockDiag {
         let (mut interrupted, mut more) = (false, true);
         while more {
             let (_, length) = recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
-            // A message longer than the buffer has lost its end.
+            // A message longer than the buffer was cut off.
             let mut rest = self.buffer.get(..length).ok_or(io::ErrorKind::InvalidData)?;
             if rest.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -186,12 +192,12 @@ impl SockDiag {
 }
 
 impl ListenSocket {
-    /// Distinguishes this socket from one that is opened later at the same address.
+    /// A number that distinguishes this socket from one that is opened later at the same address.
     pub fn cookie(&self) -> u64 {
         u64::from_ne_bytes(self.bytes(40))
     }
 
-    /// Whether a look-up could confuse the two: they share address, port and interface (`SO_REUSEPORT`).
+    /// Whether a look-up could confuse the two sockets: they share address, port and interface (`SO_REUSEPORT`).
     pub fn shares_address(&self, other: &ListenSocket) -> bool {
         (self.family, &self.id[..40]) == (other.family, &other.id[..40])
     }
@@ -247,7 +253,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A message of the kernel for a socket: 0.0.0.0:80, 3 of 8 waiting, 123 dropped, inode 4567.
+    /// A message of the kernel for a socket that listens on 0.0.0.0:80, with 3 of 8 connections waiting, 123 dropped
+    /// segments and inode 4567.
     fn body() -> Vec<u8> {
         let mut bytes = vec![0; MESSAGE + 4 + 36];
         bytes[..3].copy_from_slice(&[libc::AF_INET as u8, 10, 0]);
@@ -275,7 +282,7 @@ mod tests {
         }
     }
 
-    /// More connections than fit into one part of a dump, and all of their sockets.
+    /// Opens more connections than fit into one part of a dump. Returns the port and all sockets.
     fn crowd() -> (u16, Vec<OwnedFd>) {
         let open = || socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         let listener = open();
@@ -300,7 +307,7 @@ mod tests {
         };
         let go_on = |diag: &mut SockDiag| recv(&diag.fd, &mut diag.buffer[..], RecvFlags::DONTWAIT).is_ok();
         begin(&mut diag);
-        while go_on(&mut diag) {} // from now on the kernel knows how large a part may be
+        while go_on(&mut diag) {} // after this the kernel knows how large a part may be
         begin(&mut diag);
         let parts = std::iter::repeat_with(|| go_on(&mut diag)).take_while(|more| *more).count();
         assert!(parts > 1, "this tests nothing");
@@ -332,7 +339,7 @@ mod tests {
             assert_eq!((listed.len(), listed[0].queue), (1, 0), "{address}");
             assert_eq!(diag.look_up(&listed[0]).unwrap(), listed[0], "{address}");
             drop(listener);
-            // A program that another test is just starting holds a copy until it runs.
+            // A program that another test is just starting has a copy of the socket until it runs.
             crate::fixture::wait_for("the end of the socket", || diag.look_up(&listed[0]).err());
         }
     }
@@ -342,7 +349,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut diag = SockDiag::open(&[1, port]).unwrap();
-        diag.filter[0] = 99; // no such condition: as the kernel before 4.16 sees the one for equality
+        diag.filter[0] = 99; // not a valid condition, as equality is for a kernel before 4.16
         assert_eq!(diag.listening().unwrap().len(), 1);
         assert_eq!(diag.filter, filter::between(&[1, port]));
     }

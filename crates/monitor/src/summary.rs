@@ -1,4 +1,4 @@
-//! The summary of a run: the `server` object of a Record.
+//! Summarizes a run: the `server` object of a Record.
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
@@ -7,11 +7,11 @@ use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
 
-/// Summarizes the samples inside a window (all samples, if there is none) and lists every interval. The caller fills in
-/// sources and overhead.
+/// Summarizes the samples inside a window (all samples, if `window` is `None`) and lists every interval. The caller
+/// fills in sources and overhead.
 ///
-/// Rates are between the first and the last sample inside the window that contain the group. A program's totals are its
-/// rates times the window's length, so dividing them by that length yields the rates again.
+/// Rates are between the first and the last sample inside the window that contain the group. The totals of a program
+/// are its rates times the window's length, so dividing them by that length yields the rates again.
 pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
     let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
@@ -24,7 +24,7 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     server
 }
 
-/// The time series. A group that is read less often has figures only in the intervals that end with its samples.
+/// The time series. A group that is read less often has figures only in the intervals at whose end it was read.
 fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
     let mut tracker = Tracker::default();
     let Some((first, rest)) = samples.split_first() else { return Vec::new() };
@@ -40,7 +40,7 @@ fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
 
 fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInterval {
     let mut interval = ServerInterval {
-        // Negative before the load began.
+        // Negative for samples before the load began.
         t_s: (from.0 as i128 - epoch.0 as i128) as f64 / 1e9,
         length_s: (to.at - from).as_secs_f64(),
         ..ServerInterval::default()
@@ -51,7 +51,7 @@ fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInte
     interval
 }
 
-/// The samples inside a window. If it contains fewer than two, the nearest ones are added.
+/// The samples inside a window. If the window contains fewer than two, the nearest samples outside are added.
 fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
     let Some((start, end)) = window else { return samples };
     let mut first = samples.partition_point(|sample| sample.at < start);
@@ -75,7 +75,7 @@ mod tests {
         let window = Some((Nanos::from_millis(11_500), Nanos::from_millis(14_500)));
         let server = summarize(&run(6), Nanos::from_secs(11), window);
         let process = &server.process[0];
-        // Samples at 12, 13 and 14 s: 0.3 and 0.4 cores, so 0.35 on average, over 3 s.
+        // The samples are at 12, 13 and 14 s. 0.3 and 0.4 cores were used, so 0.35 on average, over 3 s.
         assert!((process.cpu_s - 1.05).abs() < 1e-9, "{}", process.cpu_s);
         assert!((process.cpu_s_user + process.cpu_s_system - process.cpu_s).abs() < 1e-9);
         assert_eq!((process.name.as_str(), process.rss_bytes, process.context_switches), ("nginx", 1004, Some(21)));

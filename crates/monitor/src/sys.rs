@@ -1,5 +1,5 @@
-//! Waiting, and the three system calls that have no safe wrapper. All `unsafe` code of this crate is here and in
-//! `ebpf/object/mapping.rs`.
+//! A function to wait, and the three system calls that have no safe wrapper. All `unsafe` code of this crate is here
+//! and in `ebpf/object/mapping.rs`.
 
 pub use brimful_os::clock::{now, suspended, thread_cpu};
 
@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Waits until one of these is ready. False if none is ready at `until`.
+/// Waits until one of the descriptors is ready. Returns false if none is ready at `until`.
 pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
     loop {
         let left = (until - now()).0;
@@ -26,8 +26,8 @@ pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
 
 /// CPU time of a process, including its exited threads; `None` if there is no such process.
 ///
-/// This is the clock that clock_getcpuclockid(3) names: the complement of the pid above three bits that say "whole
-/// process, scheduler time". Any user may read it.
+/// The clock id is the one that clock_getcpuclockid(3) returns: the complement of the pid, above three bits that mean
+/// "whole process, scheduler time". Any user may read this clock.
 pub fn process_cpu(pid: u32) -> Option<Nanos> {
     const SCHED: libc::clockid_t = 2;
     let pid = libc::clockid_t::try_from(pid).ok().filter(|&pid| pid > 0 && pid < 1 << 28)?;
@@ -39,7 +39,7 @@ pub fn process_cpu(pid: u32) -> Option<Nanos> {
 
 /// Creates the smallest possible ring, and closes it.
 pub fn try_io_uring() -> io::Result<()> {
-    let mut params = [0u32; 30]; // struct io_uring_params: 120 bytes, all zero asks for nothing special
+    let mut params = [0u32; 30]; // struct io_uring_params: 120 bytes; all zero requests no special features
     // SAFETY: `params` has the size and alignment of struct io_uring_params and outlives the call.
     let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
     owned(fd).map(drop)

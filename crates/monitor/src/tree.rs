@@ -1,9 +1,9 @@
-//! Programs: processes found by name, pid, port or cgroup, with all their descendants, as one.
+//! Programs. A program is a set of processes found by name, pid, port or cgroup, and all their descendants.
 //!
 //! `tree/selection.rs` decides which processes are selected, and `accounts.rs` keeps their totals. A source reads the
-//! processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, or /proc (`tree/proc.rs`). A
-//! process stays in its program until it ends, even if its name, port or cgroup changes. A program without any process
-//! waits for one.
+//! processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, otherwise /proc
+//! (`tree/proc.rs`). A process stays in its program until it ends, even if its name, port or cgroup changes. If a
+//! program has no process, the tree waits for one.
 
 mod cgroup;
 mod names;
@@ -30,8 +30,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tasks::TaskReader;
 
-/// The processes of some programs. A process that two selectors match belongs to the first; one that descends from
-/// two matches belongs to the nearer.
+/// The processes of some programs. A process that two selectors match belongs to the first of them. A process that
+/// descends from two matching processes belongs to the program of the nearer one.
 #[derive(Debug)]
 pub struct ProcessTree {
     root: PathBuf,
@@ -47,31 +47,31 @@ pub struct ProcessTree {
 /// The CPU time of all programs of a tree at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuReading {
-    /// `CLOCK_MONOTONIC`.
+    /// The time of the reading, by `CLOCK_MONOTONIC`.
     pub at: Nanos,
-    /// CPU time of all processes, including those that ended.
+    /// CPU time of all processes, including processes that ended.
     pub cpu: CpuTime,
 }
 
-/// Where processes are read from.
+/// The source from which processes are read.
 #[derive(Debug)]
 enum Source {
     Tasks(TaskReader),
-    /// With the reason why eBPF is not used.
+    /// /proc, and the reason why eBPF is not used.
     Proc(ProcReader, String),
 }
 
 impl ProcessTree {
-    /// Finds the processes of every selector; a selector without a process is an error. If a process of a selected name
-    /// listens on one of `ports`, other users' processes of that name are left out.
+    /// Finds the processes of every selector; it is an error if a selector has no process. If a process of a selected
+    /// name listens on one of `ports`, processes of that name that belong to other users are excluded.
     pub fn open(selectors: &[ProcessSelector], ports: &[u16]) -> Result<ProcessTree, MonitorError> {
         let tree = ProcessTree::watch(Path::new("/"), selectors, ports, &NetNamespace::Own, false)?;
         tree.require_all()?;
         Ok(tree)
     }
 
-    /// Finds the processes of every selector; a selector without a process waits. `root` contains /proc and /sys; with
-    /// `ebpf` it must be `/`. Ports are those of `netns`.
+    /// Finds the processes of every selector; if a selector has no process, the tree waits for one. `root` contains
+    /// /proc and /sys; with `ebpf` it must be `/`. Ports are those of `netns`.
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],
@@ -100,8 +100,8 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// CPU time of all programs now, after a new search for their processes. It marks the edges of a measurement
-    /// window.
+    /// CPU time of all programs now, after a new search for their processes. It is read at the start and the end of a
+    /// measurement window.
     pub fn cpu_reading(&mut self) -> CpuReading {
         self.selection.look_up(&self.accounts, true);
         if let Source::Proc(reader, _) = &mut self.source {
@@ -122,7 +122,7 @@ impl ProcessTree {
         self.accounts.pids().collect()
     }
 
-    /// Fails if a process belongs to another user and only its name connects it with the server. Moving it could
+    /// Fails if a process belongs to another user and is connected with the server only by its name. Moving it could
     /// disturb that user.
     pub(crate) fn require_movable(&self) -> Result<(), MonitorError> {
         match self.selection.foreign(&self.accounts).next() {
@@ -135,7 +135,7 @@ impl ProcessTree {
     pub(crate) fn require_all(&self) -> Result<(), MonitorError> {
         let Some((selector, _)) = self.selection.absent(&self.accounts, Nanos::ZERO).next() else { return Ok(()) };
         if let ProcessSelector::Port(port) = selector {
-            owners_in(*port, self.selection.netns())?; // its error says why
+            owners_in(*port, self.selection.netns())?; // the error of this call says why
         }
         let wanted = selector.to_string();
         Err(match hidden(&self.root) {
@@ -144,7 +144,8 @@ impl ProcessTree {
         })
     }
 
-    /// Looks for processes, as far as a search is due. This is the slow part, to be done before [`ProcessTree::read`].
+    /// Looks for processes, as far as a search is due. This is the slow part, so it should be done before
+    /// [`ProcessTree::read`].
     pub(crate) fn search(&mut self) {
         self.selection.look_up(&self.accounts, false);
         if let Source::Proc(reader, _) = &mut self.source {
@@ -186,7 +187,7 @@ impl ProcessTree {
         samples
     }
 
-    /// Where the figures come from, and which processes are still awaited.
+    /// Adds the sources of the figures, and which processes the tree still waits for.
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),

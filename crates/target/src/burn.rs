@@ -1,9 +1,9 @@
-//! Service demands, which are drawn from their distribution and burned as CPU time. A burn is measured by the thread's
-//! own CPU clock (`CLOCK_THREAD_CPUTIME_ID`), so that preemption does not shorten it.
+//! Draws service demands from their distribution, and burns them as CPU time. A burn is measured by the thread's own
+//! CPU clock (`CLOCK_THREAD_CPUTIME_ID`), so that preemption does not shorten it.
 //!
-//! Reading that clock needs a system call (0.5–1.5 µs), so a burn spins between readings for a number of rounds that
-//! follows from a calibration. It spins for at most three quarters of the remaining time, so that it does not overshoot
-//! when the CPU is slower than in the calibration. The readings themselves count as burned.
+//! Reading that clock needs a system call (0.5–1.5 µs), so a burn spins between two readings for a number of rounds
+//! that follows from a calibration. It spins for at most three quarters of the remaining time, so that it does not
+//! overshoot when the CPU is slower than in the calibration. The readings themselves count as burned time.
 
 use crate::service::Distribution;
 use brimful_core::Nanos;
@@ -20,7 +20,8 @@ const SPIN_SHARE: f64 = 0.75;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spinner {
     rounds_per_ns: f64,
-    /// CPU time of one reading of the clock, half of it before and half of it after the instant that it returns.
+    /// CPU time of one reading of the clock. Half of it passes before the instant that the reading returns, half after
+    /// it.
     reading_ns: f64,
 }
 
@@ -39,7 +40,7 @@ impl Spinner {
             samples.sort_unstable();
             samples[SAMPLES / 2] as f64
         };
-        // The two readings around a sample add one reading to it.
+        // The two readings around a sample add the time of one reading to it.
         let reading_ns = median(&|| (0..READINGS).for_each(|_| _ = black_box(thread_cpu()))) / (READINGS + 1) as f64;
         let spin_ns = median(&|| spin(ROUNDS)) - reading_ns;
         Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }
@@ -48,7 +49,7 @@ impl Spinner {
     /// Returns when the thread has used `demand` of CPU time since the call.
     pub(crate) fn burn(&self, demand: Nanos) {
         let mut left = demand.0 as f64;
-        // For shorter burns the measured speed alone is as accurate as the clock.
+        // For shorter burns, the measured speed alone is as accurate as the clock.
         if left > 3.0 * self.reading_ns {
             let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
             left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
@@ -65,7 +66,7 @@ impl Spinner {
     }
 }
 
-/// Computes for so many rounds, without memory accesses and in a way that no optimiser can shorten.
+/// Computes for this number of rounds, without memory accesses and in a way that no optimiser can shorten.
 fn spin(rounds: u64) {
     let mut x = rounds;
     for _ in 0..rounds {
@@ -73,7 +74,7 @@ fn spin(rounds: u64) {
     }
 }
 
-/// Draws service demands, and positions in a file or buffer.
+/// Draws service demands, and random positions in a file or buffer.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     distribution: Distribution,
@@ -81,7 +82,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// The sampler of one worker; workers with the same seed draw from independent streams.
+    /// The sampler of one worker. Workers with the same seed draw from independent streams.
     pub(crate) fn new(distribution: Distribution, seed: u64, worker: usize) -> Sampler {
         Sampler { distribution, random: Pcg64::new(u128::from(seed), worker as u128) }
     }
@@ -91,7 +92,7 @@ impl Sampler {
         self.random.random()
     }
 
-    /// A demand with this mean.
+    /// Draws a demand from the distribution, with this mean.
     pub(crate) fn draw(&mut self, mean: Nanos) -> Nanos {
         match self.distribution {
             Distribution::Deterministic => mean,
@@ -108,8 +109,8 @@ mod tests {
     use super::*;
     use brimful_core::moments::Moments;
 
-    /// Other work on the host slows down burns and calibrations at times. In one of a hundred attempts the burns must
-    /// take their demands.
+    /// Other work on the host slows down burns and calibrations at times. In at least one of a hundred attempts, the
+    /// burns must take their demands.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {
@@ -124,15 +125,15 @@ mod tests {
         }
     }
 
-    /// The shortest of 41 burns, their lower quartile, and the allowed deviation from the demand, all in ns: a reading
-    /// of the clock may cost more or less than in the calibration.
+    /// The shortest of 41 burns, their lower quartile, and the allowed deviation from the demand, all in ns. The
+    /// deviation is allowed because a reading of the clock may cost more or less than in the calibration.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)
             .map(|_| {
                 let start = thread_cpu();
                 spinner.burn(demand);
-                // The two readings add one reading.
+                // The two readings around the burn add the time of one reading to it.
                 (thread_cpu() - start).0 as f64 - spinner.reading_ns
             })
             .collect();
@@ -149,7 +150,8 @@ mod tests {
         let moments = Moments::from_values(&demands).unwrap();
         let average = moments.mean();
         let variance = moments.population_variance();
-        // Six standard errors: of the mean 1/√N, of the squared coefficient of variation √(8/N).
+        // The tolerances are six standard errors: 1/√N for the mean, √(8/N) for the squared coefficient of
+        // variation.
         assert!((average / mean.0 as f64 - 1.0).abs() < 6.0 / (N as f64).sqrt(), "mean {average}");
         assert!((variance / average.powi(2) - 1.0).abs() < 6.0 * (8.0 / N as f64).sqrt(), "variance {variance}");
     }

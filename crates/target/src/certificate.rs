@@ -1,5 +1,5 @@
-//! Makes a self-signed certificate and its key in memory. Clients that get the certificate can trust it; the key is
-//! never written anywhere. The certificate is DER (X.690) of version 3 (RFC 5280 §4.1), with an ECDSA key on P-256.
+//! Generates a self-signed certificate and its key in memory. Clients that get the certificate can trust it; the key is
+//! never written to a file. The certificate is DER (X.690) of version 3 (RFC 5280 §4.1), with an ECDSA key on P-256.
 
 use ring::error::Unspecified;
 use ring::rand::SystemRandom;
@@ -8,7 +8,7 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 /// The name in the server's self-signed certificate, which also contains 127.0.0.1 and ::1.
 pub const CERTIFIED_NAME: &str = "localhost";
 
-/// DER tags.
+/// Tags of DER values.
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const OCTET_STRING: u8 = 0x04;
@@ -18,7 +18,8 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
-/// Context-specific tags: version and extensions of a `TBSCertificate`, DNS name and address of a `GeneralName`.
+/// Context-specific tags: the version and the extensions of a `TBSCertificate`, the DNS name and the address of a
+/// `GeneralName`.
 const VERSION: u8 = 0xa0;
 const EXTENSIONS: u8 = 0xa3;
 const DNS_NAME: u8 = 0x82;
@@ -31,13 +32,13 @@ const PRIME256V1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
 
-/// A self-signed certificate and its key, both DER, the key in PKCS #8.
+/// A self-signed certificate and its key, both in DER; the key is in PKCS #8.
 pub(crate) struct SelfSigned {
     pub(crate) certificate: Vec<u8>,
     pub(crate) key: Vec<u8>,
 }
 
-/// Makes a key and a certificate for it.
+/// Generates a key and a certificate for it.
 pub(crate) fn make() -> Result<SelfSigned, Unspecified> {
     let random = SystemRandom::new();
     let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random)?;
@@ -53,7 +54,8 @@ pub(crate) fn make() -> Result<SelfSigned, Unspecified> {
 fn to_be_signed(algorithm: &[u8], public_key: &[u8]) -> Vec<u8> {
     let attribute = sequence(&[&value(OBJECT, COMMON_NAME), &value(UTF8_STRING, CERTIFIED_NAME.as_bytes())]);
     let name = sequence(&[&value(SET, &attribute)]);
-    // Valid by any clock, however wrong; the second date means that there is no end (RFC 5280 §4.1.2.5).
+    // The certificate is valid by any clock, however wrong: the second date means that it never expires (RFC 5280
+    // §4.1.2.5).
     let validity = sequence(&[&value(UTC_TIME, b"700101000000Z"), &value(GENERALIZED_TIME, b"99991231235959Z")]);
     let key_algorithm = sequence(&[&value(OBJECT, EC_PUBLIC_KEY), &value(OBJECT, PRIME256V1)]);
     let key = sequence(&[&key_algorithm, &bit_string(public_key)]);
@@ -75,12 +77,12 @@ fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     value(SEQUENCE, &parts.concat())
 }
 
-/// A bit string without unused bits.
+/// Encodes a bit string without unused bits.
 fn bit_string(content: &[u8]) -> Vec<u8> {
     value(BIT_STRING, &[&[0], content].concat())
 }
 
-/// Tag, length and content. The content is shorter than 64 KiB.
+/// Encodes a tag, the length and the content. The content must be shorter than 64 KiB.
 fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     let [high, low] = (content.len() as u16).to_be_bytes();
     let length: &[u8] = match (high, low) {

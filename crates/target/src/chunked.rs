@@ -1,36 +1,36 @@
-//! Parses chunked request bodies (RFC 9112 §7.1), whose content is discarded. There is no I/O and no buffer.
+//! Parses chunked request bodies (RFC 9112 §7.1) and discards their content. The parser does no I/O and has no buffer.
 
-/// The longest body that is read, in bytes, whatever its framing.
+/// Maximum length of a body in bytes, whatever its framing.
 pub(crate) const MAX_BODY: u64 = 64 << 20;
-/// Most bytes of all chunk extensions and trailers together.
+/// Maximum number of bytes of all chunk extensions and trailers together.
 const MAX_OVERHEAD: usize = 16 << 10;
-/// The longest chunk size, in hexadecimal digits.
+/// Maximum number of hexadecimal digits of a chunk size.
 const MAX_DIGITS: usize = 16;
 
 /// The parser of one chunked body.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
     position: Position,
-    /// Digits of the current chunk size.
+    /// Number of digits of the current chunk size so far.
     digits: usize,
-    /// Bytes of the current chunk that are still to come.
+    /// Number of bytes of the current chunk that have not arrived yet.
     left: u64,
-    /// Bytes of all chunks so far.
+    /// Number of bytes of all chunks so far.
     total: u64,
-    /// Bytes of extensions and trailers so far.
+    /// Number of bytes of extensions and trailers so far.
     overhead: usize,
 }
 
-/// Why a body is rejected.
+/// The reason why a body is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadBody {
-    /// It violates the chunked encoding.
+    /// The body violates the chunked encoding.
     Malformed,
-    /// It is longer than [`MAX_BODY`], or its extensions and trailers are longer than [`MAX_OVERHEAD`].
+    /// The body is longer than [`MAX_BODY`], or its extensions and trailers are longer than [`MAX_OVERHEAD`].
     TooLarge,
 }
 
-/// The part of a chunked body that the next byte belongs to.
+/// The part of a chunked body to which the next byte belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Position {
     #[default]
@@ -47,7 +47,7 @@ enum Position {
 }
 
 impl Chunked {
-    /// Parses more bytes. Returns how many of them belong to the body, and whether it is complete.
+    /// Parses more bytes. Returns how many of these bytes belong to the body, and whether the body is complete.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, bool), BadBody> {
         let mut used = 0;
         while used < bytes.len() {

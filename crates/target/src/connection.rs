@@ -1,8 +1,8 @@
 //! One connection: its unprocessed input, its unsent output, and its turns.
 //!
-//! A turn reads at most once, serves at most one request and writes as much as the socket has room for; then the
-//! connection queues up again. Nothing more is read before a response is written completely, so that a client that does
-//! not read cannot fill the server's memory.
+//! A turn reads at most once, serves at most one request and writes as much as the socket has room for. Then the
+//! connection queues up again. While a response is being written, no more input is read, so that a client that does not
+//! read cannot fill the server's memory.
 
 use crate::pages::{self, Page, Response};
 use crate::protocol::Protocol;
@@ -17,57 +17,57 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use std::sync::Arc;
 
-/// Most bytes that a client may send after its request was rejected, before the connection is closed.
+/// Maximum number of bytes that a client may send after its request was rejected, before the connection is closed.
 const MAX_LINGER: usize = 256 << 10;
 
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// CPU time of the next request, booked but not yet claimed by its class.
+    /// CPU time that was spent on the next request and booked before the class of the request was known.
     pub(crate) carried: Nanos,
     transport: Transport,
     protocol: Protocol,
-    /// Received bytes, of which the first `taken` are processed. Empty unless the client pipelines or sends heads in
-    /// pieces.
+    /// Received bytes. The first `taken` bytes are already processed. Empty unless the client pipelines or sends heads
+    /// in pieces.
     input: Vec<u8>,
     taken: usize,
     phase: Phase,
-    /// The class served last.
+    /// Index of the class that was served last.
     last: Option<usize>,
 }
 
-/// What a connection needs after a turn.
+/// What to do with a connection after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Another turn when the socket is ready for this.
+    /// Wait until the socket is ready for these events, and take another turn.
     Await(EventFlags),
-    /// To be closed.
+    /// Close the connection.
     Close,
 }
 
 #[derive(Debug)]
 enum Phase {
     Reading,
-    /// The rest of a response, from `at` to `end`.
+    /// The connection is writing the rest of a response, from `at` to `end`.
     Writing {
         bytes: Arc<[u8]>,
         at: usize,
         end: usize,
         then: Then,
     },
-    /// The output of HTTP/2.
+    /// The connection is writing the output of HTTP/2.
     WritingFrames {
         then: Then,
     },
-    /// Rejected, and shut down for writing. Closing a socket with unread input would send a reset, which could make the
-    /// client lose the response before it reads it (RFC 9112 §9.6).
+    /// The request was rejected, and the socket is shut down for writing. Closing a socket with unread input would send
+    /// a reset, which could make the client lose the response before it reads it (RFC 9112 §9.6).
     Lingering {
         left: usize,
     },
 }
 
-/// What follows a response.
+/// What to do after a response has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Read,
@@ -81,7 +81,7 @@ impl Connection {
         Connection { socket, carried, transport, protocol, input: Vec::new(), taken: 0, phase, last: None }
     }
 
-    /// Takes one turn, on a worker with this state.
+    /// Takes one turn. `worker` is the state of the worker on which it runs.
     pub(crate) fn turn(&mut self, worker: &mut WorkerState) -> (Next, Charge) {
         match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Reading => self.read(worker),
@@ -152,7 +152,7 @@ impl Connection {
         } else if let Page::Class(_) = request.page {
             request.page = Page::TooManyRequests;
         }
-        // A server that stops closes the connection after the response.
+        // If the server is stopping, the connection is closed after the response.
         let then = if request.close || worker.is_stopping() { Then::Close } else { Then::Read };
         self.answer(request, then, worker)
     }
@@ -241,8 +241,8 @@ impl Connection {
                 self.phase = Phase::Lingering { left: MAX_LINGER };
                 Next::Await(EventFlags::IN)
             }
-            // Input that was already read causes no event. Readiness for writing does, and queues behind all others
-            // that are ready.
+            // Input that was already read causes no event, but readiness for writing does. The connection then queues
+            // behind all other ready connections.
             Then::Read if self.taken < self.input.len() => Next::Await(EventFlags::IN | EventFlags::OUT),
             Then::Read => Next::Await(EventFlags::IN),
         }
@@ -258,7 +258,7 @@ impl Connection {
         Next::Await(EventFlags::IN)
     }
 
-    /// The account for work after a response.
+    /// The account under which work after a response is booked.
     fn charge_after(&self) -> Charge {
         self.last.map_or(Charge::Other, Charge::Class)
     }

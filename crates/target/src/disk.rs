@@ -1,7 +1,7 @@
 //! A file that is read from the disk, not from the page cache.
 //!
-//! It is read with `O_DIRECT` if its file system supports that (open(2)). Otherwise the kernel is advised to drop the
-//! pages before they are read (posix_fadvise(2)). A file system in memory remains as fast as memory.
+//! The file is read with `O_DIRECT` if its file system supports that (open(2)). Otherwise the kernel is advised to drop
+//! the pages before they are read (posix_fadvise(2)). If the file system is in memory, reads are as fast as memory.
 
 use crate::error::TargetError;
 use crate::service::MAX_READ;
@@ -14,12 +14,12 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Length of the file.
+/// Length of the file, in bytes.
 const FILE_LENGTH: Bytes = Bytes(64 << 20);
 /// Alignment in bytes of offsets, lengths and memory for `O_DIRECT`: at least the block size of any disk.
 const BLOCK: usize = 4096;
 
-/// The file. Its name is removed, so that it disappears with the process in any case.
+/// The file that read steps read. Its name is removed, so that the file disappears with the process in any case.
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: File,
@@ -48,7 +48,7 @@ impl Disk {
             Some(disk) => disk,
             None => Disk { file: written, direct: false },
         });
-        // Removed even if the disk was full.
+        // The name is removed even if the disk was full.
         fs::remove_file(&path).map_err(failed)?;
         disk.map_err(failed)
     }
@@ -60,7 +60,7 @@ impl Disk {
         disk.read(Bytes(1), 0.5, &mut Buffer::default()).is_ok().then_some(disk)
     }
 
-    /// Reads so many bytes at a position between 0 and 1, the start and the end of the file. With `O_DIRECT` it reads
+    /// Reads `size` bytes at a position between 0 (the start of the file) and 1 (its end). With `O_DIRECT` it reads
     /// whole blocks.
     pub(crate) fn read(&self, size: Bytes, position: f64, buffer: &mut Buffer) -> io::Result<()> {
         let requested = (size.0.min(MAX_READ.0) as usize).max(1);
@@ -68,7 +68,7 @@ impl Disk {
         let blocks = (FILE_LENGTH.0 - MAX_READ.0) / BLOCK as u64;
         let offset = (position * blocks as f64) as u64 * BLOCK as u64;
         if !self.direct {
-            // If the kernel ignores the advice, the read is fast, but not wrong.
+            // If the kernel ignores the advice, the read is faster than a disk, but its content is right.
             let _ = fadvise(&self.file, offset, NonZeroU64::new(length as u64), Advice::DontNeed);
         }
         self.file.read_exact_at(buffer.aligned(length), offset)
@@ -76,7 +76,7 @@ impl Disk {
 }
 
 impl Buffer {
-    /// A buffer of this length, aligned to [`BLOCK`].
+    /// The part of the buffer that has this length and is aligned to [`BLOCK`].
     fn aligned(&mut self, length: usize) -> &mut [u8] {
         if self.bytes.len() < length + BLOCK {
             self.bytes = vec![0; length + BLOCK];
@@ -86,8 +86,8 @@ impl Buffer {
     }
 }
 
-/// Writes the whole file to the disk: blocks that were never written would be read without the disk, and pages that are
-/// not on the disk cannot be dropped.
+/// Writes the whole file to the disk. Otherwise blocks that were never written would be read without the disk, and
+/// pages that are not on the disk could not be dropped.
 fn fill(mut file: &File) -> io::Result<()> {
     let part = vec![b'x'; 1 << 20];
     for _ in 0..FILE_LENGTH.0 / part.len() as u64 {

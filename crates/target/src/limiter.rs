@@ -1,14 +1,14 @@
-//! A limit on the request rate, like nginx's limit_req or that of a gateway: a token bucket. Requests above it get a
-//! 429 response at once.
+//! Limits the request rate by a token bucket, like nginx's limit_req or a gateway. Requests above the limit get a 429
+//! response at once.
 
 use crate::state::lock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Time without requests after which the bucket is full. It holds at least one token.
+/// Time without requests after which the bucket is full. The bucket has room for at least one token.
 const FULL_AFTER: Duration = Duration::from_millis(100);
 
-/// Admits so many requests per second.
+/// A limiter that admits a fixed number of requests per second.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     per_s: f64,
@@ -18,7 +18,7 @@ pub(crate) struct Limiter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     tokens: f64,
-    /// When the tokens were last counted.
+    /// The time at which the tokens were last counted.
     counted: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ impl Limiter {
         Limiter { per_s: f64::from(per_s), bucket: Mutex::default() }
     }
 
-    /// Whether a request that arrives now is served.
+    /// Whether to serve a request that arrives now.
     pub(crate) fn admits(&self, now: Instant) -> bool {
         let capacity = (self.per_s * FULL_AFTER.as_secs_f64()).max(1.0);
         let mut bucket = lock(&self.bucket);

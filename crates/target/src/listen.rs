@@ -1,4 +1,4 @@
-//! The listening socket, whose backlog has exactly the requested length.
+//! Opens the listening socket, whose backlog has exactly the requested length.
 
 use crate::error::TargetError;
 use rustix::fd::OwnedFd;
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::net::SocketAddr;
 
-/// Listens on `addr`; returns the socket and the address with its real port.
+/// Listens on `addr`. Returns the socket, and the address with the actual port.
 pub(crate) fn listen(addr: SocketAddr, backlog: u32) -> Result<(OwnedFd, SocketAddr), TargetError> {
     check_backlog(backlog, std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok().as_deref())?;
     open(addr, backlog).map_err(|errno| match errno {
@@ -20,9 +20,9 @@ pub(crate) fn listen(addr: SocketAddr, backlog: u32) -> Result<(OwnedFd, SocketA
 fn open(addr: SocketAddr, backlog: u32) -> rustix::io::Result<(OwnedFd, SocketAddr)> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
-    // A restart then need not wait until connections of the previous run leave TIME_WAIT.
+    // With this option, a restart need not wait until connections of the previous run leave TIME_WAIT.
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    // Accepted sockets inherit it, which saves a system call for each.
+    // Accepted sockets inherit this option, which saves a system call for each.
     sockopt::set_tcp_nodelay(&socket, true)?;
     net::bind(&socket, &addr)?;
     net::listen(&socket, i32::try_from(backlog).unwrap_or(i32::MAX))?;

@@ -1,4 +1,4 @@
-//! The responses of the server, each rendered once: responding needs no copy and no allocation.
+//! The responses of the server. Each is rendered once, so that responding needs no copy and no allocation.
 
 use crate::service::{ServiceClass, TRUTH};
 use brimful_http::answer_block;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) enum Page {
     /// The response of the class with this index.
     Class(usize),
-    /// The truth, rendered when it is requested.
+    /// The truth, which is rendered anew for each request.
     Truth,
     NotFound,
     MethodNotAllowed,
@@ -20,7 +20,7 @@ pub(crate) enum Page {
     TooManyRequests,
 }
 
-/// A response: `bytes` contains the head for HTTP/1, which has `head` bytes, and the body; `block` is the head for
+/// A rendered response. `bytes` has the HTTP/1 head, whose length is `head`, and the body; `block` is the head for
 /// HTTP/2.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
@@ -29,17 +29,17 @@ pub(crate) struct Response {
     pub(crate) block: Arc<[u8]>,
 }
 
-/// All pages, each for a connection that stays open and for one that the server closes.
+/// All pages. Each is rendered in two forms: for a connection that stays open, and for one that the server closes.
 #[derive(Debug)]
 pub(crate) struct Pages {
     names: Vec<String>,
-    /// The pages of the classes, then those of [`FAILURES`].
+    /// The pages of the classes, followed by those of [`FAILURES`].
     rendered: Vec<[Response; 2]>,
-    /// `100 Continue`.
+    /// The response `100 Continue`.
     pub(crate) proceed: Response,
 }
 
-/// Allowed methods.
+/// The methods that the server allows.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// The pages for requests that are not served.
 const FAILURES: [Page; 6] = [
@@ -88,13 +88,13 @@ impl Pages {
         };
         let rendered = classes.iter().map(render_class).chain(FAILURES.map(render_failure)).collect();
         let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
-        // HTTP/2 sends its own.
+        // HTTP/2 sends its own form of this response.
         let proceed = Response { bytes: proceed.as_slice().into(), head: proceed.len(), block: Arc::default() };
         Pages { names, rendered, proceed }
     }
 
-    /// The page of a request. `target` is that of the request line: a path with or without a query, or an absolute URL
-    /// (RFC 9112 §3.2).
+    /// Finds the page for a request. `target` is that of the request line: a path with or without a query, or an
+    /// absolute URL (RFC 9112 §3.2).
     pub(crate) fn find(&self, method: &str, target: &str) -> Page {
         if !METHODS.contains(&method) {
             return Page::MethodNotAllowed;
@@ -112,7 +112,7 @@ impl Pages {
         }
     }
 
-    /// The response of a page; `None` for [`Page::Truth`], because it changes.
+    /// The rendered response of a page; `None` for [`Page::Truth`], because its content changes.
     pub(crate) fn get(&self, page: Page, close: bool) -> Option<&Response> {
         let index = match page {
             Page::Class(class) => class,
@@ -122,7 +122,7 @@ impl Pages {
     }
 }
 
-/// Renders a response. `status` begins with its number; `extra` consists of whole header lines.
+/// Renders a response. `status` begins with the status code; `extra` consists of whole header lines.
 pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool, body: &[u8]) -> Response {
     let connection = if close { "close" } else { "keep-alive" };
     let length = body.len();

@@ -1,5 +1,6 @@
-//! A pool limits how many requests are served at once. The others wait in order of arrival, and each occupies its
-//! worker. The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in the same way.
+//! A pool that limits how many requests are served at once. Further requests wait in order of arrival, and each
+//! occupies its worker. The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in
+//! the same way.
 
 use crate::state::lock;
 use crate::truth::PoolTruth;
@@ -7,28 +8,28 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::thread::{self, Thread};
 
-/// A pool with at least one place.
+/// A pool with at least one slot.
 #[derive(Debug)]
 pub(crate) struct Pool {
     places: usize,
     state: Mutex<State>,
 }
 
-/// Requests are numbered in order of arrival.
+/// The state of a pool. Requests are numbered in order of arrival.
 #[derive(Debug)]
 struct State {
     /// Number of the next request to arrive.
     next: u64,
-    /// Requests with lower numbers may be served.
+    /// Requests with numbers below this one may be served.
     admitted: u64,
-    /// The threads that wait for a place, in order.
+    /// The threads that wait for a free slot, in order.
     queue: VecDeque<Thread>,
     served: usize,
     most_served: usize,
     waited: u64,
 }
 
-/// An occupied place in the pool, which becomes free when this is dropped.
+/// An occupied slot of the pool. Dropping this value frees the slot.
 #[derive(Debug)]
 pub(crate) struct Place<'p>(&'p Pool);
 
@@ -39,7 +40,7 @@ impl Pool {
         Pool { places, state: Mutex::new(state) }
     }
 
-    /// Waits for a place, and occupies it.
+    /// Waits for a free slot, and occupies it.
     pub(crate) fn enter(&self) -> Place<'_> {
         let mut state = lock(&self.state);
         let number = state.next;

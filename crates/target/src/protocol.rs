@@ -1,5 +1,5 @@
-//! The protocol of a connection: HTTP/2 if it begins with the preface of that, otherwise HTTP/1. A client sends the
-//! preface with prior knowledge, or after a TLS handshake has negotiated HTTP/2.
+//! The protocol of a connection: HTTP/2 if the connection begins with the HTTP/2 preface, otherwise HTTP/1. A client
+//! sends the preface with prior knowledge, or after a TLS handshake has negotiated HTTP/2.
 
 use crate::pages::{Page, Pages};
 use crate::request::{Reader, Request, Step};
@@ -8,7 +8,7 @@ use brimful_http::{Http2Server, ServerEvent, begins_http2};
 /// The state of one connection's protocol.
 #[derive(Debug)]
 pub(crate) enum Protocol {
-    /// Too little was read to know.
+    /// Too few bytes were read to know the protocol.
     Unknown,
     Http1(Reader),
     Http2(Box<Http2Server<Request>>),
@@ -31,7 +31,7 @@ impl Protocol {
         }
     }
 
-    /// The state of HTTP/2, if the connection uses that.
+    /// The state of HTTP/2, if the connection uses HTTP/2.
     pub(crate) fn http2(&mut self) -> Option<&mut Http2Server<Request>> {
         if let Protocol::Http2(http2) = self { Some(http2) } else { None }
     }

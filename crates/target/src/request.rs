@@ -1,14 +1,14 @@
-//! Parses HTTP/1 requests (RFC 9112): their framing, and what the server needs to know of each. There is no I/O, and
-//! bodies are discarded.
+//! Parses HTTP/1 requests (RFC 9112): their framing, and the properties that the server needs. The parser does no I/O,
+//! and discards bodies.
 
 use crate::chunked::{BadBody, Chunked, MAX_BODY};
 use crate::pages::{Page, Pages};
 use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 
-/// The longest head, in bytes.
+/// Maximum length of a head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
-/// The most fields in a head.
+/// Maximum number of fields in a head.
 const MAX_FIELDS: usize = 64;
 
 /// One complete request.
@@ -20,11 +20,11 @@ pub(crate) struct Request {
     pub(crate) close: bool,
     /// Whether the response has no body.
     pub(crate) head_only: bool,
-    /// The HTTP/2 stream; 0 with HTTP/1.
+    /// Number of the HTTP/2 stream; 0 with HTTP/1.
     pub(crate) stream: u32,
 }
 
-/// The state of a connection after some bytes were parsed.
+/// The result of parsing some bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The request is incomplete.
@@ -48,12 +48,12 @@ pub(crate) struct Reader {
 
 #[derive(Debug)]
 enum Body {
-    /// So many bytes are still to come.
+    /// The number of bytes of the body that have not arrived yet.
     Length(u64),
     Chunked(Chunked),
 }
 
-/// A head, with the framing of the body.
+/// A parsed head, with the framing of the body.
 struct Head {
     request: Request,
     body: Body,
@@ -61,8 +61,8 @@ struct Head {
 }
 
 impl Reader {
-    /// Parses more bytes. Returns how many of them were used. After [`Step::More`], the caller passes the unused bytes,
-    /// which begin a head, again together with more.
+    /// Parses more bytes, and returns how many of them were used. After [`Step::More`], the unused bytes are the
+    /// beginning of a head: the caller passes them again together with further bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
         if self.body.is_some() {
             return self.feed_body(bytes);
@@ -104,7 +104,8 @@ impl Reader {
     }
 }
 
-/// A head and its length; `None` if it is incomplete; the page of the response if it is rejected.
+/// Parses a head, and returns its length too. Returns `None` if the head is incomplete, and the page of the response if
+/// it is rejected.
 fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut []);
@@ -152,7 +153,8 @@ impl UsedFields {
             } else if field.name.eq_ignore_ascii_case("Host") {
                 hosts += 1;
             } else if field.name.eq_ignore_ascii_case("Content-Length") {
-                // With a second one, a request could be smuggled past a proxy that uses the other (RFC 9112 §6.3).
+                // A second length is rejected: with it, a request could be smuggled past a proxy that uses the other
+                // length (RFC 9112 §6.3).
                 if used.length.replace(content_length(value)?).is_some() {
                     return Err(Page::BadRequest);
                 }
@@ -180,7 +182,7 @@ fn content_length(value: &[u8]) -> Result<u64, Page> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(Page::BadRequest);
     }
-    // It has only digits, so if it does not parse it is larger than 64 bits.
+    // The value has only digits, so if it cannot be parsed it is larger than 64 bits.
     std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).ok_or(Page::BodyTooLarge)
 }
 

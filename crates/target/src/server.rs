@@ -33,28 +33,29 @@ pub struct TargetConfig {
     pub listen: SocketAddr,
     /// The classes of requests; the first is also served at `/`.
     pub classes: Vec<ServiceClass>,
-    /// How demands are distributed about their means.
+    /// How demands are distributed around their means.
     pub distribution: Distribution,
-    /// Worker threads, at least one: the servers of the queue.
+    /// Number of worker threads, at least one. The workers are the servers of the queue.
     pub workers: usize,
     /// Exact length of the listen queue.
     pub backlog: u32,
-    /// CPUs that the workers are pinned to, in turn; if empty, they are not pinned.
+    /// CPUs to which the workers are pinned, in turn; if empty, the workers are not pinned.
     pub cpus: Vec<usize>,
-    /// Most requests that are served at once, at least one. The others wait, and each occupies its worker. `None` is no
-    /// limit beyond the number of workers.
+    /// Maximum number of requests that are served at once, at least one. Further requests wait, and each occupies its
+    /// worker. `None` means no limit except the number of workers.
     pub pool: Option<usize>,
-    /// Most requests that are served per second, at least one. Others get a 429 response. `None` is no limit.
+    /// Maximum number of requests that are served per second, at least one. Further requests get a 429 response. `None`
+    /// means no limit.
     pub rate_limit: Option<u32>,
-    /// Directory of the file that read steps read.
+    /// Directory in which the file for read steps is created.
     pub read_dir: PathBuf,
-    /// Whether connections use TLS, with a certificate made for this server, see [`Target::certificate`].
+    /// Whether connections use TLS, with a certificate generated for this server; see [`Target::certificate`].
     pub tls: bool,
-    /// Seed of the exponential draws.
+    /// Seed of the exponential draws of demands.
     pub seed: u64,
 }
 
-/// A running server. Dropping it stops it.
+/// A running server. Dropping this value stops the server.
 pub struct Target {
     addr: SocketAddr,
     shared: Arc<Shared>,
@@ -62,8 +63,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a server. It accepts connections when this returns, after some milliseconds, or after a second if a class
-    /// has a read step, for which a file is written.
+    /// Starts a server. When this returns, the server accepts connections. Starting takes some milliseconds, or a
+    /// second if a class has a read step, because a file is then written.
     ///
     /// # Errors
     /// [`TargetError`] if the configuration is invalid, the address cannot be listened on, the directory has no room
@@ -104,7 +105,7 @@ impl Target {
         let security = config.tls.then(Security::new).transpose()?;
         let paused = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, epoll, listener, security, stop, table: Table::new(), paused });
-        // From here on, returning early stops the workers that have started.
+        // From here on, an early return stops the workers that have started.
         let mut target = Target { addr, shared, workers: Vec::with_capacity(config.workers) };
         let (ready, readiness) = mpsc::channel();
         for index in 0..config.workers {
@@ -112,15 +113,15 @@ impl Target {
             let sampler = Sampler::new(config.distribution, config.seed, index);
             let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
             let ready = ready.clone();
-            // By this name, `top -H` and the monitor know which server a thread belongs to; the kernel keeps 15 bytes
-            // of it.
+            // By this name, `top -H` and the monitor know to which server a thread belongs. The kernel keeps 15 bytes
+            // of the name.
             let thread = thread::Builder::new().name(format!("target-{}-{index}", addr.port())).spawn(move || {
                 let pin = |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source });
                 let pinned = cpu.map_or(Ok(()), pin);
                 let worker = pinned.map(|()| Worker::new(shared, index, sampler));
                 match worker {
                     Ok(worker) => {
-                        // Sending fails if another worker has failed, whose error stops the server.
+                        // Sending fails if another worker has failed; that worker's error stops the server.
                         let _ = ready.send(Ok(()));
                         drop(ready);
                         worker.run();
@@ -145,28 +146,28 @@ impl Target {
         self.shared.security.as_ref().map(|security| security.certificate.as_slice())
     }
 
-    /// The CPU time used so far, as `GET /__truth` returns it, but without a request. A request is booked when its turn
-    /// ends, shortly after its response was sent.
+    /// The CPU time used so far, as `GET /__truth` returns it, but obtained without a request. A request is booked when
+    /// its turn ends, shortly after its response was sent.
     pub fn truth(&self) -> Truth {
         self.shared.server.truth()
     }
 
-    /// Stops the server: refuses new connections, responds to requests that have arrived, for a second at most, and
+    /// Stops the server: it refuses new connections, responds to requests that have arrived for at most one second, and
     /// closes the connections.
     pub fn stop(self) {
-        // Dropped here.
+        // Dropping `self` stops the server.
     }
 }
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Cannot fail, as it is set only here.
+        // This cannot fail, because the value is set only here.
         let _ = self.shared.server.stop_by.set(Instant::now() + GRACE);
         let _ = shutdown(&self.shared.listener, Shutdown::Both);
-        // Fails only if the event descriptor has been signalled already.
+        // This fails only if the event descriptor has been signalled already.
         let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
         for worker in self.workers.drain(..) {
-            // The message of a panic was already printed.
+            // If the worker panicked, the message was already printed.
             let _ = worker.join();
         }
     }

@@ -8,40 +8,40 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest response of a class, as responses are held in memory.
+/// Maximum length of a class's response. It is limited because responses are held in memory.
 const MAX_RESPONSE: Bytes = Bytes(64 << 20);
 /// The default length of a response.
 const DEFAULT_RESPONSE: Bytes = Bytes(1024);
-/// Most bytes that one step reads.
+/// Maximum number of bytes that one step reads.
 pub(crate) const MAX_READ: Bytes = Bytes(16 << 20);
-/// The path of the truth, which no class may have.
+/// The name of the path that returns the truth; no class may have it.
 pub(crate) const TRUTH: &str = "__truth";
 
-/// One class of request.
+/// A class of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceClass {
-    /// Its name, which is also its path.
+    /// Name of the class, which is also its path.
     pub name: String,
     /// The steps of each request before its response, in order.
     pub steps: Vec<Step>,
-    /// Length of the response body.
+    /// Length of the response body, in bytes.
     pub response: Bytes,
 }
 
 /// A part of a request's service. Times are means of the server's [`Distribution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// CPU time, by the thread's own clock, whatever the speed of the CPU. Zero does nothing at all.
+    /// CPU time, measured by the thread's own clock, whatever the speed of the CPU. A time of zero does nothing at all.
     Cpu(Nanos),
-    /// The amount of work that took this CPU time when the server started: visits to random cache lines of a buffer
-    /// that is longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the
+    /// An amount of work that took this CPU time when the server started: visits to random cache lines of a buffer that
+    /// is longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the
     /// caches are cold or other programs use them.
     Work(Nanos),
     /// CPU time under a lock that all requests share.
     Lock(Nanos),
     /// Time without CPU use, like waiting for a backend.
     Sleep(Nanos),
-    /// A read of so many bytes at a random offset of a file, from the disk and not from the page cache.
+    /// A read of this number of bytes at a random offset of a file, from the disk and not from the page cache.
     Read(Bytes),
 }
 
@@ -55,11 +55,11 @@ impl Step {
     }
 }
 
-/// How the demands of a class's requests are distributed about their mean.
+/// How the demands of a class's requests are distributed around their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Each demand is the mean.
+    /// Each demand equals the mean.
     #[default]
     Deterministic,
     /// Demands are exponential: their squared coefficient of variation is one.
@@ -67,7 +67,7 @@ pub enum Distribution {
 }
 
 impl ServiceClass {
-    /// A class whose requests use this CPU time.
+    /// A class with a single step that uses this CPU time.
     pub fn burning(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
         ServiceClass { name: name.to_owned(), steps: vec![Step::Cpu(demand)], response }
     }
@@ -82,7 +82,7 @@ impl ServiceClass {
     /// `read:SIZE`.
     ///
     /// # Errors
-    /// [`TargetError`] of the first error in the list.
+    /// [`TargetError`] for the first error in the list.
     pub fn parse_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
         parse_list(text, Step::Cpu)
     }
@@ -90,20 +90,20 @@ impl ServiceClass {
     /// Like [`ServiceClass::parse_list`], except that a plain time is a work step.
     ///
     /// # Errors
-    /// [`TargetError`] of the first error in the list.
+    /// [`TargetError`] for the first error in the list.
     pub fn parse_work_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
         parse_list(text, Step::Work)
     }
 }
 
-/// Parses a list of classes, in which a plain time is the step `bare`.
+/// Parses a list of classes in which a time without a prefix is the step `bare`.
 fn parse_list(text: &str, bare: fn(Nanos) -> Step) -> Result<Vec<ServiceClass>, TargetError> {
     let classes = text.split(',').map(|item| parse(item.trim(), bare)).collect::<Result<Vec<_>, _>>()?;
     validate(&classes)?;
     Ok(classes)
 }
 
-/// Checks names and sizes.
+/// Checks the names and sizes of classes.
 pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
     if classes.is_empty() {
         return Err(TargetError::NoClass);
@@ -141,7 +141,7 @@ fn parse(item: &str, bare: fn(Nanos) -> Step) -> Result<ServiceClass, TargetErro
     })
 }
 
-/// Parses one step. The error begins with a colon.
+/// Parses one step. The text of an error begins with a colon.
 fn parse_step(text: &str, bare: fn(Nanos) -> Step) -> Result<Step, String> {
     let Some((kind, amount)) = text.split_once(':') else {
         return parse_time(text).map(bare).map_err(|error| format!(": {error}"));
@@ -158,7 +158,7 @@ fn parse_step(text: &str, bare: fn(Nanos) -> Step) -> Result<Step, String> {
     step.map_err(|error| format!(": in the step `{text}`, {error}"))
 }
 
-/// Parses a time; zero needs no unit.
+/// Parses a time. Zero needs no unit.
 fn parse_time(text: &str) -> Result<Nanos, ParseUnitError> {
     if text == "0" { Ok(Nanos::ZERO) } else { text.parse() }
 }

@@ -1,4 +1,4 @@
-//! The state of the server and of each worker that connections use in their turns.
+//! The state of the server and of each worker, which connections use in their turns.
 
 use crate::burn::{Sampler, Spinner};
 use crate::disk::{Buffer, Disk};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Size of a worker's receive buffer, in bytes.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// How often a sleeping request checks whether the server has stopped.
+/// Interval at which a sleeping request checks whether the server has stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The classes that a server serves, and the resources and accounts that its workers share.
@@ -26,15 +26,15 @@ pub(crate) struct ServerState {
     pub(crate) pages: Pages,
     pub(crate) pool: Option<Pool>,
     pub(crate) limiter: Option<Limiter>,
-    /// The lock of lock steps.
+    /// The lock that lock steps hold.
     pub(crate) lock: Mutex<()>,
-    /// The file of read steps; `None` if no class has any.
+    /// The file that read steps read; `None` if no class has such a step.
     pub(crate) disk: Option<Disk>,
-    /// The calibrated work of work steps; `None` if no class has any.
+    /// The calibrated work of work steps; `None` if no class has such a step.
     pub(crate) walker: Option<Walker>,
-    /// The workers' accounts. Each is locked once per turn by its worker, and when the truth is requested.
+    /// The accounts of the workers. Each is locked once per turn by its worker, and whenever the truth is requested.
     pub(crate) ledgers: Vec<Mutex<Ledger>>,
-    /// When the workers end at the latest; set when the server stops.
+    /// The time by which the workers must end; set when the server stops.
     pub(crate) stop_by: OnceLock<Instant>,
 }
 
@@ -63,7 +63,7 @@ impl ServerState {
 }
 
 impl WorkerState {
-    /// Creates the state of a worker; must be called on the thread and the CPU that it runs on.
+    /// Creates the state of a worker. Must be called on the thread and the CPU on which the worker runs.
     pub(crate) fn new(server: Arc<ServerState>, mut sampler: Sampler) -> WorkerState {
         let walker = server.walker.as_ref().map(|walker| walker.starting_at(sampler.position()));
         let scratch = vec![0; RECEIVE_BYTES].into_boxed_slice();
@@ -75,8 +75,8 @@ impl WorkerState {
         self.server.limiter.as_ref().is_none_or(|limiter| limiter.admits(Instant::now()))
     }
 
-    /// Runs the steps of a request of this class. Returns whether the request gets a response: not if the disk failed
-    /// or the server has stopped.
+    /// Runs the steps of a request of this class. Returns whether the request gets a response. It gets none if the disk
+    /// failed or the server has stopped.
     pub(crate) fn serve(&mut self, class: usize) -> bool {
         let server = Arc::clone(&self.server);
         let _place = server.pool.as_ref().map(Pool::enter);
@@ -129,8 +129,8 @@ impl WorkerState {
     }
 }
 
-/// Locks a mutex, even if a thread panicked while it held it: that is a bug, but no reason for the other workers to
-/// fail.
+/// Locks a mutex, even if a thread panicked while it held the lock: that is a bug, but no reason for the other workers
+/// to fail.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

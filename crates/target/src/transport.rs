@@ -19,7 +19,7 @@ pub(crate) struct Security {
 }
 
 impl Security {
-    /// Makes a key and a certificate. Offers HTTP/2 and HTTP/1.1, and resumption of sessions by tickets.
+    /// Generates a key and a certificate. The server offers HTTP/2 and HTTP/1.1, and resumption of sessions by tickets.
     pub(crate) fn new() -> Result<Security, TargetError> {
         let failed = |why: &dyn std::fmt::Display| TargetError::Tls(why.to_string());
         let SelfSigned { certificate, key } = certificate::make().map_err(|error| failed(&error))?;
@@ -50,7 +50,7 @@ impl Transport {
         ServerConnection::new(Arc::clone(&security.config)).ok().map(|tls| Transport::Tls(Box::new(tls)))
     }
 
-    /// Receives bytes, after decryption. Returns no bytes at the end of the stream.
+    /// Receives bytes and decrypts them if necessary. Returns no bytes at the end of the stream.
     pub(crate) fn recv<'b>(&mut self, socket: &OwnedFd, into: &'b mut [u8]) -> Result<&'b [u8], Errno> {
         let n = match self {
             Transport::Plain => recv(socket, &mut *into, RecvFlags::empty())?.0,
@@ -59,7 +59,7 @@ impl Transport {
         Ok(&into[..n])
     }
 
-    /// Sends some of the bytes, or buffers them for [`Transport::flush`]. Returns their number.
+    /// Sends some of the bytes, or buffers them for [`Transport::flush`]. Returns the number of bytes that were taken.
     pub(crate) fn send(&mut self, socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
         match self {
             Transport::Plain => send(socket, bytes, SendFlags::NOSIGNAL),
@@ -86,7 +86,7 @@ impl Transport {
     pub(crate) fn send_close_notify(&mut self, socket: &OwnedFd) {
         if let Transport::Tls(tls) = self {
             tls.send_close_notify();
-            // Without it, the client still sees the connection end.
+            // Without close_notify, the client still sees the connection end.
             let _ = flush(tls, socket);
         }
     }

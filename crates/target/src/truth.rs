@@ -1,8 +1,8 @@
-//! The true cost of each class: CPU time by the clocks of the worker threads.
+//! The true cost of each class: its CPU time, measured by the clocks of the worker threads.
 //!
-//! A worker reads its thread's CPU clock once per turn, at its end. The share of the turn is the time since the reading
-//! before. So all CPU time of a worker is booked exactly once, under a class or under "other", and the accounts add up
-//! to the workers' CPU time by construction.
+//! A worker reads its thread's CPU clock once per turn, at the end of the turn. The time since the previous reading is
+//! the turn's share. So all CPU time of a worker is booked exactly once, under a class or under "other", and by
+//! construction the accounts add up to the workers' CPU time.
 
 use crate::service::{Distribution, ServiceClass};
 use brimful_core::Nanos;
@@ -12,60 +12,60 @@ use std::collections::BTreeMap;
 /// The CPU time that the server has used since it started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Truth {
-    /// Worker threads: the servers of the queue.
+    /// Number of worker threads, which are the servers of the queue.
     pub workers: usize,
-    /// How demands are distributed about their means.
+    /// How demands are distributed around their means.
     pub distribution: Distribution,
     /// The classes, by name.
     pub classes: BTreeMap<String, ClassTruth>,
-    /// CPU seconds of no class: of requests for the truth, failed requests and connections without a request.
+    /// CPU seconds that belong to no class: requests for the truth, failed requests and connections without a request.
     pub other_cpu_s: f64,
-    /// CPU seconds that the workers have used since they began to serve: the sum of the above.
+    /// CPU seconds that the workers have used since they began to serve: the sum over all classes and `other_cpu_s`.
     pub total_cpu_s: f64,
     /// The use of the pool, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolTruth>,
 }
 
-/// The use of the pool.
+/// How the pool was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTruth {
     /// Number of requests that may be served at once.
     pub places: usize,
-    /// Largest number of requests that were served at once.
+    /// Maximum number of requests that were served at once.
     pub most_served_at_once: usize,
-    /// Requests that had to wait for a place.
+    /// Number of requests that had to wait for a free slot of the pool.
     pub waited: u64,
 }
 
 /// The CPU time of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassTruth {
-    /// Requests served.
+    /// Number of requests served.
     pub requests: u64,
-    /// CPU seconds of these requests: of their steps, and of handling them and their connections.
+    /// CPU seconds of these requests, for their steps and for handling them and their connections.
     pub cpu_s: f64,
-    /// CPU seconds per request; zero if there were none.
+    /// CPU seconds per request; zero if there were no requests.
     pub mean_cpu_s: f64,
     /// The configured mean CPU demand, in seconds: the sum of the steps that use CPU time.
     pub nominal_s: f64,
 }
 
-/// The account that a turn's CPU time is booked under.
+/// The account under which a turn's CPU time is booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charge {
-    /// A request of this class, served in this turn.
+    /// The turn served a request of this class.
     Served(usize),
-    /// This class, for work after its request: the rest of a response, the end of a connection.
+    /// The turn did work for this class after its request: it wrote the rest of a response, or ended a connection.
     Class(usize),
-    /// A request whose class is not known yet.
+    /// The turn worked on a request whose class is not known yet.
     Pending,
-    /// No class.
+    /// The turn did work for no class.
     Other,
 }
 
-/// One worker's accounts, in nanoseconds. Signed, because pending time may be booked by one worker and claimed from the
-/// account of another; the sum over the workers is right.
+/// The accounts of one worker, in nanoseconds. They are signed, because pending time may be booked by one worker and
+/// claimed from another worker's account; the sum over all workers is right.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     classes: Vec<Account>,
@@ -84,8 +84,8 @@ impl Ledger {
         Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
     }
 
-    /// Books a turn's CPU time. Pending time is booked under "other" and added to `carried`, from which the class of
-    /// the request claims it.
+    /// Books the CPU time of a turn. Pending time is booked under "other" and added to `carried`, from which it is
+    /// moved to the class of the request later.
     pub(crate) fn book(&mut self, charge: Charge, share: Nanos, carried: &mut Nanos) {
         let ns = share.0 as i64;
         self.total += ns;

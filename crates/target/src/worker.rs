@@ -1,8 +1,9 @@
-//! The workers, and the queue that they share.
+//! The workers, and the queue of ready sockets that they share.
 //!
-//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so that at most one worker
-//! has a connection. If there are several workers, each takes one event at a time: a second one would wait although
-//! another worker may be idle. A single worker takes many at once, which are in the order in which they became ready.
+//! Every socket is registered with one epoll instance and armed for one event at a time (`EPOLLONESHOT`), so that at
+//! most one worker handles a connection. If there are several workers, each takes one event at a time: a second event
+//! would wait although another worker may be idle. A single worker takes many events at once, which are in the order in
+//! which the sockets became ready.
 
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
@@ -22,13 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Event data of the listening socket; that of a connection is its descriptor.
+/// Event data of the listening socket. The event data of a connection is its descriptor.
 pub(crate) const LISTENER: u64 = u64::MAX;
 /// Event data of the descriptor that signals the workers to stop.
 pub(crate) const STOP: u64 = u64::MAX - 1;
-/// Most events that a single worker takes at once.
+/// Maximum number of events that a single worker takes at once.
 const MAX_EVENTS: usize = 64;
-/// Most connections accepted between two readings of the clock.
+/// Maximum number of connections accepted between two readings of the clock.
 const MAX_ACCEPTS: usize = 64;
 /// How long a stopping server continues to respond to requests that have arrived.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
@@ -41,9 +42,9 @@ pub(crate) struct Shared {
     pub(crate) server: Arc<ServerState>,
     pub(crate) epoll: OwnedFd,
     pub(crate) listener: OwnedFd,
-    /// `None` without TLS.
+    /// The TLS configuration; `None` without TLS.
     pub(crate) security: Option<Security>,
-    /// Readable when the workers must stop.
+    /// A descriptor that becomes readable when the workers must stop.
     pub(crate) stop: OwnedFd,
     pub(crate) table: Table,
     /// Whether the listening socket is disarmed because there are no free descriptors.
@@ -59,13 +60,13 @@ impl Shared {
 
     fn arm_listener(&self) {
         let flags = EventFlags::IN | EventFlags::ONESHOT;
-        // Cannot fail: the socket is registered, and re-arming allocates nothing.
+        // This cannot fail: the socket is registered, and re-arming allocates nothing.
         let _ = epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags);
     }
 }
 
-/// The connections by descriptor. The table grows by chunks that never move, so that looking up a connection needs no
-/// lock except its own.
+/// The connections, indexed by file descriptor. The table grows by chunks that never move, so that looking up a
+/// connection needs no lock except the connection's own.
 #[derive(Debug)]
 pub(crate) struct Table {
     chunks: Box<[OnceLock<Box<[Slot]>>]>,
@@ -75,10 +76,10 @@ type Slot = Mutex<Option<Connection>>;
 
 impl Table {
     const CHUNK: usize = 1024;
-    /// More descriptors than a process can have by default, even without a limit.
+    /// Maximum number of descriptors, more than a process can have by default even without a limit.
     const MAX_DESCRIPTORS: u64 = 1 << 24;
 
-    /// A table for as many descriptors as this process can ever have.
+    /// Creates a table for as many descriptors as this process can ever have.
     pub(crate) fn new() -> Table {
         let limit =
             getrlimit(Resource::Nofile).maximum.map_or(Table::MAX_DESCRIPTORS, |n| n.min(Table::MAX_DESCRIPTORS));
@@ -103,13 +104,13 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker; must be called on the thread and the CPU that it runs on.
+    /// Creates a worker. Must be called on the thread and the CPU on which the worker runs.
     pub(crate) fn new(shared: Arc<Shared>, index: usize, sampler: Sampler) -> Worker {
         let state = WorkerState::new(Arc::clone(&shared.server), sampler);
         Worker { shared, state, index, clock: thread_cpu(), accepted: Vec::with_capacity(MAX_ACCEPTS) }
     }
 
-    /// Serves until the server stops, then until no request is left or [`GRACE`] is over.
+    /// Serves requests until the server stops; then until no request is left or [`GRACE`] is over.
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut buffer = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
@@ -120,7 +121,7 @@ impl Worker {
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
                 Err(Errno::INTR) => continue,
-                // Impossible while the descriptor is open, which it is as long as `shared`.
+                // This is impossible while the descriptor is open, and it is open as long as `shared` exists.
                 Err(_) => return,
             };
             if events.is_empty() {
@@ -160,14 +161,14 @@ impl Worker {
         let (next, charge) = connection.turn(&mut self.state);
         if let Next::Await(flags) = next {
             self.book(charge, &mut connection.carried);
-            // From here on another worker may have the connection; it waits for the guard.
+            // From here on another worker may take the connection; it waits until the guard is dropped.
             let data = EventData::new_u64(descriptor);
             if epoll::modify(&shared.epoll, &connection.socket, data, flags | EventFlags::ONESHOT).is_ok() {
                 return;
             }
         }
         let mut carried = connection.carried;
-        // Under the guard, as the kernel may reuse the descriptor at once.
+        // The connection is removed under the guard, because the kernel may reuse the descriptor at once.
         *guard = None;
         shared.resume_accepting();
         self.book(charge, &mut carried);
@@ -200,7 +201,8 @@ impl Worker {
             match accept_with(&shared.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => self.accepted.push(socket),
                 Err(Errno::AGAIN) => return false,
-                // Errors of the next connection, which has left the queue (accept(2), "Error handling").
+                // These errors belong to the connection that was next and has left the queue (accept(2), "Error
+                // handling").
                 Err(
                     Errno::INTR
                     | Errno::CONNABORTED
@@ -210,7 +212,8 @@ impl Worker {
                     | Errno::HOSTDOWN
                     | Errno::HOSTUNREACH,
                 ) => {}
-                // No descriptors or memory. The clients stay in the queue, and trying again at once would spin.
+                // There are no descriptors or no memory. The clients stay in the queue; trying again at once would
+                // spin.
                 Err(_) => {
                     shared.paused.store(true, Ordering::Release);
                     return false;

@@ -1,10 +1,10 @@
-//! A server's TLS bytes are changed on their way. Checks that there is no panic, that nothing is received that the
-//! server did not send, and that it makes no difference how unchanged bytes are split.
+//! Changes the bytes that a TLS server sends. Checks that the client does not panic, that it receives nothing that the
+//! server did not send, and that the way in which unchanged bytes are split makes no difference.
 //!
 //! Input: a byte of flags (bit 0: the server sends close_notify; bit 1: bytes are inserted; bit 2: bits are flipped;
-//! bit 3: the connection ends early; bits 4 to 7: the number of pieces), two bytes for the offset, one for the bits,
-//! two for each piece's length, and the inserted bytes. Each input needs a whole handshake: some hundred run in a
-//! second.
+//! bit 3: the connection ends early; bits 4 to 7: the number of pieces), two bytes for the offset of the change, one
+//! for the bits to flip, two for the length of each piece, and the inserted bytes. Each input needs a whole handshake:
+//! a few hundred inputs run per second.
 //!
 //!     cd crates/engine && RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none tls -- -max_len=128 -max_total_time=300
 #![no_main]

@@ -1,4 +1,4 @@
-//! The connections of sessions, found by the session's number.
+//! The connections of sessions, indexed by the session's number.
 
 use super::Availability;
 use crate::call::Call;
@@ -6,15 +6,15 @@ use brimful_core::SessionId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Most empty call queues that are kept: about as many bursts end before others begin.
+/// Maximum number of empty call queues that are kept. About this many bursts end before others begin.
 const MAX_SPARE_QUEUES: usize = 16;
 
 /// The connections of all sessions.
 #[derive(Debug)]
 pub(super) struct SessionConnections<P> {
     by_session: HashMap<SessionId, OneSession, BuildHasherDefault<NumberHasher>>,
-    /// The session that called last and its slot, if it has one connection only and may send calls one behind another:
-    /// saves looking up each call of a burst.
+    /// The session that called last and the slot of its connection, if it has only one connection and may pipeline its
+    /// calls. This saves a look-up for each call of a burst.
     latest: Option<(SessionId, u32)>,
     /// Empty call queues of idle connections, so that bursts need not allocate.
     spare_queues: Vec<VecDeque<Call<P>>>,
@@ -23,23 +23,25 @@ pub(super) struct SessionConnections<P> {
 /// The connections of a session that has not ended.
 #[derive(Debug, Default)]
 struct OneSession {
-    /// Their slots; usually one, or very few.
+    /// Slots of the session's connections; usually one, or very few.
     slots: Vec<u32>,
     /// Number of established connections, including those that were closed.
     established: u32,
-    /// The server closes each of them after one response: none gets a second call before the first is answered.
+    /// Whether the server closes each connection after one response. If so, no connection carries a second call before
+    /// the response to the first.
     closed_after_each: bool,
 }
 
-/// Hashes a session's number with one multiplication (Knuth, The Art of Computer Programming 3, §6.4), as every call of
-/// a session is looked up. The numbers are the load's own, so that nobody can choose them to collide.
+/// Hashes a session's number with one multiplication (Knuth, The Art of Computer Programming 3, §6.4), because every
+/// call of a session needs a look-up. The load itself assigns the numbers, so an attacker cannot choose colliding ones.
 #[derive(Debug, Default)]
 struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn write_u32(&mut self, number: u32) {
         let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The low bits of a product do not depend on the number's high bits, and a shard has every n-th number.
+        // The low bits of a product do not depend on the number's high bits, and each of n shards has every n-th
+        // number.
         self.0 = product ^ product >> 32;
     }
 
@@ -69,7 +71,7 @@ impl<P> SessionConnections<P> {
         self.by_session.entry(session).or_default().slots.push(slot);
     }
 
-    /// Removes a connection. The number of established ones is kept until the session ends.
+    /// Removes a connection. The count of the session's established connections is kept until the session ends.
     pub fn remove(&mut self, session: SessionId, slot: u32) {
         let Some(one) = self.by_session.get_mut(&session) else { return };
         self.latest = None;
@@ -79,7 +81,7 @@ impl<P> SessionConnections<P> {
         }
     }
 
-    /// A connection with room for a call of this session, shared ones first.
+    /// Finds a connection with room for a call of this session. Prefers a connection that already carries calls.
     #[inline]
     pub fn available(&mut self, session: SessionId, availability: impl Fn(u32) -> Option<Availability>) -> Option<u32> {
         match self.latest {
@@ -131,7 +133,7 @@ impl<P> SessionConnections<P> {
         self.by_session.get(&session).map_or(0, |one| one.established)
     }
 
-    /// Ends a session, and returns how many connections were established for it.
+    /// Ends a session, and returns the number of connections that were established for it.
     pub fn end(&mut self, session: SessionId) -> u32 {
         let Some(one) = self.by_session.get_mut(&session) else { return 0 };
         let established = std::mem::take(&mut one.established);
@@ -148,7 +150,7 @@ impl<P> SessionConnections<P> {
         }
     }
 
-    /// A call queue of at least this capacity: a kept one, if there is any.
+    /// Returns a call queue of at least this capacity: a kept queue if there is one, otherwise a new queue.
     pub fn queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
         let mut queue = self.spare_queues.pop().unwrap_or_default();
         queue.reserve_exact(capacity);
@@ -160,7 +162,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// The sessions of one shard of many. A table of 1,024 buckets uses the low bits of the hash first.
+    /// The numbers are those of the sessions of one shard among many. A table of 1,024 buckets uses the low bits of the
+    /// hash first.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {

@@ -6,20 +6,22 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Number of buffers, a power of two. They are used in turn, so all of them together should fit into the cache.
+/// Number of buffers, a power of two. They are used in turn, so all of them together should fit into the CPU's cache.
 pub const COUNT: u16 = 128;
-/// Size of a buffer in bytes: a response that fits needs one read.
+/// Size of a buffer in bytes. A response that fits into one buffer needs one read.
 pub const SIZE: usize = 16384;
-/// Distance of buffers in bytes: an odd number of cache lines, or all buffers would begin in the same set of a cache.
+/// Distance between buffers in bytes: an odd number of cache lines, since otherwise all buffers would begin in the same
+/// cache set.
 const STRIDE: usize = SIZE + 17 * 64;
 const _: () = assert!(STRIDE % (2 * 64) == 64);
 const PAGE: usize = 4096;
 /// Offset of the first buffer, after the ring of descriptors.
 const DATA: usize = COUNT as usize * size_of::<BufRingEntry>();
 
-/// One block of memory: the kernel's ring of descriptors, then the buffers.
+/// One block of memory: the kernel's ring of descriptors, followed by the buffers.
 ///
-/// Invariant: a buffer belongs to the kernel, or from a completion to [`Buffers::give_back`] to this program.
+/// Invariant: a buffer belongs to this program from its completion until [`Buffers::give_back`], otherwise to the
+/// kernel.
 pub struct Buffers {
     memory: NonNull<u8>,
     tail: u16,
@@ -58,7 +60,7 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length.min(SIZE)) }
     }
 
-    /// Lets the kernel fill this buffer again.
+    /// Gives this buffer back to the kernel, which may then fill it again.
     pub fn give_back(&mut self, id: u16) {
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
         // SAFETY: the index is below COUNT, so the entry lies within the descriptors. The kernel reads only entries

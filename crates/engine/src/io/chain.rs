@@ -11,9 +11,10 @@ use rustix::net::SocketAddrAny;
 /// Number of operations in the longest chain.
 pub const MAX_OPERATIONS: usize = 9;
 
-/// The arguments of the operations, which point into it: it must not move or be dropped before the ring.
+/// The arguments of the operations. The operations point into this struct, so it must not move, nor be dropped before
+/// the ring.
 pub struct Chain {
-    /// Boxed, so that an address does not move when more are added.
+    /// Each address is boxed, so that it does not move when others are added.
     #[expect(clippy::vec_box)]
     addresses: Vec<Box<SocketAddrAny>>,
     sources: Vec<SocketAddrAny>,
@@ -42,7 +43,7 @@ impl Chain {
         self.addresses.push(Box::new(address.raw()));
     }
 
-    /// The linked operations that open a connection, and their number.
+    /// The linked operations that open a connection, and the number of operations.
     pub fn operations(&self, token: Token, route: Route) -> ([Entry; MAX_OPERATIONS], usize) {
         let Chain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;

@@ -15,9 +15,9 @@ use rustix::time::Timespec;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Most events that one wait returns.
+/// Maximum number of events that one wait returns.
 const MAX_EVENTS: usize = 64;
-/// Most reads from one connection in a row.
+/// Maximum number of reads from one connection in a row.
 const MAX_READS: u32 = 16;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -29,14 +29,14 @@ pub struct Epoll<'a> {
     events: Vec<epoll::Event>,
     taken: usize,
     reading: Option<Reading>,
-    /// Connections that may have more to read although no event will report it.
+    /// Connections that may have more data to read, although no event will report it.
     unread: Vec<Reading>,
-    /// Connections with requests that are gathered into one write.
+    /// Connections with requests that are to be gathered into one write.
     gathering: Vec<Token>,
-    /// Connections whose [`IoEvent::Sent`] is due.
+    /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: VecDeque<Token>,
-    /// How many of these events are still due in this turn: those known at the latest wait. A connection that takes
-    /// everything at once would otherwise keep the others waiting.
+    /// Number of connections in `sent` that are reported in this turn: those known at the latest wait. Without this
+    /// limit, a connection whose data is always sent at once could keep all other connections waiting.
     sent_due: usize,
     buffer: Vec<u8>,
     received: usize,
@@ -54,13 +54,14 @@ struct Socket<'a> {
     unsent: Unsent<'a>,
 }
 
-/// A connection that is being read.
+/// A connection that still has to be read.
 #[derive(Clone, Copy)]
 struct Reading {
     token: Token,
-    /// Whether its end was reported already. It must be read to the end, as there will be no further event.
+    /// Whether the connection's end was reported already. The connection must be read to its end, because there will be
+    /// no further event.
     hung_up: bool,
-    /// Whether there is urgent data, which cuts reads short although more data may follow it.
+    /// Whether there is urgent data. It cuts reads short although more data may follow.
     urgent: bool,
     reads_left: u32,
 }
@@ -202,7 +203,7 @@ impl<'a> Io<'a> for Epoll<'a> {
                     return Some(happened);
                 }
             } else {
-                // Unread connections follow after the events; `read` adds them again if they still are.
+                // Unread connections are read after the events; `read` adds them again if they still have data.
                 let again = self.unread.iter().position(|reading| reading.reads_left > 0)?;
                 self.reading = Some(self.unread.swap_remove(again));
             }
@@ -214,7 +215,7 @@ impl<'a> Io<'a> for Epoll<'a> {
     }
 
     fn left_unread(&mut self) -> bool {
-        // After a full batch there may be more events.
+        // After a full batch of events there may be more.
         !self.unread.is_empty() || self.events.len() == self.events.capacity()
     }
 
@@ -289,8 +290,8 @@ impl<'a> Epoll<'a> {
             Ok((0, _)) => Some(if slot.broken { IoEvent::Reset } else { IoEvent::EndOfStream }),
             Ok((n, _)) => {
                 self.received = n;
-                // A short read has emptied the socket, and later data causes an event. An end that was reported already
-                // does not.
+                // A short read has emptied the socket, and later data causes an event. But there is no event for an end
+                // that was already reported.
                 if n == self.buffer.len() || reading.hung_up || reading.urgent {
                     reading.reads_left -= 1;
                     if reading.reads_left > 0 {
@@ -323,20 +324,21 @@ impl<'a> Epoll<'a> {
         }
     }
 
-    /// Reads a connection that can send no more: the server may have responded and closed before it read everything.
+    /// Reads everything left on a connection that can send no more: the server may have responded and closed before it
+    /// read all requests.
     fn read_to_the_end(&mut self, token: Token) {
         self.unread.push(Reading { token, hung_up: true, urgent: false, reads_left: MAX_READS });
     }
 }
 
 impl Socket<'_> {
-    /// Number of bytes written, `None` if the connection can send no more.
+    /// Number of bytes written; `None` if the connection can send no more.
     fn written(&mut self, result: rustix::io::Result<usize>) -> Option<usize> {
         match result {
             Ok(n) => Some(n),
             Err(Errno::AGAIN | Errno::INTR) => Some(0),
             Err(errno) => {
-                // EPIPE means that the server had ended its stream before the reset.
+                // EPIPE means that the server had ended its stream before it reset the connection.
                 self.broken |= errno != Errno::PIPE;
                 None
             }

@@ -1,19 +1,19 @@
-//! The user data of ring operations: the connection and the kind of operation.
+//! The user data of ring operations: identifies the connection and the kind of operation.
 
 use super::Token;
 
-/// Bits for the slot, more than a ring's table needs. The bits above them are the kind of operation.
+/// Number of bits for the slot, more than a ring's table needs. The bits above them hold the kind of operation.
 const SLOT_BITS: u32 = 28;
 
-/// The kind of an operation, in its user data beside the connection's token.
+/// The kind of an operation. It is stored in the operation's user data together with the connection's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An operation of a new connection's chain before `Connect`.
+    /// An operation that precedes `Connect` in the chain that opens a connection.
     Setup,
     Connect,
     Receive,
     Send,
-    /// Part of closing a connection; its completion is ignored.
+    /// An operation that closes a connection; its completion is ignored.
     Farewell,
 }
 
@@ -22,7 +22,7 @@ pub fn user_data(token: Token, kind: Kind) -> u64 {
     u64::from(token) | (kind as u64) << SLOT_BITS
 }
 
-/// The connection and the kind of the operation with this user data.
+/// Splits user data into the connection's token and the kind of the operation.
 pub fn parse_user_data(bits: u64) -> (Token, Kind) {
     let Token { slot, generation } = Token::from(bits);
     let kind = match slot >> SLOT_BITS {

@@ -13,13 +13,14 @@ use std::time::Duration;
 /// Options of every socket of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Whether to close by RST.
+    /// Whether closing the socket resets the connection (RST).
     pub reset_on_close: bool,
-    /// Whether to send a segment while another is not acknowledged yet, which requests of several segments need.
+    /// Whether to send a segment while another is unacknowledged (`TCP_NODELAY`). Requests of several segments need
+    /// this.
     pub no_delay: bool,
     /// `SO_SNDBUF` in bytes; the kernel doubles it for its own needs.
     pub send_buffer: Option<u32>,
-    /// `SO_RCVBUF` in bytes; doubled as well.
+    /// `SO_RCVBUF` in bytes; the kernel doubles it too.
     pub receive_buffer: Option<u32>,
 }
 
@@ -29,7 +30,8 @@ pub fn open(address: &Address, options: &SocketOptions, source: Option<&SocketAd
     let socket = socket_with(address.family(), SocketType::STREAM, flags, None)?;
     options.apply(&socket)?;
     if let Some(source) = source {
-        // `connect` then chooses the port, and may share it between servers; `bind` would reserve it for this socket.
+        // `connect` then chooses the port, and may use the same port for connections to other servers; `bind` would
+        // reserve it for this socket.
         set_bind_address_no_port(&socket)?;
         bind(&socket, source)?;
     }
@@ -53,8 +55,8 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// Opens up to `count` connections, one after another, and stops at the first that is not established in time. The run
-/// will show why.
+/// Opens up to `count` connections, one after another, and stops at the first that is not established in time. The
+/// reason is not reported here: the run will meet the same error.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
     let open = |nth| {
         let route = settings.warm_route(nth);
@@ -71,7 +73,7 @@ pub fn open_one(settings: &Settings, route: Route, timeout: Nanos) -> Option<Own
     becomes_established(&socket, timeout).then_some(socket)
 }
 
-/// Waits for an attempt to end. Returns whether it succeeded in time.
+/// Waits for a connection attempt to end. Returns whether it succeeded in time.
 pub fn becomes_established(socket: &OwnedFd, timeout: Nanos) -> bool {
     let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as i64, tv_nsec: (timeout.0 % 1_000_000_000) as i64 };
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];

@@ -1,15 +1,16 @@
-//! TLS as a layer of bytes: an [`Io`] around another one. The engines and the shard are the same with and without it.
+//! TLS as a layer between a shard and an engine: an [`Io`] that wraps another [`Io`]. Neither the engines nor the shard
+//! differ with TLS.
 //!
-//! - An established connection begins its handshake. When that is complete, the shard gets `Secured`, and may send
+//! - The handshake begins when a connection is established. When it is complete, the shard gets `Secured`, and may send
 //!   requests. The last bytes of the client's handshake leave together with the first request.
-//! - A byte counts as received when it was decrypted; the content of all records of one read is one `Received`. Byte
-//!   counts are of plaintext.
+//! - A byte counts as received when it was decrypted. The content of all records of one read is reported as one
+//!   `Received`. All byte counts are of plaintext.
 //! - After a server's close_notify, the shard gets `Finished`: the stream has ended, but the connection has not. Many
 //!   servers close only after the client's own close_notify, so closing such a connection sends one (RFC 8446 §6.1). If
-//!   more comes on it, it is `Broken`. A stream that ends without close_notify is `Truncated`.
-//! - A connection that violates TLS is `Broken`, once, and has no further events.
+//!   more data arrives on the connection, it is `Broken`. A stream that ends without close_notify is `Truncated`.
+//! - For a connection that violates TLS, `Broken` is reported once, and no further events.
 //!
-//! The number of unsent bytes is of plaintext, and an upper bound.
+//! The number of unsent bytes refers to plaintext, and is an upper bound.
 
 mod error;
 mod fault;
@@ -42,7 +43,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most sends that are counted one by one while the kernel has not taken them; later ones are counted together.
+/// Maximum number of sends whose bytes are counted one by one until the kernel has taken them; later sends are counted
+/// together.
 const MAX_COUNTED_SENDS: usize = 64;
 
 /// The connections of another [`Io`], secured by TLS.
@@ -52,15 +54,15 @@ pub struct Tls<'a, I> {
     name: ServerName<'static>,
     http2: bool,
     pipelined: bool,
-    /// Whether this side closes by FIN, and sends close_notify first.
+    /// Whether this host closes connections by FIN, and sends close_notify before that.
     sends_close_notify: bool,
-    /// Whether this side closes by RST, and so does not reply to a close_notify.
+    /// Whether this host closes connections by RST, and so does not reply to a close_notify.
     resets: bool,
     slots: Vec<Slot>,
     /// Events that follow from the latest event of `inner`; their received bytes are in `scratch`.
     events: VecDeque<(Token, IoEvent)>,
     scratch: Scratch,
-    /// The connection whose last handshake bytes wait in `scratch` for the first request.
+    /// The connection whose last handshake bytes wait in `scratch` for the first request, to be sent with it.
     held: Option<Token>,
     /// Connections with requests that are encrypted together.
     gathering: Vec<Token>,
@@ -71,19 +73,19 @@ pub struct Tls<'a, I> {
 struct Slot {
     generation: u32,
     session: Option<Box<Session>>,
-    /// Plaintext that is encrypted together with what else is sent in this turn.
+    /// Plaintext that is to be encrypted together with the other data sent in this turn.
     gathered: Vec<u8>,
-    /// Sends since the kernel had last taken everything.
+    /// The sends since the kernel last had taken everything.
     sends: VecDeque<SentBytes>,
-    /// Plaintext that a connection had received before it was adopted.
+    /// Plaintext that was received before the connection was adopted.
     early: Vec<u8>,
     /// Whether the server has sent close_notify.
     finished: bool,
-    /// Whether the connection itself has ended, or its end is known to follow.
+    /// Whether the TCP connection has ended, or its end is known to follow.
     ended: bool,
 }
 
-/// The length of something sent, in bytes.
+/// The length in bytes of one send, as plaintext and encrypted.
 #[derive(Clone, Copy, Debug)]
 struct SentBytes {
     plaintext: usize,
@@ -167,7 +169,7 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         self.send_gathered();
-        // There is no need to wait if there are events already.
+        // If there are events already, there is no need to wait.
         let until = if self.events.is_empty() { until } else { Nanos::ZERO };
         self.inner.wait(clock, until)
     }
@@ -260,7 +262,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Processes the bytes that `inner` has received. If they are the `last`, the end of its stream follows.
+    /// Processes the bytes that `inner` has received. With `last`, the end of the stream follows them.
     fn receive(&mut self, token: Token, last: bool) {
         let Tls { inner, slots, scratch, events, .. } = self;
         let Some(slot) = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation) else {
@@ -298,7 +300,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                 }
             }
             Err(error) => {
-                // What came before the error is valid.
+                // The plaintext that was received before the error is valid.
                 if has_plaintext && session.is_secured() {
                     events.push_back((token, IoEvent::Received { last: true }));
                 }
@@ -307,12 +309,12 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Ends a session after an error: nothing more that comes on the connection can be trusted. Sends the alert, if
-    /// there is one.
+    /// Ends a session after an error: no further data on the connection can be trusted. Sends the alert, if there is
+    /// one.
     fn break_off(&mut self, token: Token, why: TlsFault) {
         if !self.scratch.outgoing.is_empty() {
             self.send_outgoing(token);
-            // Flushed at once, as the shard closes the connection next. A failure shows at the next flush.
+            // Flushes at once, because the shard closes the connection next. A failure shows at the next flush.
             let _ = self.inner.flush();
         }
         if let Some(slot) = self.get_mut(token) {
@@ -321,7 +323,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.events.push_back((token, IoEvent::Broken(why)));
     }
 
-    /// The event for the end of the connection itself.
+    /// Returns the event for the end of the TCP connection.
     fn end_of_stream(&mut self, token: Token) -> IoEvent {
         let Some(slot) = self.get_mut(token) else { return IoEvent::EndOfStream };
         slot.ended = true;
@@ -347,12 +349,12 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // Noted even if it seems taken: that the kernel has not taken it may become known later.
+        // Noted even if the kernel seems to have taken the bytes: it may become known later that it did not.
         slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }
 
-    /// Sends the output of the handshake or of TLS itself.
+    /// Sends the bytes that the handshake or TLS itself has produced.
     fn send_outgoing(&mut self, token: Token) {
         if !self.scratch.outgoing.is_empty() {
             self.inner.send_copied(token, &self.scratch.outgoing);
@@ -360,7 +362,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Sends the held end of a handshake without a request.
+    /// Sends the last handshake bytes that were held back, without a request.
     fn send_held(&mut self) {
         if let Some(token) = self.held.take() {
             self.send_outgoing(token);
@@ -380,7 +382,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.send_held();
     }
 
-    /// Sends close_notify if this side closes in order, or if the server has sent its own and may wait for the reply. A
+    /// Sends close_notify if this host closes by FIN, or if the server has sent its own and may wait for the reply. A
     /// server whose connection has ended does not wait, and would reply with RST.
     fn send_close_notify(&mut self, token: Token) {
         let Tls { inner, slots, scratch, sends_close_notify, resets, .. } = self;
@@ -412,14 +414,14 @@ impl Slot {
         }
     }
 
-    /// Bytes of plaintext in the last `encrypted` bytes of the sends.
+    /// Number of bytes of plaintext in the last `encrypted` bytes of the sends.
     fn plaintext_in_last(&self, mut encrypted: usize) -> usize {
         let mut plaintext: usize = 0;
         for sent in self.sends.iter().rev() {
             if encrypted == 0 {
                 break;
             }
-            // Of a partly taken send, at least one byte counts as unsent.
+            // If a send was taken partly, at least one byte of it counts as unsent.
             let share = sent.plaintext as u128 * encrypted as u128 / sent.encrypted.max(1) as u128;
             let unsent = if encrypted < sent.encrypted { share.max(1) as usize } else { sent.plaintext };
             plaintext = plaintext.saturating_add(unsent);
@@ -430,7 +432,7 @@ impl Slot {
 }
 
 /// Opens up to `count` secured connections, one after another, and stops at the first that is not secured in time. The
-/// run will show why.
+/// reason is not reported here: the run will meet the same error.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<Warm> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();

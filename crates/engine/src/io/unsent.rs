@@ -1,17 +1,17 @@
-//! Requests sent on one connection that the kernel has not taken yet.
+//! Requests that were sent on one connection and that the kernel has not taken yet.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Most requests in one gathering write.
+/// Maximum number of requests in one gathering write.
 pub const MAX_GATHERED: usize = 64;
 
-/// A queue of requests, as bytes that many calls share or that belong to one call.
+/// A queue of requests. The bytes of a request are either shared by many calls or belong to one call.
 #[derive(Debug, Default)]
 pub struct Unsent<'a> {
     requests: VecDeque<Cow<'a, [u8]>>,
-    /// Bytes of the first request that the kernel has taken.
+    /// Number of bytes of the first request that the kernel has taken.
     taken: usize,
     bytes: usize,
 }
@@ -22,7 +22,7 @@ impl<'a> Unsent<'a> {
         self.requests.push_back(request);
     }
 
-    /// Total number of bytes.
+    /// Total number of unsent bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -31,7 +31,7 @@ impl<'a> Unsent<'a> {
         self.bytes == 0
     }
 
-    /// The first requests for a gathering write, and their number.
+    /// The first requests, for a gathering write, and the number of them.
     pub fn pieces(&self) -> ([IoSlice<'_>; MAX_GATHERED], usize) {
         let mut pieces = [IoSlice::new(&[]); MAX_GATHERED];
         let mut taken = self.taken;
@@ -41,7 +41,7 @@ impl<'a> Unsent<'a> {
         (pieces, self.requests.len().min(MAX_GATHERED))
     }
 
-    /// Moves the first requests into `buffer`, until it holds `enough` bytes.
+    /// Moves requests from the front into `buffer`, until it holds `enough` bytes.
     pub fn take_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
         while buffer.len() < enough
             && let Some(request) = self.requests.pop_front()
@@ -52,7 +52,7 @@ impl<'a> Unsent<'a> {
         }
     }
 
-    /// Removes `n` bytes that the kernel took.
+    /// Removes the first `n` bytes, which the kernel took.
     pub fn remove(&mut self, n: usize) {
         self.bytes -= n.min(self.bytes);
         self.taken += n;

@@ -1,8 +1,9 @@
-//! I/O by io_uring: all operations of a turn are submitted by one system call, which also waits.
+//! I/O by io_uring. All operations of a turn are submitted by one system call, which also waits for events.
 //!
 //! - Each shard has one ring, which only its thread uses (`SINGLE_ISSUER`, `DEFER_TASKRUN`; Linux 6.1). Operations
-//!   complete only while the ring is entered for events.
-//! - Sockets are direct descriptors: their index is the connection's slot. The descriptor limit applies to each ring.
+//!   complete only while this thread waits for events in the kernel.
+//! - Sockets are direct descriptors; the index is the connection's slot. The descriptor limit applies to each ring
+//!   separately.
 //! - A TCP connection is opened by one chain of linked operations: socket, options, bind, connect. A Unix socket is
 //!   connected outside the ring first.
 //! - `uring/receiving.rs` receives, and `uring/sending.rs` sends. A send that succeeds has no completion.
@@ -36,36 +37,37 @@ const COMPLETIONS: u32 = 8192;
 
 /// A ring and its connections.
 pub struct Uring<'a> {
-    /// Declared before `buffers` and everything else that operations point to, so that it is dropped first.
+    /// Declared before `buffers` and everything else that operations point to, so that the ring is dropped first.
     ring: IoUring,
     buffers: Buffers,
     chain: Box<Chain>,
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
-    /// Completions that the latest wait returned, and how many of them were handled.
+    /// The completions that the latest wait returned, and the number of them that were handled.
     completions: Vec<cqueue::Entry>,
     handled: usize,
-    /// The buffer of the latest received bytes, and their number.
+    /// The buffer with the latest received bytes, and the number of bytes.
     received: Option<(u16, usize)>,
-    /// A connection whose receive must be armed, and whether there may be data already.
+    /// A connection whose receive must be armed, and whether data may be there already.
     rearm: Option<(Token, bool)>,
-    /// Connections with requests that are gathered into one send.
+    /// Connections with requests that are to be gathered into one send.
     gathering: Vec<Token>,
-    /// Connections whose [`IoEvent::Sent`] is due.
+    /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: Vec<Token>,
-    /// Whether a receive of this turn has filled its buffer or found none, so that there may be more in its socket.
+    /// Whether a receive in this turn filled its buffer or found none free, so that more data may be in the socket.
     left_unread: bool,
-    /// Whether the latest wait ended with work left for the kernel, such as the rest of a chain.
+    /// Whether the kernel had unfinished work when the latest wait ended, such as the rest of a chain.
     working: bool,
-    /// User data and buffers of sends of closed connections, until the sends complete.
+    /// User data and buffers of sends on closed connections, kept until the sends complete.
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the turn, from 1. A turn ends with a wait: the tried sends of the turn have then completed or failed.
+    /// Number of the current turn, from 1. A turn ends with a wait, by which the tried sends of the turn have completed
+    /// or failed.
     turn: u64,
-    /// Buffers of sends that were tried in this turn on connections that are closed now. The kernel may not have read
-    /// them.
+    /// Buffers of sends that were tried in this turn on connections that are now closed. The kernel may still have to
+    /// read them.
     parting: Vec<Vec<u8>>,
 }
 
@@ -74,7 +76,7 @@ struct Slot<'a> {
     generation: u32,
     connecting: bool,
     receiving: bool,
-    /// Whether a send is under way that will have a completion.
+    /// Whether a send that will have a completion is under way.
     sending: bool,
     /// The turn in which sending `outgoing` was last tried; 0 before the first try.
     tried_in: u64,
@@ -82,7 +84,7 @@ struct Slot<'a> {
     broken: bool,
     /// Whether [`IoEvent::Sent`] was requested.
     notify_sent: bool,
-    /// Bytes that were not sent, or whose send has not completed.
+    /// Number of bytes that were not sent, or whose send has not completed.
     short: usize,
     unsent: Unsent<'a>,
     /// The buffer of the send under way.
@@ -104,7 +106,7 @@ impl<'a> Io<'a> for Uring<'a> {
             .map_err(unavailable)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
-        // The newest operation that is used; setting socket options by a ring is older.
+        // Bind is the newest operation that is used; setting socket options by a ring is older.
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
@@ -150,7 +152,7 @@ impl<'a> Io<'a> for Uring<'a> {
         }
         self.occupy(token, true)?;
         let (chain, length) = self.chain.operations(token, route);
-        // A chain must be submitted whole.
+        // A chain must be submitted as a whole.
         if self.room() < length {
             self.submit();
         }
@@ -230,7 +232,7 @@ impl<'a> Io<'a> for Uring<'a> {
         } else if tried_in == self.turn {
             self.parting.push(outgoing);
         }
-        // Operations under way keep their socket open even when its descriptor is closed.
+        // An operation under way keeps its socket open even after the descriptor was closed.
         for (under_way, kind) in [(connecting, Kind::Connect), (receiving, Kind::Receive), (sending, Kind::Send)] {
             if under_way {
                 let entry = opcode::AsyncCancel::new(user_data(token, kind)).build();
@@ -254,7 +256,8 @@ impl<'a> Io<'a> for Uring<'a> {
         self.left_unread = false;
         let mut pacer = self.pacer;
         let has_unhandled = self.handled < self.completions.len();
-        // Sends that wait for the result of a tried send can be tried as soon as that is known.
+        // If sends wait for the result of a tried send, the wait is short: they can be tried as soon as the result is
+        // known.
         let until =
             if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
@@ -324,7 +327,7 @@ impl<'a> Uring<'a> {
 
     /// Registers a socket that was opened outside the ring.
     fn register(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
-        // The slot may still hold the socket of the connection before, whose close has not been submitted.
+        // The slot may still hold the socket of its previous connection, whose close has not been submitted.
         if !self.ring.submission().is_empty() {
             self.submit();
         }
@@ -334,8 +337,8 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Registers a Unix socket, whose connect has succeeded. A ring would use a kernel thread for each attempt that
-    /// waits for room in the server's accept queue.
+    /// Registers a Unix socket that is already connected. A ring would use a kernel thread for each attempt that waits
+    /// for room in the server's accept queue.
     fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
         self.register(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, Kind::Connect)));
@@ -344,7 +347,7 @@ impl<'a> Uring<'a> {
 
     /// Takes the completions from the ring, and ends the turn.
     fn take_completions(&mut self) {
-        // A kernel that is short of memory may not have taken all operations.
+        // If memory is short, the kernel may not have taken all operations.
         let submitted = self.ring.submission().is_empty();
         let mut completions = std::mem::take(&mut self.completions);
         completions.drain(..self.handled);
@@ -375,11 +378,11 @@ impl<'a> Uring<'a> {
             Kind::Setup | Kind::Connect => {
                 slot.connecting = false;
                 match result {
-                    // An earlier operation of the chain has failed, and its completion has the reason.
+                    // An earlier operation of the chain has failed; its completion has the reason.
                     _ if result == -libc::ECANCELED => None,
                     _ if result < 0 => Some((token, IoEvent::NotEstablished(Errno::from_raw_os_error(-result)))),
                     _ => {
-                        // Armed after the shard has sent its request.
+                        // The receive is armed after the shard has sent its request.
                         self.rearm = Some((token, false));
                         Some((token, IoEvent::Established))
                     }
@@ -446,7 +449,7 @@ impl<'a> Uring<'a> {
 
 impl Drop for Uring<'_> {
     fn drop(&mut self) {
-        // Otherwise the kernel closes the sockets some time after the ring.
+        // If they are not closed here, the kernel closes the sockets only some time after the ring.
         let submitter = self.ring.submitter();
         let _ = submitter.register_sync_cancel(None, CancelBuilder::any());
         let _ = submitter.unregister_files();
@@ -458,7 +461,7 @@ fn farewell(entry: Entry, token: Token) -> Entry {
     entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, Kind::Farewell))
 }
 
-/// Whether the error only ends the wait, or reports a shortage that completions will relieve.
+/// Whether the error only ends the wait, or reports a shortage that later completions will relieve.
 fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }

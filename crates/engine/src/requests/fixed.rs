@@ -1,10 +1,10 @@
-//! The requests of a workload. Those that many calls share are rendered before the run and borrowed; the others are
-//! rendered for one call, each in one buffer.
+//! The requests of a workload. Requests that many calls share are rendered before the run and borrowed. All other
+//! requests are rendered for one call, each in one buffer.
 //!
 //! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each
-//! has a second form that ends its connection, which is rendered before the run for the first [`MAX_EAGER`] requests,
-//! and for the others when it is first sent. Larger classes, and those with placeholders, have templates: fetching a
-//! request that is in no cache takes longer than rendering it.
+//! request has a second form that ends its connection. It is rendered before the run for the first [`MAX_EAGER`]
+//! requests; for the rest, when it is first sent. Larger classes, and classes with placeholders, have templates:
+//! fetching a request that is in no cache takes longer than rendering it.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -19,22 +19,23 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// Most requests of a class that are rendered before the run.
+/// Maximum number of requests of a class that are rendered before the run.
 const MAX_RENDERED: usize = 1 << 10;
-/// The same for HTTP/2, whose header blocks take longer to render.
+/// Maximum number of requests of a class that are rendered before the run with HTTP/2, whose header blocks take longer
+/// to render.
 const MAX_RENDERED_HTTP2: usize = 1 << 17;
-/// Most requests of a class whose last form is rendered before the run.
+/// Maximum number of requests of a class whose connection-ending form is rendered before the run.
 const MAX_EAGER: usize = 1 << 10;
 
-/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request: in a
-/// numbered class, it is the number of the call; otherwise it is the index among the targets of all classes that are
-/// not numbered, as `Mix` of `brimful-workload` counts them.
+/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request. In a
+/// numbered class, it is the number of the call. In all other classes, it is the index among the targets of all classes
+/// that are not numbered, as `Mix` of `brimful-workload` counts them.
 #[derive(Clone, Debug)]
 pub struct FixedRequests {
     classes: Vec<ClassRequests>,
     settings: Arc<RequestSettings>,
     seed: u64,
-    /// Whether the workload expects anything of responses.
+    /// Whether the workload has any expectations of responses.
     has_expectations: bool,
 }
 
@@ -51,28 +52,29 @@ struct ClassRequests {
 /// How the target of a call is chosen.
 #[derive(Clone, Debug)]
 enum TargetChoice {
-    /// The call's [`RequestId`] is the target's index, after those of the classes before it.
+    /// The call's [`RequestId`] is the target's index plus `first`, the number of targets in the classes before.
     ByIndex { first: u32 },
-    /// In turn.
+    /// Targets are used in turn.
     InOrder,
-    /// By a walk through a set of files.
+    /// Targets are chosen by a walk through a set of files.
     Walk { ratio: f64 },
-    /// At random, by the call's number.
+    /// Targets are chosen at random, by the call's number.
     Random(Alias),
 }
 
-/// Where the requests come from. Pairs are the form for a connection that stays open, and the form that ends it.
+/// The origin of a class's requests. In a pair, the first form is for a connection that stays open, and the second ends
+/// its connection.
 #[derive(Clone, Debug)]
 enum Source {
-    /// Rendered before the run, for each target.
+    /// The requests of each target, rendered before the run.
     Rendered(Vec<Forms>),
-    /// Templates for any path.
+    /// Templates that are the same for all targets except for the path.
     AnyPath(Box<[Template; 2]>),
     /// Templates for each target.
     PerTarget(Vec<[Template; 2]>),
 }
 
-/// The two forms of a request: for a connection that stays open, and as the last on its connection.
+/// The two forms of a request: one for a connection that stays open, and one that ends its connection.
 #[derive(Clone, Debug)]
 struct Forms {
     kept_open: Request,
@@ -80,18 +82,18 @@ struct Forms {
 }
 
 impl FixedRequests {
-    /// Renders all requests of a workload whose files have been read.
+    /// Renders all requests of a workload. The files that the workload names must have been read.
     ///
     /// # Errors
-    /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP, [`EngineError::Template`] if a
-    /// placeholder is invalid, [`EngineError::BodyFile`] if a file with a body cannot be read.
+    /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP; [`EngineError::Template`] if a
+    /// placeholder is invalid; [`EngineError::BodyFile`] if a file with a body cannot be read.
     pub fn render(workload: &Workload, settings: &RequestSettings) -> Result<FixedRequests, EngineError> {
         let is_http2 = settings.version == Version::Http2;
         let max_rendered = if is_http2 { MAX_RENDERED_HTTP2 } else { MAX_RENDERED };
         FixedRequests::render_up_to(workload, settings, max_rendered)
     }
 
-    /// The same requests with another seed of the random placeholders.
+    /// The same requests, but with another seed for the random placeholders.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> FixedRequests {
         self.seed = seed;
@@ -164,7 +166,7 @@ impl<'a> Requests<'a> for &'a FixedRequests {
 }
 
 impl ClassRequests {
-    /// Prepares the requests of a class. The index of its first target is `first`.
+    /// Prepares the requests of a class. `first` is the index of the class's first target.
     fn render(
         class: &RequestClass,
         first: u32,
@@ -214,7 +216,7 @@ impl ClassRequests {
         (0..self.class.len()).map(render_forms).collect()
     }
 
-    /// Renders the request of one target, by default with its own path. Placeholders are not filled in.
+    /// Renders the request of one target; `path` replaces the target's own path. Placeholders are not filled in.
     fn render_target(
         &self,
         place: usize,
@@ -233,7 +235,7 @@ impl ClassRequests {
         }
     }
 
-    /// Compiles the template of one target, or by default of all targets, which then differ in their paths only.
+    /// Compiles the template of one target, or one template for all targets, which then differ only in their paths.
     fn compile(
         &self,
         place: Option<usize>,
@@ -289,17 +291,17 @@ impl ClassRequests {
 impl Forms {
     fn longest(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
-        // If the last form has not been rendered yet, it is longer by one line at most.
+        // If the connection-ending form has not been rendered yet, it is longer by at most this line.
         let last = || kept_open + "Connection: close\r\n".len();
         self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
     }
 
     fn last(&self, settings: &RequestSettings, requests: &ClassRequests, place: usize) -> &Request {
-        // HTTP/2 ends a connection by other means.
+        // HTTP/2 does not end a connection by a header field.
         if settings.version == Version::Http2 {
             return &self.kept_open;
         }
-        // This cannot fail, as the other form was rendered without an error.
+        // This cannot fail, because the other form was rendered without an error.
         let render = || requests.render_target(place, None, settings, true).unwrap_or_else(|_| self.kept_open.clone());
         self.last.get_or_init(|| Box::new(render()))
     }
@@ -338,7 +340,7 @@ mod tests {
         CallSpec { class: ClassId(class), request: RequestId(request.into()), session: None }
     }
 
-    /// Method and path of a call's request.
+    /// Method and path of the request of a call.
     fn line(requests: &FixedRequests, call: CallSpec, last: bool) -> String {
         let text = String::from_utf8(requests.render_call(&call, last).bytes().to_vec()).unwrap();
         assert_eq!(text.contains("\r\nConnection: close\r\n"), last, "{text}");
@@ -396,7 +398,7 @@ mod tests {
         }
     }
 
-    /// Paths with characters that are not ASCII are encoded as browsers do, whatever their source.
+    /// Non-ASCII paths are encoded as browsers do, in every kind of request.
     #[test]
     fn paths_that_are_not_ascii_are_encoded_in_every_kind_of_request() {
         let toml = "[[class]]\nname='one'\npath=\"/ü?q='\"\n[[class]]\nname='some'\nurls=[{path='/ß#a'}]\n\
@@ -411,7 +413,7 @@ mod tests {
             let requests = FixedRequests::render(&workload, &settings).unwrap();
             let row = "/%C3%B6/k%C3%BCrz";
             for (class, path) in [(0, "/%C3%BC?q=%27"), (1, "/%C3%9F"), (2, row), (3, "/%C3%A4"), (4, "/%C3%A9.html")] {
-                // A class that is not numbered has its targets' numbers after those of the classes before it.
+                // In a class that is not numbered, the targets' numbers follow those of the classes before it.
                 let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
                 assert!(request.bytes().len() <= (&requests).longest());

@@ -1,13 +1,13 @@
-//! Requests with placeholders: compiled before the run, and rendered for one call in one buffer.
+//! Requests with placeholders. They are compiled before the run, and rendered for one call in one buffer.
 //!
-//! The random values of a call depend only on the seed, the class and the call's number (`Draws`): all shards of a load
-//! together send what a single shard would.
+//! The random values of a call depend only on the seed, the class and the call's number (`Draws`). All shards of a load
+//! together therefore send the same requests as a single shard would.
 //!
-//! An HTTP/1 request is rendered as bytes. With HTTP/2, whose strings are preceded by their lengths, the fields are
-//! rendered first, and the request is encoded from these.
+//! An HTTP/1 request is rendered as bytes. In HTTP/2, lengths precede strings, so the fields are rendered first and the
+//! request is then encoded from them.
 //!
-//! Invariant: whatever is filled in, the bytes are exactly one request. Numbers and UUIDs cannot end a line, rows are
-//! checked when they are read, and Content-Length is computed when the body is known.
+//! Invariant: whatever values are filled in, the bytes are exactly one request. Numbers and UUIDs cannot end a line,
+//! rows are checked when they are read, and Content-Length is computed when the body is known.
 
 use super::RequestSettings;
 use brimful_core::template::{Piece, TemplateError, parse};
@@ -18,24 +18,24 @@ use brimful_http::Request;
 use std::io::Write;
 use std::sync::Arc;
 
-/// One request, compiled.
+/// The compiled template of one request.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     head: Head,
     body: Vec<Part>,
     rows: Option<Arc<Rows>>,
     /// With HTTP/1, a request without bytes that has the same properties. With HTTP/2, the request with its
-    /// placeholders.
+    /// placeholders unfilled.
     prototype: Request,
-    /// Upper bound of the length without the path, in bytes.
+    /// Upper bound of the request's length in bytes, without the path.
     max_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
 enum Head {
-    /// HTTP/1.
+    /// The template of an HTTP/1 request.
     Bytes(Vec<Part>),
-    /// HTTP/2.
+    /// The template of an HTTP/2 request.
     Fields(Box<Fields>),
 }
 
@@ -46,7 +46,7 @@ struct Fields {
     method: String,
     path: Vec<Part>,
     headers: Vec<(String, Vec<Part>)>,
-    /// Length of the body in bytes, if that is sent separately.
+    /// Length of the body in bytes, if the body is sent separately.
     streamed: u64,
 }
 
@@ -56,7 +56,7 @@ enum Part {
     Text(Box<[u8]>),
     /// The path of the target.
     Path,
-    /// The length of the body.
+    /// The length of the body, as a decimal number.
     Length,
     Seq,
     Uuid,
@@ -64,20 +64,20 @@ enum Part {
         from: u64,
         to: u64,
     },
-    /// The cell of the call's row in this column.
+    /// The cell in this column of the call's CSV row.
     Csv(usize),
-    /// The same in a path, with bytes that are not ASCII percent-encoded.
+    /// The cell in this column, within a path: non-ASCII bytes are percent-encoded.
     EncodedCsv(usize),
 }
 
 /// Length of a UUID as text.
 const UUID_BYTES: usize = 36;
-/// Digits of the largest number.
+/// Maximum number of digits of a number.
 const MAX_DIGITS: usize = 20;
 
 impl Template {
-    /// Compiles an HTTP/1 request that was rendered with its placeholders and whose body has `body` bytes. With
-    /// `any_path`, it was rendered for `/`, which the path of the call's target replaces.
+    /// Compiles an HTTP/1 request that was rendered with its placeholders, and whose body has `body` bytes. With
+    /// `any_path`, the request was rendered for the path `/`, which the path of the call's target replaces.
     pub fn compile(
         rendered: &Request,
         body: usize,
@@ -124,7 +124,7 @@ impl Template {
         encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
-        // Content-Length is computed for each body.
+        // Content-Length is computed anew for each body.
         let headers =
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
@@ -138,7 +138,7 @@ impl Template {
         Ok(Template { head: Head::Fields(Box::new(fields)), body, rows: rows.cloned(), prototype: rendered, max_bytes })
     }
 
-    /// Upper bound of the length in bytes, with a path of this length.
+    /// Upper bound of the request's length in bytes, with a path of this length.
     pub fn longest(&self, path: usize) -> usize {
         self.max_bytes + path
     }
@@ -189,7 +189,7 @@ impl Template {
 }
 
 impl Part {
-    /// Upper bound of its length in bytes, without the path.
+    /// Upper bound of the part's length in bytes; 0 for the path.
     fn max_bytes(&self, rows: Option<&Arc<Rows>>) -> usize {
         match self {
             Part::Text(text) => text.len(),
@@ -197,7 +197,7 @@ impl Part {
             Part::Length | Part::Seq | Part::Rand { .. } => MAX_DIGITS,
             Part::Uuid => UUID_BYTES,
             Part::Csv(column) => rows.map_or(0, |rows| rows.longest(*column)),
-            // Encoding makes three bytes of one at most.
+            // Encoding turns one byte into at most three.
             Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.longest(*column)),
         }
     }
@@ -218,7 +218,7 @@ fn parts(text: &str, rows: Option<&Arc<Rows>>) -> Result<Vec<Part>, TemplateErro
     parse(text)?.into_iter().map(part).collect()
 }
 
-/// Has cells in the request line encoded, as they are part of its path.
+/// Marks cells in the request line as encoded, because they are part of the path.
 fn encode_in_request_line(parts: &mut [Part]) {
     for part in parts {
         match part {
@@ -229,7 +229,7 @@ fn encode_in_request_line(parts: &mut [Part]) {
     }
 }
 
-/// Offsets at which the value of Content-Length begins and ends.
+/// The offsets of the beginning and end of the value of Content-Length.
 fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     const NAME: &[u8] = b"\r\ncontent-length:";
     let name = head.windows(NAME.len()).position(|bytes| bytes.eq_ignore_ascii_case(NAME))?;
@@ -243,7 +243,7 @@ fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
 /// A part of a template, and the values that fill it in.
 struct Filled<'t> {
     part: &'t Part,
-    /// Index among all parts, as each has its own random values.
+    /// Index of the part among all parts. Each part has its own random values.
     place: usize,
     template: &'t Template,
     draws: Draws,
@@ -299,7 +299,7 @@ impl Filled<'_> {
 }
 
 /// The random numbers of one call, by SplitMix64 (Steele, Lea & Flood 2014): the n-th number can be computed without
-/// those before it.
+/// the numbers before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Number of the call within its class.
@@ -316,12 +316,12 @@ impl Draws {
         Draws { number: request.0, state }
     }
 
-    /// The n-th 64 random bits.
+    /// The n-th block of 64 random bits.
     pub fn bits(self, n: u64) -> u64 {
         mix(self.state.wrapping_add(Draws::GAMMA.wrapping_mul(n + 1)))
     }
 
-    /// A number that is uniform on [0, 1) and independent of the others.
+    /// A number that is uniform on [0, 1) and independent of the call's other random numbers.
     pub fn unit(self) -> f64 {
         (self.bits(u64::MAX - 1) >> 11) as f64 * 2f64.powi(-53)
     }

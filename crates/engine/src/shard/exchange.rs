@@ -1,5 +1,5 @@
-//! What happens on a shard's connections: attempts, TLS handshakes, and how connections and their calls end. `http1.rs`
-//! and `http2.rs` send requests and receive responses.
+//! Handles events on a shard's connections: connection attempts, TLS handshakes, and the ends of connections and of
+//! their calls. `http1.rs` and `http2.rs` send requests and receive responses.
 
 mod http1;
 mod http2;
@@ -15,7 +15,7 @@ use brimful_core::{
 };
 use rustix::io::Errno;
 
-/// The end of a call whose connection was lost; [`Shard::end`] corrects whether it was sent.
+/// The end of a call whose connection was lost; [`Shard::end`] corrects whether the call was sent.
 const RESET: End = End::Reset { sent: true };
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -26,8 +26,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let slot = token.slot;
         match (connection.phase, event) {
             (Phase::Connecting, IoEvent::Established) => self.established(slot, now),
-            // An attempt can only be refused: a reset means that the connection was established and closed before this
-            // shard looked.
+            // An attempt itself can only be refused. A reset means that the connection was established, and closed
+            // before this shard looked.
             (Phase::Connecting, IoEvent::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
                 self.open(slot, now);
                 self.close(slot);
@@ -45,13 +45,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             (Phase::Securing, _) => self.close(slot),
             (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
-            // A server that has sent close_notify may wait for this side's, which is sent at once, even if the server
-            // is to close first (`--close server`).
+            // A server that has sent close_notify may wait for the client's close_notify. It is sent at once, even if
+            // the server is to close first (`--close server`).
             (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
             (Phase::Open, IoEvent::Reset) => self.close(slot),
             (Phase::Open, IoEvent::Truncated) => self.truncated(slot),
             (_, IoEvent::Sent) => self.send_more(slot),
-            // A server that keeps sending after its last response is not waited for.
+            // Do not wait for a server that keeps sending after its last response.
             (Phase::Closing, IoEvent::Received { last: false }) => {
                 let bytes = self.sockets.received();
                 if connection.protocol.skip_empty_lines(bytes) < bytes.len() {
@@ -106,7 +106,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.expect_response(slot);
     }
 
-    /// Notes that the TLS handshake has begun. It may take as long as a response.
+    /// Notes that the TLS handshake has begun, and starts its timer. The timeout is that of a response.
     fn await_handshake(&mut self, slot: u32) {
         let stamp = self.connections.fresh_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
@@ -144,8 +144,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         calls
     }
 
-    /// Handles a failed attempt. If its source address had no free port, it is made again from the next address, until
-    /// all have been tried; the attempt of a session is not.
+    /// Handles a failed attempt. If its source address had no free port, the attempt is repeated from the next address,
+    /// until all have been tried; the attempt of a session is not repeated.
     fn not_established(&mut self, slot: u32, errno: Errno) {
         let end = end_of_failed_attempt(errno);
         let Some(connection) = self.connections.get(slot) else { return };
@@ -192,8 +192,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: handles the end of a connection without close_notify: somebody else than the server may have ended it. A
-    /// response that would be complete only because of that end may have been cut short.
+    /// TLS: handles the end of a connection without close_notify. A third party may have ended it, so a response that
+    /// would be complete only because of that end may have been cut short.
     fn truncated(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {
@@ -203,8 +203,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// Closes a connection whose oldest call is overdue, and ends its calls. Those that were sent later than `sent_by`
-    /// are not overdue, and lose their connection.
+    /// Closes a connection whose oldest call is overdue, and ends its calls. Calls that were sent later than `sent_by`
+    /// are not overdue: they end as lost with their connection.
     pub(super) fn drop_overdue(&mut self, slot: u32, sent_by: Nanos) {
         self.drop_connection(slot, |nth, call| {
             let is_overdue = nth == 0 || call.sent_at.get().is_some_and(|at| at <= sent_by);
@@ -212,7 +212,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         });
     }
 
-    /// Closes a connection and ends its calls, the oldest first; `end_of` returns the end of the nth call.
+    /// Closes a connection and ends its calls, the oldest first; `end_of` returns how the nth call ends.
     pub(super) fn drop_connection(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let Some(connection) = self.connections.get(slot) else { return };
         if connection.protocol.http2().is_some() {
@@ -226,7 +226,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             unsent -= missing;
             (call.length - missing) as u64
         };
-        // What the kernel has not taken belongs to the newest calls.
+        // Bytes that the kernel has not taken belong to the newest calls.
         let mut sent: Vec<u64> = connection.calls.iter().rev().map(take_sent).collect();
         for (nth, call) in connection.calls.drain(..).enumerate() {
             let end = end_of(nth, &call);
@@ -234,8 +234,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Closes a connection's socket and removes the connection, whose calls are still to be ended. Reports its end, if
-    /// it was established.
+    /// Closes a connection's socket and removes the connection; its calls must still be ended. Reports the end of the
+    /// connection, if it was established.
     fn remove(&mut self, slot: u32) -> Option<Connection<O::PerCall>> {
         self.sockets.close(self.connections.token(slot), self.time.now());
         let connection = self.connections.remove(slot)?;
@@ -246,12 +246,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Some(connection)
     }
 
-    /// Closes a connection that the server has closed, or one without calls.
+    /// Closes a connection that the server has closed, or one that has no calls.
     pub(super) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // If the server has sent something after it could have received the call, on whichever stream, it had not
-        // closed the connection by then.
+        // If the server has sent anything, on whichever stream, after it could have received the call, it had not
+        // closed the connection before the call.
         let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);
@@ -263,7 +263,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn end_or_retry(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         let policy = &self.config.connections;
         if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
-            // The other open connections may have been closed as well.
+            // The server may have closed the connections that seem open as well, so a new one is used.
             call.earlier.wants_fresh = policy.pipeline == 1;
             self.send_again(call, Retry::ClosedOnReuse, bytes_sent);
         } else {
@@ -278,14 +278,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.due_calls.push_retry(call);
     }
 
-    /// Whether a further connection may be opened for this call. A session may have a limited number of them.
+    /// Whether one more connection may be opened for this call. The number of connections of a session may be limited.
     pub(super) fn may_have_new_connection(&self, spec: CallSpec) -> bool {
         let has_room = |(session, max): (SessionId, u32)| self.connections.established_for(session) < max;
         spec.session.zip(self.config.connections.connections_per_session).is_none_or(has_room)
     }
 
-    /// Ends the calls whose bodies could not be read. An HTTP/1 connection is closed too, as the server waits for the
-    /// rest of the body.
+    /// Ends the calls whose bodies could not be read. Closes their HTTP/1 connections too, because the server waits for
+    /// the rest of the body.
     pub(super) fn end_unreadable(&mut self) {
         while let Some(call) = self.bodies.pop_unreadable() {
             let is_under_way =

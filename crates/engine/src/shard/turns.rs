@@ -1,9 +1,10 @@
-//! A shard's turns: each asks the workload what is due, begins it, and waits for events.
+//! The turns of a shard. In each turn, the shard asks the workload which calls are due, begins them, and waits for
+//! events.
 //!
-//! Due times come first: the schedule is looked at again after every event, so that no batch of responses can delay a
+//! Due times come first: the schedule is checked again after every event, so that no batch of responses can delay a
 //! call that has come due. A generator that is behind reads responses before it begins calls, and uses the connections
-//! that the responses left idle; if it began calls first, each would need a new connection and it would fall further
-//! behind.
+//! that the responses left idle. If it began calls first, each call would need a new connection, and the generator
+//! would fall further behind.
 
 use super::Shard;
 use crate::call::Call;
@@ -18,18 +19,18 @@ use brimful_core::panics;
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls begun in a row before the sockets are looked at.
+/// Maximum number of calls begun in a row before the sockets are checked.
 const BURST: usize = 8;
-/// The same at a tick, unless the generator is behind.
+/// Maximum number of calls begun in a row at a tick, unless the generator is behind.
 const TICK_BURST: usize = 32;
-/// A call that has not begun this long after the window's end is not begun: the load stays bounded in time.
+/// A call that has not begun this long after the window's end is not begun at all, so that the load is bounded in time.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
 /// How often the live figures are refreshed.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Initial capacity of a session's call queue; it grows on demand.
 const INITIAL_CALLS: usize = 16;
 
-/// Resources that a shard has used, and how its run went.
+/// The resources that a shard has used, and how its run went.
 #[derive(Debug)]
 pub struct ShardUse {
     pub duration: Nanos,
@@ -38,30 +39,31 @@ pub struct ShardUse {
     pub busy: f64,
     pub longest_gap: Nanos,
     pub max_open: u64,
-    /// Time for which the thread was ready to run and something else had the CPU.
+    /// Time for which the thread was ready to run while something else used the CPU.
     pub cpu_wait: Option<Nanos>,
-    /// The message of the panic that ended the shard early, if one did.
+    /// The message of the panic that ended the shard early, if it panicked.
     pub panic: Option<String>,
-    /// The first request body that could not be read from its file, and why.
+    /// The first request body that could not be read from its file, and the reason.
     pub body_error: Option<String>,
 }
 
 /// How a shard's turns ended.
 struct TurnsEnd {
     interrupted: bool,
-    /// Share of the time with work to do; 0 for a shard that had no work at all, as with fewer clients than shards.
+    /// Share of the time in which the shard had work to do; 0 for a shard without any work, for example if there are
+    /// fewer clients than shards.
     busy: f64,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Runs to the end. The observer has then seen every scheduled call end. If a panic ended the shard early, the
-    /// observer has seen everything before the panic.
+    /// Runs the shard to the end. The observer has then seen every scheduled call end. If a panic ended the shard
+    /// early, the observer has seen everything before the panic.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUse), EngineError> {
         let ended = panics::caught(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
         let (TurnsEnd { interrupted, busy }, panic) = match ended {
             Ok(ended) => (ended?, None),
             Err(message) => {
-                // The calls under way end as unfinished. If that panics too, the account shows that it is incomplete.
+                // The calls under way end as unfinished. If this panics too, the counts show that calls are missing.
                 let _ = panics::caught(|| self.end_all());
                 (TurnsEnd { interrupted: false, busy: self.time.busy() }, Some(message))
             }
@@ -101,7 +103,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.publish(published);
                 self.refresh_addresses();
             }
-            // Measured before the wait for the last responses, which would dilute it.
+            // Measured before the wait for the last responses, because that wait would dilute the share.
             let has_begun_all = self.due_calls.is_exhausted() && self.time.now() >= PUBLISH_INTERVAL;
             if busy.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
                 busy = Some(self.time.busy());
@@ -112,7 +114,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(TurnsEnd { interrupted, busy: if has_waited { busy.unwrap_or_else(|| self.time.busy()) } else { 0.0 } })
     }
 
-    /// Ends everything that is still under way, and reports the last figures.
+    /// Ends all calls that are still under way, and reports the last figures.
     fn finish(&mut self) -> Result<(), EngineError> {
         self.end_all();
         self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
@@ -122,20 +124,21 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(())
     }
 
-    /// How many calls to begin before the sockets are looked at; a whole pipeline leaves in one write.
+    /// Number of calls to begin before the sockets are checked; a whole pipeline leaves in one write.
     fn burst(&self) -> usize {
         let burst = if self.config.tick.is_some() && !self.due_calls.is_behind() { TICK_BURST } else { BURST };
         burst.max(self.config.connections.pipeline)
     }
 
-    /// Whether the run may end although calls are in flight. Connection attempts that only the kernel gives up, after
-    /// minutes, do not delay the end.
+    /// Whether the run may end although calls are in flight. Connection attempts without a timeout do not delay the
+    /// end: the kernel gives them up only after minutes.
     fn may_stop_waiting(&self) -> bool {
         let longest = MAX_OVERRUN.max(self.config.connections.response_timeout);
         self.config.connections.connect_timeout.is_none() && self.time.now() > self.config.window + longest
     }
 
-    /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
+    /// Begins at most `limit` of the calls that are due, and notes when to ask the workload again. Returns whether more
+    /// calls may be due.
     fn begin_due(&mut self, limit: usize) -> bool {
         if self.config.tick.is_none() {
             return self.begin_all_due(limit);
@@ -154,7 +157,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn begin_all_due(&mut self, limit: usize) -> bool {
         self.due_calls.ask_now();
         for nth in 0..limit {
-            // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would be much of
+            // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would take much of
             // that.
             let reads_clock = nth == 0 || self.config.connections.pipeline == 1;
             let now = if reads_clock { self.time.update() } else { self.time.now() };
@@ -190,7 +193,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// How long after the window's end a call may begin. A call that waits for a connection waits for responses.
+    /// How long after the window's end a call may begin. If calls wait for a connection, they wait for responses, which
+    /// may take longer.
     fn max_overrun(&self) -> Nanos {
         let policy = &self.config.connections;
         if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
@@ -208,7 +212,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         self.observer.on(&mut observed, &Event::Begun { at: now });
-        // A call is large: it is constructed as the argument, where it need not be moved.
+        // A call is large, so it is constructed as the argument, where it need not be moved.
         self.place(Call::new(spec, due, stamp, observed), false, now);
     }
 
@@ -249,8 +253,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// A connection for a call to a server with several addresses; none while one more may be opened to an address that
-    /// this shard has not connected to.
+    /// A connection for a call to a server with several addresses; `None` if one more connection may be opened to an
+    /// address that this shard has not connected to.
     fn available_in_turn(&mut self) -> Option<u32> {
         if self.addresses.are_unvisited() && self.due_calls.may_open(self.connections.open()) {
             return None;
@@ -292,7 +296,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.handle(token, event);
             let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
             if self.due_calls.must_ask(self.time.now()) && may_begin {
-                // As many as one read may have made room for.
+                // Begins as many calls as one read may have made room for.
                 self.begin_due(self.config.connections.pipeline);
             }
             if self.sockets.must_flush(self.time.now()) {
@@ -307,15 +311,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(())
     }
 
-    /// Ends the turn. After a stall, what was to be sent in it gets its whole time from then.
+    /// Ends the turn. After a stall, the deadlines of requests sent in the turn are postponed to its end.
     fn end_turn(&mut self, waited: Waited) {
         if let Some(stall) = self.time.end_turn(waited) {
             self.timers.postpone(stall.since, stall.until);
         }
     }
 
-    /// Ends attempts and calls that are overdue. Data that came in time may still be in the sockets after the generator
-    /// was kept from reading: a deadline has passed once everything has been read that was there at that time.
+    /// Ends attempts and calls that are overdue. If the generator was kept from reading, data that arrived in time may
+    /// still be in the sockets. So a deadline counts as passed only once all data that was there at that time has been
+    /// read.
     fn end_overdue(&mut self) {
         self.send_overdue_bodies();
         let read_until = self.sockets.read_until();
@@ -342,7 +347,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         while let Some(mut call) = self.due_calls.pop_retry() {
             self.end(&mut call, End::Unfinished { sent: false }, 0);
         }
-        // Attempts that were begun since the last wait have not been counted.
+        // Attempts that began since the last wait have not been counted yet.
         self.connections.count_open(self.connections.open(), true);
         self.say_goodbyes();
         for slot in self.connections.slots() {
@@ -354,7 +359,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// Number of calls that a session's connection has room for when it carries its first call.
+/// Initial capacity of the call queue of a session's connection.
 fn session_queue_capacity(policy: &ConnectionPolicy) -> usize {
     if policy.http2 { 1 } else { policy.pipeline.min(INITIAL_CALLS) }
 }

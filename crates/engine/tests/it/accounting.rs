@@ -1,5 +1,5 @@
-//! Every call is counted, whatever happens to it. All tests check that the counts add up (`Seen::check`); these tests
-//! check their values.
+//! Tests that every call is counted, whatever happens to it. All tests of the engine check that the counts add up
+//! (`Seen::check`); these tests check the counts themselves.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, refused, reset};
@@ -52,7 +52,7 @@ fn a_server_that_dies_is_reset_then_refused(case: Case) {
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
 
-/// Calls made while it is away are refused, except those that meet a connection whose end has not been noticed. Before
+/// While the server is away, calls are refused, except calls on a connection whose end has not been noticed yet. Before
 /// and after, all calls complete.
 fn a_listener_that_comes_back_is_used_again(case: Case) {
     let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
@@ -117,7 +117,7 @@ fn shards_account_for_the_same_calls(case: Case) {
     assert_eq!(plan.closed(9).len(), 300);
 }
 
-/// With the same seed and a server whose responses depend on the request only, the engines must agree.
+/// With the same seed, and a server whose responses depend only on the request, both engines must count the same.
 #[test]
 fn both_engines_count_the_same() {
     let path = concat!(module_path!(), "::both_engines_count_the_same");

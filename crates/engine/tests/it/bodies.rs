@@ -1,4 +1,4 @@
-//! Bodies that are sent after their heads: from files, or when the server requests them.
+//! Tests bodies that are sent after their heads: bodies from files, and bodies that the server must request.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
@@ -56,7 +56,7 @@ fn content(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
 }
 
-/// A class whose requests have this file as their body.
+/// A class whose requests have the content of this file as their body.
 fn put(file: &TempFile, expect: bool) -> RequestClass {
     let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
     RequestClass {
@@ -71,7 +71,7 @@ fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Pla
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
-/// The same on HTTP/2 streams.
+/// Like `upload`, but on HTTP/2 streams.
 fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
     let plan = Plan::new(case, address).by_http2(&[put(file, expect)], STREAMS);
     plan.configure(|c| (c.connections.response_timeout, c.window) = (Nanos::from_secs(60), Nanos::from_secs(600)))
@@ -97,7 +97,7 @@ fn unreadable(calls: &[Seen]) -> usize {
     count(calls, |end| end == End::ClientLimited(Limit::Body))
 }
 
-/// A server that responds 200 to this body, and otherwise 400.
+/// A server that responds 200 to this body, and 400 to any other.
 fn wants(expected: Vec<u8>) -> RawServer {
     RawServer::answering(move |request| {
         let status = if request.body == expected { 200 } else { 400 };
@@ -105,7 +105,7 @@ fn wants(expected: Vec<u8>) -> RawServer {
     })
 }
 
-/// Lengths of less than one piece, of exactly one and two, and in between.
+/// The lengths are less than one piece, exactly one and two pieces, and in between.
 fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);
@@ -137,7 +137,7 @@ fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
         assert!(call.outcome().bytes_sent < LENGTH as u64, "{call:?}");
     }
     assert_eq!(connects(&calls), 2);
-    // A server that resets the connection during the body has reset the call.
+    // If the server resets the connection during the body, the call ends as reset.
     let server = RawServer::start(script([Step::Read(100_000), Step::Reset]));
     let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
     assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 2, "{calls:?}");
@@ -147,7 +147,7 @@ fn a_server_that_reads_slowly_gets_all_of_it(case: Case) {
     let expected = content(400_000);
     let file = TempFile::of(&expected);
     let server = RawServer::start(move |conn, _| {
-        // Until the client has filled the sockets: with more than a head, and less than the whole body.
+        // Waits until the client has filled the sockets with more than the head, and less than the whole body.
         let mut waiting = vec![0; 8_000];
         while conn.peek(&mut waiting).is_ok_and(|n| (1..waiting.len()).contains(&n)) {
             std::thread::yield_now();
@@ -167,7 +167,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     let plan = upload(case, server.addr(), &file, false).calls(3);
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.closed(1)), 3);
-    // A missing file prevents the run.
+    // A missing file prevents the run from starting.
     let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
     let wire = RequestSettings { authority, is_secure: false, version, headers, close };
@@ -176,7 +176,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));
 }
 
-/// A server that reads a head, sends this, and responds after it has read a body.
+/// A server that reads a head, sends `first`, reads the body, and responds.
 fn asks(first: &'static str, body: usize) -> RawServer {
     RawServer::start(move |conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -273,7 +273,7 @@ fn real_servers_take_files_on_streams(case: Case) {
     let nginx = Nginx::start(NginxOptions {
         listen: "http2".to_owned(),
         http: "log_format plain '$status $content_length $request_length';".to_owned(),
-        // It must read a whole body before it passes it on to a missing server.
+        // nginx must read the whole body before it passes the request on to an upstream that does not exist.
         extra: "access_log access.log plain; client_max_body_size 4m; location / { proxy_pass http://127.0.0.1:1/; \
                 error_page 502 =200 /index.html; } location = /index.html { }"
             .to_owned(),
@@ -314,7 +314,7 @@ fn a_file_that_becomes_shorter_fails_its_streams_too(case: Case) {
     assert_eq!(unreadable(&plan.closed(1)), 3);
 }
 
-/// A head with this status that does not end its stream.
+/// A HEADERS frame with this status that does not end its stream.
 fn head(status: &str) -> Vec<u8> {
     [&[0x08, 3][..], status.as_bytes()].concat()
 }
@@ -328,7 +328,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             if first != kind::HEADERS {
                 continue;
             }
-            // No part of the body comes before it is requested.
+            // No part of the body may come before the server requests it.
             peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
             while !matches!(peer.frame(), Some((kind::PING, END, ..)) | None) {}
             assert_eq!(flags, WHOLE);
@@ -350,7 +350,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
     });
     let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).closed(1);
     assert_eq!((ok(&calls), connects(&calls)), (5, 1));
-    // A server that rejects the body does not get it.
+    // If the server rejects the request by its head, no body is sent.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some((kind, _, stream, _)) = peer.frame() {
             assert_ne!(kind, kind::DATA);

@@ -1,11 +1,11 @@
-//! Runs each test on both engines, and in its own process or network if it needs one.
+//! Runs each test on both engines; in its own process or network namespace if it needs one.
 
 use brimful_engine::Engine;
 use brimful_testkit::CLOSE_INHERITED;
 use std::io::Write;
 use std::process::Command;
 
-/// Set in a process that was started for one test, with a value for that test.
+/// The environment variable that is set in a process that was started for one test. Its value is the test's argument.
 const ISOLATED: &str = "BRIMFUL_TEST_ISOLATED";
 
 /// The engine that a test runs on.
@@ -39,7 +39,7 @@ macro_rules! on_engine {
 pub(crate) use {on_each_engine, on_engine};
 
 impl Case {
-    /// `None`, with a message, if the engine cannot run.
+    /// Returns `None`, after a message, if the engine cannot run on this host.
     pub fn new(engine: Engine, path: &'static str) -> Option<Case> {
         let (_program, name) = path.split_once("::").expect("a path of more than one part");
         let case = Case { engine, name };
@@ -50,12 +50,13 @@ impl Case {
     }
 
     /// Runs the test again in its own process, after bash has run `setup`. That process inherits only the three
-    /// standard descriptors. There this returns `argument`; here it returns `None` after the test has passed there.
+    /// standard descriptors. In that process this function returns `argument`. In this process it returns `None` after
+    /// the test has passed in the new process.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
         self.again(Command::new("bash"), setup, argument)
     }
 
-    /// The same in its own network, which has only a loopback interface, and as root there.
+    /// Like [`Case::in_own_process`], but as root in its own network namespace, which has only a loopback interface.
     pub fn in_own_network(self, setup: &str) -> Option<String> {
         let unshare = || {
             let mut command = Command::new("unshare");
@@ -86,7 +87,7 @@ impl Case {
     /// Reports that the test did not run, which is a failure if all tests must run.
     fn cannot_run<T>(self, why: &str) -> Option<T> {
         assert!(std::env::var_os("CI").is_none(), "{} cannot run: {why}", self.name);
-        // Not captured like a test's output, which is shown for failures only.
+        // Written directly, because the captured output of a test is shown for failures only.
         let _ = writeln!(std::io::stderr(), "NOT RUN: {}: {why}", self.name);
         None
     }
@@ -94,7 +95,7 @@ impl Case {
 
 /// Whether the kernel lets this process have a ring.
 fn uring_is_allowed() -> bool {
-    // SAFETY: without parameters to write to, the call fails in any case: with EFAULT if it is allowed.
+    // SAFETY: without parameters to write to, the call fails in any case: with EFAULT if io_uring is allowed.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
     result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }

@@ -1,4 +1,4 @@
-//! A server with several addresses, and one that moves.
+//! Tests a server with several addresses, and a server whose address changes.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{completed, count};
@@ -46,7 +46,7 @@ fn shards_begin_at_different_addresses(case: Case) {
     assert_eq!((count(&plan.closed(2), completed), connections(&servers)), (2, [1, 1]));
 }
 
-/// At this rate one connection, to one address, would suffice.
+/// At this rate a single connection, to one address, would suffice.
 fn kept_connections_are_spread_over_the_addresses_at_a_low_rate(case: Case) {
     let servers = servers();
     let plan = at_both(case, &servers).calls(20);

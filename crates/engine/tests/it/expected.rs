@@ -1,4 +1,5 @@
-//! Responses that differ from what is expected, and observers of what is sent and received: with HTTP/1 and HTTP/2.
+//! Tests responses that differ from what is expected, and observers that read what is sent and received, with HTTP/1
+//! and HTTP/2.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, count};
@@ -58,7 +59,7 @@ fn responses_are_checked(case: Case) {
     }
 }
 
-/// Keeps the requests and responses.
+/// An observer that keeps the requests and responses.
 #[derive(Default)]
 struct Looker(Vec<[String; 2]>);
 

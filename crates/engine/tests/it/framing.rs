@@ -1,4 +1,4 @@
-//! Every framing of a response, however it is split, and everything else that a server can send.
+//! Tests every framing of a response, however the bytes are split, and other bytes that a server can send.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
@@ -27,7 +27,7 @@ on_each_engine!(
 const TRAILERS: &[u8] =
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0\r\nDigest: x\r\nA: b\r\n\r\n";
 
-/// Three calls, one after another.
+/// Makes three calls, one after another.
 fn three(case: Case, server: &RawServer) -> Vec<Seen> {
     Plan::new(case, server.addr()).calls(3).closed(1)
 }
@@ -95,7 +95,7 @@ fn excess_bytes_end_the_connection_but_not_the_call(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
 }
 
-/// The connection is idle when more bytes come, long before the next call.
+/// More bytes arrive while the connection is idle, long before the next call.
 fn bytes_on_an_idle_connection_end_it(case: Case) {
     let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
@@ -104,7 +104,7 @@ fn bytes_on_an_idle_connection_end_it(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
 }
 
-/// Behind a response, some time after it, and before one.
+/// The empty line comes directly after a response, some time after it, or before one.
 fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let (answer, stray) = (with_length(b"hi"), || Step::Send(b"\r\n".to_vec()));
     let behind = vec![Step::Request, Step::Send([&answer[..], b"\r\n"].concat())];
@@ -114,7 +114,8 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let cut = vec![Step::Request, Step::Send([&answer[..], b"\r"].concat()), pause(), Step::Send(b"\n".to_vec())];
     for steps in [behind, later, before.clone(), cut] {
         let server = RawServer::start(script(steps.clone()));
-        // One call right after another, and with a pause, so that the line also comes while no response is expected.
+        // Calls follow one another directly or after a pause, so that the line also comes while no response is
+        // expected.
         let plan = Plan::new(case, server.addr()).calls(4);
         for calls in [plan.closed(1), plan.open(10.0)] {
             assert_eq!((count(&calls, completed), connects(&calls)), (4, 1), "{steps:?}");
@@ -148,8 +149,8 @@ fn informational_responses_are_skipped(case: Case) {
 
 const BIG: usize = 8 << 20;
 
-/// The request is larger than all buffers on its way. The server responds when a part of it has arrived, and then reads
-/// the rest, or closes and so resets the connection.
+/// The request is larger than all buffers on its way. The server responds when it has received a part of the request.
+/// Then it reads the rest, or closes the connection, which resets it.
 fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {

@@ -1,8 +1,8 @@
-//! Conservation of calls with every misbehaving server of the test kit, on both engines, under open and closed load, on
-//! kept, pipelined and new connections.
+//! Tests that every call is counted exactly once with every misbehaving server of the test kit: on both engines, under
+//! open and closed load, on kept, pipelined and new connections.
 //!
-//! The outcome of a behaviour may depend on timing. But every call must be counted once, and malformed bytes must never
-//! pass for a response.
+//! The outcome of a misbehaviour may depend on timing. But every call must be counted once, and malformed bytes must
+//! never be accepted as a response.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen};
@@ -21,10 +21,10 @@ on_each_engine!(
     every_call_is_counted_once_on_new_connections,
 );
 
-/// Short, as many behaviours last that long. Calls that time out are still counted.
+/// The timeout is short, because calls to many of these servers end only by it. Calls that time out are still counted.
 const TIMEOUT: Nanos = Nanos::from_millis(40);
 const CALLS: u64 = 6;
-/// Number of behaviours tested at a time, as they spend most of the time waiting.
+/// Number of behaviours tested at the same time. They spend most of the time waiting.
 const AT_ONCE: usize = 6;
 
 fn every_call_is_counted_once_on_kept_connections(case: Case) {
@@ -42,12 +42,12 @@ fn every_call_is_counted_once_on_new_connections(case: Case) {
 fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).calls(CALLS).configure(|c| {
         (c.connections.connect_timeout, c.connections.response_timeout) = (Some(TIMEOUT), TIMEOUT);
-        // The run ends with its calls, as giving up a flood may take long on a slow host.
+        // The run ends when its calls have ended, because it may take long on a slow host to give up a flood.
         c.window = Nanos::from_secs(600);
     })
 }
 
-/// Tests all behaviours, and then reports which of them violated a law.
+/// Tests all behaviours, and then reports which of them violated an invariant.
 fn every_behaviour(plan: impl Fn(SocketAddr) -> Plan + Sync) {
     let (queue, broken) = (Mutex::new(hostile_behaviours()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Calls on HTTP/2 streams, with real servers and with scripted ones.
+//! Tests calls on HTTP/2 streams, with real servers and with scripted ones.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
@@ -53,7 +53,7 @@ fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).by_http2(&get(), STREAMS).configure(|c| c.window = Nanos::from_secs(600))
 }
 
-/// The fields of each line of an access log.
+/// Waits until an access log has this number of lines, and returns the fields of each line.
 fn log(directory: &Path, lines: usize) -> Vec<Vec<String>> {
     let read = || std::fs::read_to_string(directory.join("access.log")).unwrap_or_default();
     until(|| read().lines().count() >= lines);
@@ -62,7 +62,7 @@ fn log(directory: &Path, lines: usize) -> Vec<Vec<String>> {
 
 const CALLS: u64 = 10_000;
 
-/// 10,000 calls on four connections, each answered by a 200.
+/// Makes 10,000 calls on four connections, and checks that each gets a response with status 200.
 fn all_are_answered(case: Case, addr: SocketAddr) -> Vec<Seen> {
     let timeout = |plan: Plan| plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60));
     let calls = timeout(plan(case, addr)).calls(CALLS).closed(4 * STREAMS as u64);
@@ -132,7 +132,7 @@ fn caddy_answers_every_call(case: Case) {
     assert_eq!(lines.matches("\"size\":6,\"status\":200").count() as u64, CALLS);
 }
 
-/// Bodies of a quarter of a megabyte, which wait for flow-control windows several times.
+/// The bodies have a quarter of a megabyte, so that they wait for flow-control windows several times.
 fn bodies_arrive_whole_at_real_servers(case: Case) {
     let body = "0123456789abcdef".repeat(16 * 1024);
     let nginx = Nginx::start(NginxOptions {
@@ -177,7 +177,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     let most = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&most);
     let server = http2_server(settings(&[(3, 2)]), move |peer, _| {
-        // The call that was sent before the limit was known is answered first.
+        // The call that was sent before the limit was known gets its response first.
         let mut open = Vec::new();
         while let Some((kind, flags, stream, _)) = peer.frame() {
             match kind {
@@ -203,7 +203,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(401);
     let calls = plan.configure(|c| c.connections.warm_connections = 2).closed(4);
-    // The last call waits for another that does not come.
+    // The last call waits for another call, which does not come.
     let done = count(&calls, completed);
     assert!(done >= 396, "{done}");
     assert_eq!(most.load(Ordering::SeqCst), 2);
@@ -259,8 +259,8 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
-/// On a busy machine the other responses may be late too, so that their calls are rightly overdue. The test is then
-/// repeated with a longer timeout.
+/// On a busy machine the other responses may be late too, and their calls are then rightly overdue. In that case the
+/// test is repeated with a longer timeout.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
@@ -269,14 +269,14 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     }
 }
 
-/// Returns whether all other responses came soon enough for a verdict.
+/// Returns whether all other responses arrived soon enough for a verdict.
 fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> bool {
     let given_up = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&given_up);
     let server = http2_server(settings(&[]), move |peer, _| {
         while let Some((kind, _, stream, payload)) = peer.frame() {
             match kind {
-                // The response to the first comes after its call was given up.
+                // The response to the first call comes after the call was given up.
                 kind::HEADERS if stream > 1 && !peer.send(&answer(stream, b"x")) => return,
                 kind::RST_STREAM => {
                     seen.lock().unwrap().push((stream, payload));
@@ -319,7 +319,7 @@ fn a_silent_connection_gets_no_further_call(case: Case) {
     assert_eq!(server.connections(), 2);
 }
 
-/// nghttpd refuses streams beyond those that it allows.
+/// nghttpd refuses streams beyond its limit.
 fn a_server_of_one_stream_answers_every_call(case: Case) {
     let nghttpd = Nghttpd::start("--max-concurrent-streams=1");
     let calls = plan(case, nghttpd.addr()).calls(400).closed(STREAMS as u64);
@@ -328,7 +328,7 @@ fn a_server_of_one_stream_answers_every_call(case: Case) {
     assert!(connects(&calls) <= STREAMS + 1, "{} connections", connects(&calls));
 }
 
-/// Streams beyond the new limit are refused.
+/// The server refuses streams beyond the new limit.
 fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
     let server = http2_server(settings(&[(3, 4)]), |peer, number| {
         if number == 0 {
@@ -357,7 +357,7 @@ fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
     assert!(plain.closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
 }
 
-/// RFC 9113 §8.7: the server has not processed them.
+/// RFC 9113 §8.7: the server has not processed streams after the last one that GOAWAY names.
 fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
     let server = http2_server(settings(&[]), |peer, number| {
         if number > 0 {
@@ -380,7 +380,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
-            // Half of them after a part of the response.
+            // Half of the calls are reset after a part of their response was sent.
             let begun =
                 [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
             if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {
@@ -399,8 +399,8 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// However fast it comes, and whether or not it respects the windows. More of it may come after its stream was reset
-/// than is tolerated, which ends the connection of the next call.
+/// The response ends by timeout however fast it comes, and whether or not the server respects the windows. After the
+/// reset of the stream more data may arrive than is tolerated; that ends the connection of the next call.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -414,7 +414,7 @@ fn an_endless_response_times_out(case: Case) {
     assert_eq!(count(&calls, |end| matches!(end, End::TimedOut | End::Malformed)), 2, "{calls:?}");
 }
 
-/// The first reset is of a call. The others are counted, and may affect the next call.
+/// The first reset ends a call. All further resets are counted, and may affect the next call.
 fn a_storm_of_resets_ends_its_connection(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -427,9 +427,9 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
     assert!(count(&calls, |end| end == End::StreamReset) >= 3 && server.connections() >= 3, "{calls:?}");
 }
 
-/// What a server sends, and how a call ends: never with a response.
+/// For each sequence of bytes that a server sends, tests how a call ends: never with a response.
 fn bytes_that_are_not_http2_are_malformed(case: Case) {
-    /// Sends as long as the client reads.
+    /// A server that sends `what` repeatedly, as long as the client reads.
     fn without_end(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
         behind(Vec::new(), what)
     }
@@ -498,7 +498,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     let malformed = count(&calls, |end| end == End::Malformed);
     assert_eq!((count(&calls, completed), connects(&calls)), (200 - malformed, 1));
     assert!(malformed >= 50, "{malformed}");
-    // A response that is cut off.
+    // The server cuts a response off.
     let server = http2_server(settings(&[]), |peer, _| {
         if let Some(stream) = peer.request() {
             peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
@@ -508,7 +508,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     assert_eq!(count(&calls, reset), 5);
 }
 
-/// The server responds on the only connection after all calls have arrived: later calls have waited less.
+/// The server responds on the only connection after all calls have arrived; calls that were due later have waited less.
 fn waiting_for_a_stream_counts_as_response_time(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(STREAMS);

@@ -1,4 +1,4 @@
-//! A lack of resources on this host is distinguished from failures of the server, and does not end the run.
+//! Tests that a lack of resources on this host is distinguished from failures of the server, and does not end the run.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{completed, count};
@@ -26,8 +26,8 @@ fn ports(end: End) -> bool {
     end == End::ClientLimited(Limit::Ports)
 }
 
-/// 400 calls per second that take 300 ms need 120 connections. The server has its own descriptors, as it runs in this
-/// process and the calls are made in another.
+/// 400 calls per second that take 300 ms each need 120 connections. The server runs in this process and the calls are
+/// made in another, so the server has its own descriptors.
 fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
@@ -58,14 +58,15 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each has its turn once in {timeout}", calls.len());
 }
 
-/// 60 connections are held at once, for which the host has 20 ports on each address. None of them ends before all other
-/// calls have ended because there was no free port.
+/// 60 connections are to be held at once, but the host has only 20 ports on each address. No connection ends before all
+/// other calls have failed for lack of a free port.
 fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     for (nth, (source, addresses)) in
         [(None, 1), (Some("127.0.0.1"), 1), (Some("127.0.0.0/30"), 2)].into_iter().enumerate()
     {
-        // The port is free for another server at once, even if the kernel is slow to free it for the same one.
+        // The port is free for connections to another server at once, even if the kernel is slow to free it for the
+        // same one.
         let server = outside_the_range(nth as u8);
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
@@ -90,7 +91,8 @@ fn calls_use_the_addresses_that_have_free_ports(case: Case) {
     assert!(run.observer.calls.iter().all(|call| call.lateness() <= delay), "a port is found without a pause: {delay}");
 }
 
-/// Held until the end of the run, which may come before the generator noticed that the connection was accepted.
+/// Whether the connection was held until the end of the run. The run may end before the generator noticed that the
+/// connection was accepted.
 fn held(end: End) -> bool {
     matches!(end, End::Unfinished { .. })
 }
@@ -103,8 +105,8 @@ fn outside_the_range(nth: u8) -> RawServer {
     RawServer::start_on(listener, script([Step::Drain]))
 }
 
-/// Holds connections from these addresses, or from any. They are closed by RST, so that their ports are free at the
-/// end.
+/// A plan that holds connections from the addresses of `source`, or from any address. The connections are closed by
+/// RST, so that their ports are free at the end.
 fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     Plan::requesting(case, server, "GET", Close::Rst).configure(|c| {
         c.connections.source = source.map(|range| range.parse().unwrap());
@@ -122,7 +124,7 @@ fn a_missing_cpu_is_an_error(case: Case) {
     }
 }
 
-/// As in many containers. The filter applies to one thread and the threads that it starts.
+/// Many containers forbid io_uring. The filter applies to one thread and to the threads that it starts.
 #[test]
 fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     std::thread::spawn(|| {
@@ -138,8 +140,8 @@ fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     .unwrap();
 }
 
-/// A seccomp filter of four instructions, with which `io_uring_setup` fails with EPERM. It does not check the
-/// architecture of a system call, as a sandbox would have to.
+/// Installs a seccomp filter of four instructions that makes `io_uring_setup` fail with EPERM. Unlike a sandbox, it
+/// does not check the architecture of a system call.
 fn forbid_io_uring() {
     rustix::thread::set_no_new_privs(true).expect("give up new privileges");
     let instruction = |code: u32, jump_false, k| libc::sock_filter { code: code as u16, jt: 0, jf: jump_false, k };

@@ -1,4 +1,5 @@
-//! Connection attempts at an overloaded server: the load does not depend on it (Banga & Druschel 1997, §4.2).
+//! Tests connection attempts at an overloaded server: the load must not depend on the server (Banga & Druschel 1997,
+//! §4.2).
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, completed, connects, count};
@@ -16,7 +17,7 @@ on_each_engine!(
     s_clients_keep_their_rate_whatever_the_server_does,
 );
 
-/// D attempts under way for this window.
+/// Keeps this number of connection attempts under way during the window (D in the paper).
 fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, window: Nanos) -> Run<Keeper> {
     let plan = Plan::new(case, server).calls(u64::MAX).configure(|c| {
         (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
@@ -57,7 +58,7 @@ fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
     assert!(calls.len() > 48, "attempts are made again");
 }
 
-/// `ListenDrops` of this network.
+/// The kernel's `ListenDrops` counter of this network namespace.
 fn syns_dropped() -> u64 {
     let netstat = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
     let mut lines = netstat.lines().filter(|line| line.starts_with("TcpExt:")).map(str::split_ascii_whitespace);
@@ -88,10 +89,10 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     for run in [&at_dead, &at_slow] {
         let calls = &run.observer.calls;
         let (attempts, established) = (connects(calls), calls.iter().filter(|call| call.established.is_some()).count());
-        // A successful attempt makes room for another before its T has passed.
+        // A successful attempt makes room for another before its timeout T has passed.
         assert!((2 * D..=D * 6 + established).contains(&attempts), "{attempts} attempts, {established} established");
         abandoned_on_time(run, timeout);
-        // Each of the D clients has an attempt under way or due, up to the last one due in the window.
+        // Each of the D clients has an attempt under way or due, up to the last attempt that is due in the window.
         let last = calls.iter().map(|call| call.due).max().unwrap();
         for at in (4..24).map(|quarter| Nanos(timeout.0 * quarter / 4)).filter(|at| *at < last) {
             let wanted = calls.iter().filter(|call| call.due <= at && at < call.attempt_ended()).count();
@@ -109,7 +110,7 @@ fn serve_130_a_second(server: &FullBacklog) -> usize {
         let Ok((mut conn, _)) = server.listener().accept() else { continue };
         conn.set_nonblocking(false).unwrap();
         conn.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        // The connections that filled the queue send nothing.
+        // The connections that only fill the queue send nothing.
         if matches!(conn.read(&mut [0; 4096]), Ok(1..)) {
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             answered += usize::from(conn.write_all(answer).is_ok());

@@ -1,4 +1,4 @@
-//! Requests rendered for one call, mixed with shared ones, and calls of sessions.
+//! Tests requests that are rendered for one call, mixed with shared requests, and calls of sessions.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count};
@@ -24,7 +24,7 @@ on_each_engine!(
     an_ended_session_leaves_no_connection,
 );
 
-/// The `n`-th call sends the `n`-th request.
+/// A workload whose `n`-th call sends the `n`-th request.
 struct Numbered(u64);
 
 impl Iterator for Numbered {
@@ -39,11 +39,11 @@ impl Iterator for Numbered {
 
 impl Chooser for Numbered {}
 
-/// Request `n` is a POST to `/n` with so many bytes, which depend on `n`.
+/// Requests for one call each: request `n` is a POST to `/n` with a body whose bytes depend on `n`.
 #[derive(Clone)]
 struct Own<'a> {
     body: usize,
-    /// Sent for every even number, if there is one.
+    /// The request of every call with an even number, if there is one.
     shared: Option<&'a Request>,
     rendered: Arc<AtomicU64>,
     answered: Arc<Mutex<HashMap<RequestId, Vec<u8>>>>,
@@ -83,7 +83,7 @@ fn body_of(n: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| (i ^ i >> 8 ^ n) as u8).collect()
 }
 
-/// A server that responds with the target of the request, if the body belongs to it.
+/// A server that responds with the target of the request, if the body belongs to that target.
 fn checking() -> RawServer {
     RawServer::answering(|request: &Received| {
         let n = request.target[1..].parse().unwrap();
@@ -92,7 +92,7 @@ fn checking() -> RawServer {
     })
 }
 
-/// Plans without and with pipelining, and with a connection for each call.
+/// Plans without pipelining, with pipelining, and with a connection for each call.
 fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     let plan = Plan::new(case, address).calls(calls);
     [
@@ -102,7 +102,7 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     ]
 }
 
-/// Four clients that send these requests.
+/// Runs four clients that send these requests.
 fn four(plan: &Plan, requests: &Own<'_>) -> Vec<Seen> {
     let extent = Extent { window: plan.config.window, calls: plan.calls };
     let workload = |shard| Closed::new(4, Nanos::ZERO, Numbered(0), extent, shard);
@@ -167,10 +167,11 @@ fn requests_get_the_heads_of_responses(case: Case) {
     }
 }
 
-/// Sessions one after another or at the same time, each of so many calls, `at_once` of which are under way.
+/// A workload of sessions, one after another or at the same time. Each has a fixed number of calls, `at_once` of which
+/// are under way.
 struct Visits {
     at_once: u32,
-    /// For each session that has begun: calls still to come, and under way.
+    /// For each session that has begun: the number of calls still to come, and of calls under way.
     sessions: HashMap<SessionId, (u32, u32)>,
     begun: u32,
     all: u32,
@@ -245,7 +246,7 @@ fn sessions_do_not_share_connections(case: Case) {
         }
         of_connections.lock().unwrap().push(asked);
     });
-    // If one connection can carry all calls that are under way, each session has one connection.
+    // If one connection can carry all calls that are under way, each session has exactly one connection.
     for (pipeline, at_once) in [(1, 1), (3, 3)] {
         let plan = Plan::new(case, server.addr()).configure(|c| c.connections.pipeline = pipeline);
         let run = visit(&plan, || Visits::new(12, 5, at_once));
@@ -266,7 +267,7 @@ fn an_ended_session_leaves_no_connection(case: Case) {
         assert_eq!(count(&run.observer.calls, completed), 20 * Visits::CALLS as usize);
         assert_eq!(run.max_open_connections, u64::from(at_once));
     }
-    // The same if the calls fail.
+    // Each session also has one connection at a time if the calls fail.
     let server = RawServer::closes_after(4);
     let run = visit(&Plan::new(case, server.addr()), || Visits::new(20, 1, 1));
     assert_eq!((run.observer.calls.len(), run.max_open_connections), (20 * Visits::CALLS as usize, 1));

@@ -1,4 +1,5 @@
-//! A panic in one shard is a bug of brimful. It must not lose the measurements of that shard and the others.
+//! Tests a panic in one shard, which would be a bug of brimful. The measurements of all shards must survive, up to the
+//! panic.
 
 use crate::case::{Case, on_each_engine};
 use crate::support::{Control, Plan};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 on_each_engine!(a_panic_in_one_shard_loses_no_call_that_has_ended);
 
-/// Counts calls, and may be made to panic at the end of one.
+/// An observer that counts calls, and may be made to panic at the end of one.
 #[derive(Default)]
 struct Fuse {
     panics_after: Option<u64>,
@@ -45,7 +46,8 @@ fn a_panic_in_one_shard_loses_no_call_that_has_ended(case: Case) {
     let run = plan.drive(|shard| plan.constant(1_000.0, shard), fuse, &Control::default());
     assert_eq!(run.panics, ["fuse blown"]);
     let Fuse { scheduled, ended, .. } = run.observer;
-    // The other shard makes all its 20 calls. In the first one, 5 calls ended, and at most 15 more were under way.
+    // The intact shard makes all its 20 calls. In the shard that panics, 5 calls had ended, and at most 15 more were
+    // under way.
     assert!((25..=40).contains(&ended), "{ended}");
     assert!(scheduled >= ended && scheduled <= 40, "{scheduled} scheduled, {ended} ended");
 }

@@ -1,5 +1,5 @@
-//! Several calls under way on one connection: responses belong to the calls in the order of the requests, however they
-//! are split, and calls without a response end with their connection.
+//! Tests several calls under way on one connection: responses are assigned to the calls in the order of the requests,
+//! however the bytes are split, and calls without a response end with their connection.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
@@ -26,14 +26,14 @@ on_each_engine!(
     each_call_gets_a_connection_if_the_server_closes_after_each_response,
 );
 
-/// Four clients on one connection.
+/// Number of clients that share one connection.
 const DEPTH: usize = 4;
 
 fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<Seen> {
     Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64)
 }
 
-/// A server that reads four requests, then takes these steps.
+/// A server that reads four requests, and then takes these steps.
 fn after_four(steps: impl IntoIterator<Item = Step>) -> RawServer {
     RawServer::start(script(vec![Step::Request; DEPTH].into_iter().chain(steps)))
 }
@@ -45,7 +45,7 @@ fn hello(times: usize) -> Vec<u8> {
 fn responses_may_come_in_one_piece_or_many(case: Case) {
     let once = [Step::Send(hello(DEPTH))];
     let singly = [Step::Trickle(hello(DEPTH), Duration::from_micros(20))];
-    // Each piece but the first begins in the middle of a response.
+    // Each piece except the first begins in the middle of a response.
     let middle = hello(1).len() + 20;
     let astride = [Step::Send(hello(DEPTH)[..middle].to_vec()), Step::Send(hello(DEPTH)[middle..].to_vec())];
     for server in [after_four(once), after_four(singly), after_four(astride)] {
@@ -55,7 +55,7 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
     }
 }
 
-/// Lengths and methods differ, so that the length of a response shows which call it belongs to.
+/// Lengths and methods differ, so that the length of a response shows to which call it belongs.
 fn each_call_gets_its_own_response(case: Case) {
     let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
@@ -87,7 +87,7 @@ fn calls_without_a_response_are_reset_when_the_server_closes(case: Case) {
             let server = after_four([Step::Send(hello(answered)), end.clone()]);
             let calls = four(case, server.addr(), DEPTH as u64);
             for (i, call) in calls.iter().enumerate() {
-                // A connection that has answered before may have been closed before the other calls were sent.
+                // A connection that has carried a response may have been closed before the other calls were sent.
                 let lost = if answered > 0 { End::ClosedOnReuse { sent: true } } else { End::Reset { sent: true } };
                 let expected = if i < answered { End::Completed { status: 200 } } else { lost };
                 assert_eq!(call.end(), expected, "call {i} of {DEPTH}, {answered} answered, then {end:?}");
@@ -152,7 +152,8 @@ fn a_closing_connection_gets_no_call(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (10, 10), "{calls:?}");
 }
 
-/// Calls at intervals on one connection, without responses. When the first times out, the others are reset.
+/// Calls are made at intervals on one connection, without responses. When the first times out, the later calls are
+/// reset.
 fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(300);
@@ -167,7 +168,7 @@ fn only_the_overdue_time_out(case: Case) {
 }
 
 fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
-    // One by one.
+    // The calls are sent one by one.
     let server = RawServer::answering(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(3 * DEPTH as u64);
@@ -196,6 +197,6 @@ fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Ca
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(DEPTH as u64);
-    // The calls sent behind the first one are lost, as it was not known yet that the server closes.
+    // The calls sent after the first one are lost, because it was not yet known that the server closes.
     assert_eq!((count(&calls, completed), connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

@@ -1,4 +1,4 @@
-//! Connections that end at each stage of a call, by RST and by FIN.
+//! Tests connections that end at each stage of a call, by RST and by FIN.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, completed, connects, count, reset};
@@ -41,7 +41,7 @@ fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
     }
 }
 
-/// The end of the first call keeps the generator busy while the server accepts and ends the other connections.
+/// Handling the end of the first call keeps the generator busy while the server accepts and ends the other connections.
 fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([end.clone()]));
@@ -51,7 +51,7 @@ fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     }
 }
 
-/// The request is larger than all buffers on its way, and so is still being sent.
+/// The request is larger than all buffers on its way, so it is still being sent when the connection ends.
 fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     const BIG: usize = 8 << 20;
     for end in [Step::Reset, Step::Close] {
@@ -64,7 +64,7 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     }
 }
 
-/// The next call comes much later, so that none meets the connection while it ends.
+/// The next call comes much later, so that no call meets the connection while it is ending.
 fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
@@ -73,12 +73,12 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     }
 }
 
-/// Repeated often enough that a reset comes before the bytes in front of it were read.
+/// The test is repeated often enough for a reset to arrive before the bytes in front of it were read.
 fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
     const CALLS: usize = 400;
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(cut), Step::Reset]));
-    // An open load, as clients of a closed loop would wait longer after each failure.
+    // The load is open, because clients of a closed loop would wait longer after each failure.
     let calls = Plan::new(case, server.addr()).calls(CALLS as u64).open(1000.0);
     let other = calls.iter().find(|call| call.end() != End::Reset { sent: true });
     assert!(calls.len() == CALLS && other.is_none(), "{} calls, {other:?}", calls.len());

@@ -1,4 +1,4 @@
-//! Connections that the server closes while a request is on its way, and calls that are sent again.
+//! Tests connections that the server closes while a request is on its way, and calls that are sent again.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, closed_on_reuse, completed, connects, count};
@@ -15,7 +15,7 @@ on_each_engine!(
     a_close_of_a_reused_http2_connection_is_a_close_on_reuse,
 );
 
-/// A server that responds to one request on each connection, and closes when the next arrives.
+/// A server that responds to one request on each connection, and closes the connection when the next request arrives.
 fn closes_on_reuse(end: Step) -> RawServer {
     RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, end]))
 }
@@ -33,7 +33,7 @@ fn a_close_of_a_reused_connection_is_a_close_on_reuse(case: Case) {
         let calls = Plan::new(case, server.addr()).calls(6).closed(1);
         assert_eq!((ends(&calls), connects(&calls)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3), "{end:?}");
     }
-    // A part of the response had come.
+    // A part of the response had arrived.
     let part = Step::Send(b"HTTP/1.1 2".to_vec());
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, part, Step::Close];
     let server = RawServer::start(script(steps));
@@ -58,7 +58,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
             for pair in calls.windows(2) {
                 let again = &pair[1];
                 assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
-                // Its response time runs from its due time, and it was sent twice.
+                // The call's response time runs from its due time, and its request was sent twice.
                 assert!(again.response() > again.service() && again.due >= pair[0].outcome().at);
             }
             assert_eq!(calls[1].outcome().bytes_sent, 2 * calls[0].outcome().bytes_sent);
@@ -66,7 +66,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
     }
 }
 
-/// There was no response on the second connection, so its end is a plain reset.
+/// On the second connection there was no response, so that connection's end counts as a reset.
 fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
     let closes = script([Step::Request, Step::Close]);

@@ -1,11 +1,11 @@
-//! Records each call for the tests, and checks that its events are consistent.
+//! Records each call for the tests, and checks that the events of a call are consistent.
 
 use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One call as an observer sees it.
+/// One call, as recorded by the observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub due: Nanos,
@@ -17,12 +17,12 @@ pub struct Seen {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
-    /// The first reason for which it was sent again, and how often it was.
+    /// The first reason why the call was sent again, and the number of times it was.
     pub retried: Option<Retry>,
     pub retries: u32,
     /// Number of the server's address.
     pub address: u16,
-    /// Length of its request, and bytes of its response, as the observer got them.
+    /// Length of the request and number of bytes of the response, as the observer got them.
     pub request: usize,
     pub bytes: u64,
     pub size: Option<ResponseSize>,
@@ -30,12 +30,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Time from the due time to the end.
+    /// Time from the due time to the end of the call.
     pub fn response(&self) -> Nanos {
         self.outcome().at - self.due
     }
 
-    /// Time from the first byte sent to the end.
+    /// Time from the first byte sent to the end of the call.
     pub fn service(&self) -> Nanos {
         self.outcome().at - self.sent.expect("was sent")
     }
@@ -44,12 +44,12 @@ impl Seen {
         self.begun.expect("was begun") - self.ready.unwrap_or(self.due)
     }
 
-    /// Time from the start of its connection attempt to the end of that.
+    /// Duration of the connection attempt that this call started.
     pub fn took_to_connect(&self) -> Nanos {
         self.attempt_ended() - self.connect_started.expect("an attempt")
     }
 
-    /// When its connection attempt succeeded or failed.
+    /// The time at which this call's connection attempt succeeded or failed.
     pub fn attempt_ended(&self) -> Nanos {
         self.established.unwrap_or(self.outcome().at)
     }
@@ -62,9 +62,9 @@ impl Seen {
         self.outcome.expect("every call ends")
     }
 
-    /// Checks that the events are in order and agree with the outcome. Over all calls this is conservation: scheduled =
-    /// sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out + reset +
-    /// malformed + unfinished.
+    /// Checks that the events are in order and agree with the outcome. Summed over all calls, this is conservation:
+    /// scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out
+    /// + reset + malformed + unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
@@ -72,7 +72,7 @@ impl Seen {
             End::StreamReset | End::GoneAway => true,
             End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
             End::TlsFailed { sent, .. } => sent,
-            // Its head may have been sent, but the call counts as not sent.
+            // The head may have been sent, but the call counts as not sent.
             End::ClientLimited(Limit::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
@@ -99,7 +99,7 @@ impl Seen {
     }
 }
 
-/// Keeps every call, as the runs of tests are short.
+/// An observer that keeps every call. That is affordable because the runs of tests are short.
 #[derive(Debug, Default)]
 pub struct Keeper {
     pub calls: Vec<Seen>,
@@ -107,7 +107,7 @@ pub struct Keeper {
     pub connections: Vec<ConnectionEnded>,
     /// The server's addresses.
     pub addresses: Vec<String>,
-    /// Number of sessions that had not ended when the run did.
+    /// Number of sessions that had not ended when the run ended.
     pub in_progress: u64,
     /// Counts calls as they end.
     pub ended: Arc<AtomicU64>,

@@ -1,4 +1,5 @@
-//! Sessions on real sockets: each has its own connections, no more than allowed, from one address.
+//! Tests sessions on real sockets: each session has its own connections from one source address, and no more of them
+//! than allowed.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, count};
@@ -24,7 +25,7 @@ on_each_engine!(
     sessions_are_in_progress_if_the_run_ends_before_them,
 );
 
-/// A load of so many sessions that begin within 50 ms, each with two bursts of five calls.
+/// A load of this number of sessions. They begin within 50 ms, and each has two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
     let comes = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
@@ -64,13 +65,14 @@ fn counting() -> (RawServer, Accepted) {
     (server, accepted)
 }
 
-/// Waits until the server has seen all these connections end.
+/// Waits until the server has noticed the end of this number of connections.
 fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> {
     until(|| accepted.lock().unwrap().values().map(Vec::len).sum::<usize>() == connections as usize);
     std::mem::take(&mut *accepted.lock().unwrap())
 }
 
-/// Runs six sessions, on one shard and on two, and checks what always holds. Returns the number of connections of each.
+/// Runs six sessions, on one shard and on two, and checks what is the same in all tests. Returns the number of
+/// connections of each session.
 fn six(case: Case, load: &Load) -> Vec<u32> {
     let (server, accepted) = counting();
     let mut connections = Vec::new();
@@ -104,7 +106,8 @@ fn connections_are_closed_between_bursts_if_configured(case: Case) {
     assert_eq!(six(case, &load), [2; 12]);
 }
 
-/// The server responds to the first call of a burst, and then to four at once, after it has received all of them.
+/// The server responds to the first call of a burst, and then to the other four at once, after it has received all of
+/// them.
 fn calls_of_a_burst_are_pipelined_if_configured(case: Case) {
     let server = RawServer::start(|conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -126,7 +129,7 @@ fn without_keep_alive_each_call_of_a_burst_has_a_connection(case: Case) {
     assert_eq!(pipelined(case, &server), [10; 12]);
 }
 
-/// Number of connections of six sessions that pipeline their bursts, on one shard and on two.
+/// Number of connections of each of six sessions that pipeline their bursts, on one shard and on two.
 fn pipelined(case: Case, server: &RawServer) -> Vec<u32> {
     let load = Load { pipelined: true, connections: 1, ..sessions(6.0) };
     let of_shards = |shards| {
@@ -145,7 +148,7 @@ fn a_session_comes_from_one_address(case: Case) {
     plan.config.connections.source = Some("127.0.0.0/29".parse().unwrap());
     for shards in [1, 2] {
         plan.shards = shards;
-        // Six addresses for twelve sessions.
+        // Twelve sessions share six source addresses.
         let seen = run(&plan, &sessions(12.0)).observer;
         let opened: u32 = seen.sessions.iter().map(|session| session.connections).sum();
         let requests = ended(&accepted, opened);
@@ -164,7 +167,7 @@ fn a_call_that_waits_for_a_connection_is_not_late(case: Case) {
     let (server, _) = counting();
     let load = Load { connections: 1, ..sessions(3.0) };
     let calls = run(&Plan::new(case, server.addr()), &load).observer.calls;
-    // Of each burst the first call is sent alone, the second directly after its response, and three wait.
+    // Of each burst, the first call is sent alone, the second directly after the first response, and three calls wait.
     let waited: Vec<&Seen> = calls.iter().filter(|call| call.ready.is_some()).collect();
     assert_eq!((calls.len(), waited.len()), (30, 18));
     for call in waited {

@@ -1,5 +1,5 @@
-//! Servers whose responses never end: the call ends at its timeout, the received bytes are counted, and neither CPU
-//! time nor memory is wasted.
+//! Tests servers whose responses never end: the call must end at its timeout, the received bytes must be counted, and
+//! neither CPU time nor memory may be wasted.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::count;
@@ -41,12 +41,12 @@ fn waiting_for_an_endless_response_uses_no_cpu_time(case: Case) {
         let most = 1 + call.service().0 / Nanos::from_millis(100).0;
         assert!((1..=most).contains(&call.outcome().bytes_received), "{call:?}");
     }
-    // 100 bytes came: a generator that waits for them uses hardly any CPU time, one that polls uses all of it.
+    // 100 bytes arrived. A generator that waits for them uses hardly any CPU time; one that polls uses all of it.
     let cpu = run.cpu.total;
     assert!(cpu.0 < run.duration.0 / 8, "{cpu} of {}", run.duration);
 }
 
-/// In its own process, as other tests would raise the high-water mark of memory.
+/// Runs in its own process, because other tests would raise the high-water mark of memory.
 fn an_endless_body_uses_no_memory(case: Case) {
     let Some(_) = case.in_own_process("true", "") else { return };
     const ENOUGH: u64 = 192 << 20;

@@ -1,4 +1,4 @@
-//! Helpers to run a load in a few lines.
+//! Helpers that run a load in a few lines.
 
 use crate::case::Case;
 use crate::seen::{Keeper, Seen};
@@ -23,7 +23,7 @@ pub struct Plan {
     pub shards: u64,
 }
 
-/// Watches and stops a run.
+/// Lets a test watch and stop a run.
 #[derive(Default)]
 pub struct Control {
     pub stop: AtomicBool,
@@ -44,7 +44,7 @@ impl Plan {
         Plan::of_classes(engine, address, &WorkloadDoc::single("GET", "/").classes, Close::Server)
     }
 
-    /// One request with this body.
+    /// A plan of POST requests with this body.
     pub fn posting(case: Case, address: SocketAddr, body: String) -> Plan {
         let mut classes = WorkloadDoc::single("POST", "/").classes;
         classes[0].body = body;
@@ -75,7 +75,7 @@ impl Plan {
         Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
     }
 
-    /// The same with HTTP/2, these requests, and so many streams on each connection.
+    /// Changes the plan to HTTP/2, with these requests and at most `streams` streams on each connection.
     pub fn by_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
@@ -97,7 +97,7 @@ impl Plan {
         self
     }
 
-    /// Open workload at a constant rate.
+    /// Runs an open workload at a constant rate.
     pub fn open(&self, rate: f64) -> Vec<Seen> {
         self.open_under(rate, &Control::default()).observer.calls
     }
@@ -110,12 +110,12 @@ impl Plan {
         )
     }
 
-    /// The same with another observer, which may block the shard.
+    /// Like [`Plan::open`], but with another observer, which may block the shard.
     pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Run<Keeper> {
         self.go(|shard| self.constant(rate, shard), keeper, &Control::default())
     }
 
-    /// The same until this condition holds, so that the test does not depend on time.
+    /// Like [`Plan::open`], but stops when this condition holds, so that the test does not depend on time.
     pub fn open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<Keeper> {
         let control = &Control::default();
         std::thread::scope(|scope| {
@@ -127,37 +127,37 @@ impl Plan {
         })
     }
 
-    /// Closed workload without think time; all classes are equally likely.
+    /// Runs a closed workload without think time; all classes are equally likely.
     pub fn closed(&self, clients: u64) -> Vec<Seen> {
         self.go(|shard| self.clients(clients, shard), Keeper::default, &Control::default()).observer.calls
     }
 
-    /// The same with clients that share connections, as many clients as a pipeline is deep.
+    /// Like [`Plan::closed`], but groups of clients share a connection: as many clients as a pipeline is deep.
     pub fn closed_bursts(&self, clients: u64) -> Vec<Seen> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
         self.go(bursts, Keeper::default, &Control::default()).observer.calls
     }
 
-    /// S-Clients, with the connect timeout as their T.
+    /// Runs S-Clients (Banga & Druschel 1997), whose T is the connect timeout.
     pub fn s_clients(&self, attempts: u64) -> Run<Keeper> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
         self.go(workload, Keeper::default, &Control::default())
     }
 
-    /// The error with which the run cannot start.
+    /// Returns the error with which the run cannot start.
     pub fn fails(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);
         run(&self.config, vec![(workload, &self.requests, Keeper::default())], &AtomicBool::new(false)).unwrap_err()
     }
 
-    /// So many clients without think time.
+    /// A workload of this number of clients without think time.
     pub fn clients(&self, clients: u64, shard: Shard) -> Closed {
         Closed::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
     }
 
-    /// Calls at this rate, evenly spaced.
+    /// A workload of evenly spaced calls at this rate.
     pub fn constant(&self, rate: f64, shard: Shard) -> Open {
         Open::new(Arrivals::new(Process::Constant, Rate(rate), 1).unwrap(), self.mix(), self.extent(), shard)
     }
@@ -191,7 +191,7 @@ impl Plan {
         self.drive_with(workload, || &self.requests, observer, control)
     }
 
-    /// The same with other requests.
+    /// Like [`Plan::drive`], but with other requests.
     pub fn drive_with<'a, W: Workload + Send, R: Requests<'a> + Send, O: Observer + Send>(
         &'a self,
         workload: impl Fn(Shard) -> W,
@@ -210,13 +210,13 @@ impl Plan {
     }
 }
 
-/// Upper bound of this run's own delay of anything timed: it wakes, acts, and looks at its sockets before it gives
-/// something up, and no turn was longer than the longest gap.
+/// Upper bound of the delay that this run itself adds to anything timed. It wakes, acts, and looks at its sockets
+/// before it gives a call up, and no turn was longer than the longest gap.
 pub fn own_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }
 
-/// Waits until a condition holds that another thread fulfils.
+/// Waits until a condition holds that another thread will make true.
 pub fn until(holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {

@@ -1,4 +1,4 @@
-//! Due times, response times and lateness must be right even if the server or the generator stalls.
+//! Tests that due times, response times and lateness are right even if the server or the generator stalls.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count, median};
@@ -21,8 +21,8 @@ on_each_engine!(
 );
 
 /// The most important test of the engine. 100 calls are due 10 ms apart, at a server that takes 1 ms for each and
-/// stalls once for 100 ms. The call that meets the stall takes 101 ms, those that come due during it 92, 83, 74 … ms. A
-/// generator that waits for responses before it sends would report a single slow call.
+/// stalls once for 100 ms. The call that meets the stall takes 101 ms. The calls that come due during it take 92, 83,
+/// 74 … ms. A generator that waits for responses before it sends would report only one slow call.
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).open_under(100.0, &Control::default());
@@ -35,14 +35,14 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
         let (took, at_least) = (calls[30 + k].response(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
         assert!(took >= at_least, "call {} took {took}, the stall alone held it for {at_least}", 30 + k);
     }
-    // The other calls are not affected by the stall. Medians, as the machine may be busy.
+    // The stall does not affect the other calls. Their median is used, because the machine may be busy.
     let (response, met_the_stall) = (median(calls[..30].iter().map(Seen::response)), calls[30].response());
     assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
     let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
     assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
 }
 
-/// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, but service
+/// The generator itself stalls. Calls keep their due times, so response time and lateness show the stall, but service
 /// time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = serial_server(Duration::from_millis(1), None);
@@ -73,7 +73,7 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
 
 fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
-    // Ten times the capacity of the server.
+    // The rate is ten times the server's capacity.
     let run = Plan::new(case, server.addr()).calls(50).open_under(500.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 50);
@@ -87,7 +87,7 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
 
 fn calls_wait_for_a_connection_at_the_limit(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
-    // Ten times the capacity of the server.
+    // The rate is ten times the server's capacity.
     for calls_per_connection in [None, Some(3)] {
         let plan = Plan::requesting(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
             config.connections.max_per_shard = Some(4);
@@ -165,7 +165,7 @@ fn several_shards_make_the_same_calls_as_one(case: Case) {
     assert_eq!(due(1), due(3));
 }
 
-/// Calls come due throughout a tick and begin at its end at the earliest: half a tick late on average.
+/// Calls come due throughout a tick and begin at its end at the earliest, so they are half a tick late on average.
 fn ticks_delay_calls_but_lose_none(case: Case) {
     let server = brimful_testkit::RawServer::content_length("x");
     let plan = Plan::new(case, server.addr()).calls(400).configure(|c| c.tick = Some(Nanos::from_millis(10)));

@@ -1,4 +1,4 @@
-//! The engine with TLS servers: real nginx, and servers that violate the protocol.
+//! Tests the engine with TLS servers: real nginx, and servers that violate the protocol.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count, reset};
@@ -36,7 +36,7 @@ on_each_engine!(
     a_server_that_never_closes_does_not_keep_connections_open,
 );
 
-/// Certificates that all tests share, as making them takes longer than most tests. They are removed after the last
+/// Certificates that all tests share, because making them takes longer than most tests. They are removed after the last
 /// test.
 fn certificates() -> Arc<Certificates> {
     static MADE: OnceLock<std::sync::Mutex<std::sync::Weak<Certificates>>> = OnceLock::new();
@@ -86,8 +86,8 @@ fn nginx(identity: &Identity, extra: &str) -> Nginx {
     })
 }
 
-/// The log lines of so many requests: protocol, whether the session was resumed, status and length. nginx writes them a
-/// moment after its responses.
+/// Waits until the log has this number of requests, and returns its lines: protocol, whether the session was resumed,
+/// status and length. nginx writes a line a moment after the response.
 fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
     let path = nginx.directory().join("access.log");
     let lines =
@@ -293,9 +293,9 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
         let server = RawServer::by_tls(&identity, behaviour);
         for close in [Close::Server, Close::Fin] {
             let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
-            // A server that keeps the connection open is waited for.
+            // The client waits for a server that keeps the connection open.
             let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
-            // A call on a kept connection might be sent before the end of that arrives.
+            // On a kept connection, a call might be sent before the end of the connection arrives.
             let calls = new_connections(plan).open(1000.0);
             let (whole, cut) = (count(&calls, completed), count(&calls, &truncated));
             assert_eq!((whole, cut), if is_whole { (4, 0) } else { (0, 4) }, "{ending:?} {close:?} {:?}", calls[0]);
@@ -304,7 +304,7 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
     }
 }
 
-/// After bytes behind the response, or behind close_notify, the connection is closed at once and not left to the
+/// If bytes follow the response or close_notify, the client closes the connection at once. It does not wait for the
 /// server, which would not close it.
 fn bytes_after_close_notify_are_not_waited_for(case: Case) {
     let certificates = certificates();
@@ -398,7 +398,7 @@ fn a_large_request_is_sent_whole_by_tls(case: Case) {
     }
 }
 
-/// A TLS 1.2 server that wants to renegotiate is told that the client does not, and may continue or not.
+/// A TLS 1.2 server that wants to renegotiate gets the client's refusal, and may continue or not.
 fn renegotiation_is_declined(case: Case) {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
@@ -422,12 +422,13 @@ fn renegotiation_is_declined(case: Case) {
     let plan = plan(case, address, &trusting(&certificates), Close::Fin).calls(1);
     let calls = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // After the request, a line with `R` requests renegotiation.
+            // After the request, the test sends a line with `R` to the server program, which then requests
+            // renegotiation.
             let _ = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("Host:"));
             let _ = input.write_all(b"R\n");
             std::thread::sleep(std::time::Duration::from_millis(100));
             let _ = input.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-            // Until the client has disconnected.
+            // Waits until the client has disconnected.
             lines.map_while(Result::ok).for_each(drop);
         });
         let calls = plan.closed(1);
@@ -440,11 +441,11 @@ fn renegotiation_is_declined(case: Case) {
     assert!(completed(end) || reset(end) || matches!(end, End::TlsFailed { sent: true, .. }), "{end:?}");
 }
 
-/// Far longer than any test takes, so that no test depends on it.
+/// A timeout far longer than any test takes, so that no test depends on it.
 const NEVER: Nanos = Nanos::from_secs(3600);
 
-/// As Python's asyncio does, and so aiohttp and uvicorn: otherwise their connections would stay open until the response
-/// timeout.
+/// Python's asyncio waits for close_notify, and so do aiohttp and uvicorn. Without the client's close_notify their
+/// connections would stay open until the response timeout.
 fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);

@@ -1,9 +1,10 @@
-//! Foreign bytes as two readings of a Server Module's file: no panic, and all figures are finite.
+//! Parses arbitrary bytes as two readings of a Server Module's file. Checks that nothing panics, and that all figures
+//! are finite.
 //!
-//! The input consists of pieces of four bytes: offset (16 bits), repetition and value. That many bytes of the value are
-//! written at the offset: into the first reading up to a piece of zeros, then into the second. Initially both readings
-//! are empty files of three used slots. Run from `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module --
-//! -max_total_time=120`.
+//! The input consists of pieces of four bytes: an offset (16 bits), a repetition count and a value. Each piece writes
+//! the value that many times at the offset. Pieces up to the first piece of zeros apply to the first reading, later
+//! ones to the second. Initially both readings are files without requests that have three used slots. Run from
+//! `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module -- -max_total_time=120`.
 #![no_main]
 
 use brimful_core::Nanos;

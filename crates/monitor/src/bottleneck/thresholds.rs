@@ -1,45 +1,49 @@
-//! The values from which a resource is near or at its limit.
+//! The values at which a resource counts as near its limit or at its limit.
 //!
-//! Beyond them, waiting grows faster than work: at 80 % utilization the mean wait in the simplest queue is four times
-//! the service time, at 95 % nineteen times (M/M/1: ρ/(1 − ρ)).
+//! Beyond these values, waiting grows faster than the load: at 80 % utilization the mean wait in the simplest queue is
+//! four times the service time, at 95 % nineteen times (M/M/1: ρ/(1 − ρ)).
 
 use super::{Finding, Severity};
 
-/// Utilization of a CPU or a disk, or fill of a queue.
+/// Utilization of a CPU or a disk, or the filled share of a queue.
 pub const BUSY: Level = Level { near: 0.80, at: 0.95 };
-/// Share of a CPU's time taken by the hypervisor. A tenth exceeds timekeeping; at a third, the host is oversold.
+/// Share of a CPU's time taken by the hypervisor. A tenth is more than the hypervisor's own timekeeping; at a third,
+/// the host is oversold.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
-/// Share of steal from which every figure also depends on the neighbours' load, so that the host is unsuitable for
+/// Share of steal above which every figure also depends on the load of neighbours, so that the host is unsuitable for
 /// measurements.
 pub const MIN_STEAL: f64 = 0.02;
-/// Share of a program's time spent ready and waiting for a CPU: half as long as it ran, and just as long.
+/// Share of a program's time that it was ready to run but waited for a CPU. At `near` it waited half as long as it ran;
+/// at the limit, just as long.
 pub const WAITS: Level = Level { near: 0.33, at: 0.50 };
-/// Seconds of waiting per second below which a program counts as not delayed, whatever its share.
+/// Waiting per second, in seconds, below which a program does not count as delayed, whatever the share of waiting is.
 pub const MIN_WAIT: f64 = 0.05;
-/// Share of time in which a CPU quota throttled a program. A call that arrives then waits for the next period.
+/// Share of time in which a CPU quota throttled a program. A call that arrives while it is throttled waits for the next
+/// period.
 pub const THROTTLED: Level = Level { near: 0.01, at: 0.10 };
-/// Share of time in which something waited for memory. Even a little means that the working set does not fit.
+/// Share of time in which some task waited for memory. Even a little means that the working set does not fit.
 pub const MEMORY_STALL: Level = Level { near: 0.02, at: 0.20 };
-/// Share of time in which something waited for a disk.
+/// Share of time in which some task waited for a disk.
 pub const IO_STALL: Level = Level { near: 0.20, at: 0.60 };
-/// Share of time in which something waited for a CPU although none was busy, as with a cgroup's quota.
+/// Share of time in which some task waited for a CPU although no CPU was busy, for example because of a cgroup's quota.
 pub const CPU_STALL: Level = Level { near: 0.30, at: 0.80 };
 /// Share of memory in use.
 pub const MEMORY: Level = Level { near: 0.95, at: 0.98 };
-/// Pages per second to and from swap. A few are normal.
+/// Pages per second that are read from or written to swap. A few are normal.
 pub const SWAP: Level = Level { near: 10.0, at: 1000.0 };
-/// A program's page faults per second that waited for a disk: 1 % and 10 % of the time on a fast disk with 0.1 ms each.
+/// Page faults of a program per second that waited for a disk. With a fast disk (0.1 ms), these levels are 1 % and 10 %
+/// of the time.
 pub const MAJOR_FAULTS: Level = Level { near: 100.0, at: 1000.0 };
-/// Share of TCP segments retransmitted. A bad path loses 1 %; at 5 %, connections are very slow.
+/// Share of TCP segments that were retransmitted. A bad path loses 1 %; at 5 %, connections are very slow.
 pub const RETRANSMITTED: Level = Level { near: 0.01, at: 0.05 };
-/// Retransmitted segments per second below which their share is no finding.
+/// Number of retransmitted segments per second below which their share is not reported.
 pub const MIN_RETRANSMITTED: f64 = 1.0;
-/// Losses per second.
+/// Number of packets, segments or connections lost per second.
 pub const LOST: Level = Level { near: 0.5, at: 100.0 };
-/// Drops of connections per second. Each is a client that waits a second or more before it retries.
+/// Number of dropped connections per second. Each is a client that waits a second or more before it retries.
 pub const DROPPED: f64 = 0.01;
 
-/// The value from which a resource is near its limit, and that from which it is at the limit.
+/// The values at or above which a resource is near its limit and at its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     near: f64,
@@ -47,7 +51,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// The severity of a value; `None` below the limit.
+    /// The severity of a value; `None` if the value is below both levels.
     pub fn severity_of(self, value: f64) -> Option<Severity> {
         match value {
             value if value >= self.at => Some(Severity::Limit),

@@ -1,4 +1,4 @@
-//! Counts the connections of some ports: by a dump of sock_diag or, if that is refused, by /proc/net/tcp.
+//! Counts the connections of some ports: by a sock_diag dump or, if that is refused, from /proc/net/tcp.
 
 use super::tables::Tables;
 use super::tally::Tally;
@@ -20,19 +20,20 @@ pub(super) struct Counter {
 #[derive(Debug, Default)]
 struct LastCount {
     took: Nanos,
-    /// Why it was not made by sock_diag.
+    /// The reason why sock_diag could not be used, if it could not.
     refused: Option<String>,
-    /// Why it was not made at all.
+    /// The reason why the count failed, if it did.
     failed: Option<String>,
 }
 
 impl Counter {
-    /// `net` is the directory where the kernel lists sockets.
+    /// Creates a counter. `net` is the directory where the kernel lists sockets.
     pub fn open(net: &Path, ports: &[u16]) -> Counter {
         Counter { ports: ports.to_vec(), tables: Tables::open(net), last: LastCount::default() }
     }
 
-    /// Counts, in the order of the ports; `None` if counting fails, for which [`Counter::source`] gives the reason.
+    /// Counts the connections of each port, in the order of the ports. Returns `None` if counting fails;
+    /// [`Counter::source`] then gives the reason.
     pub fn count(&mut self, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let begun = sys::now();
         let refused = match self.dump(diag) {
@@ -56,7 +57,7 @@ impl Counter {
         self.last.took
     }
 
-    /// How the last count was made, or `none: …`.
+    /// The source of the last count, or `none: …` with the reason.
     pub fn source(&self) -> String {
         let Some(refused) = &self.last.refused else { return "sock_diag".to_owned() };
         let hint = "try: sudo modprobe -a tcp_diag inet_diag";
@@ -72,7 +73,7 @@ impl Counter {
         let diag = diag.as_mut().map_err(|error| error.to_string())?;
         let mut attempt = || tally(&self.ports, |see| diag.connections(see));
         match attempt() {
-            // Interrupted by a signal, or because the kernel's table was changing.
+            // The count was interrupted by a signal, or the kernel's table was changing.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => attempt(),
             answer => answer,
         }

@@ -1,9 +1,10 @@
-//! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), on top of one count.
+//! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), added to one count.
 //!
-//! A gauge is a difference since it was attached. The connections that existed then are counted once, between two
-//! readings of the gauges. If both readings are equal, nothing moved in between: connections only arrive, which is
-//! counted, and pass from state to state, so no two movements cancel out. The sum is then exact from there on.
-//! Otherwise its uncertainty is the number of connections that moved, until a later count meets a quieter moment.
+//! A gauge is the change since it was attached. The connections that existed then are counted once, between two
+//! readings of the gauges. If both readings are equal, no connection moved in between: arrivals are counted, and
+//! connections pass from state to state in one direction only, so no two movements cancel out. From then on the sum is
+//! exact. Otherwise its uncertainty is the number of connections that moved, until a later count meets a quieter
+//! moment.
 
 use super::count::Counter;
 use super::tally::{GAUGED, STATES, Tally, gauged_by_state};
@@ -25,16 +26,16 @@ pub(super) struct GaugeWatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Baseline {
     states: Vec<[i64; STATES]>,
-    /// How many connections moved during the count.
+    /// Number of connections that moved during the count.
     moved: u64,
 }
 
-/// The most counts at the beginning.
+/// Maximum number of counts at the beginning.
 const MAX_COUNTS: usize = 5;
 
 impl GaugeWatch {
-    /// Opens the gauges in the network namespace of the calling thread, in which `diag` and `counter` must have been
-    /// opened too.
+    /// Opens the gauges in the network namespace of the calling thread. `diag` and `counter` must have been opened in
+    /// the same namespace.
     pub fn open(ports: &[u16], counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Result<GaugeWatch, String> {
         let namespace = own_network_namespace().map_err(|error| error.to_string())?;
         let gauges = Gauges::attach(ports, namespace).map_err(|error| error.to_string())?;
@@ -48,7 +49,7 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts again, and keeps the better baseline.
+    /// Counts again, and keeps the baseline with the smaller error.
     pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
@@ -69,7 +70,7 @@ impl GaugeWatch {
         self.baseline.as_ref().map(|baseline| baseline.moved)
     }
 
-    /// For each port, its connections by state, and how many were accepted since the gauges were attached.
+    /// For each port, its connections by state, and the number accepted since the gauges were attached.
     pub fn read(&mut self) -> Vec<(Option<BTreeMap<State, u64>>, u64)> {
         let gauges = self.read_gauges();
         let mut baseline = self.baseline.as_mut();
@@ -150,7 +151,7 @@ mod tests {
         let before = gauges(3, 0, 9);
         for (after, moved) in [
             (gauges(4, 0, 10), 2),
-            (gauges(3, 0, 10), 1), // one came and one went
+            (gauges(3, 0, 10), 1), // one connection was opened and another was closed
             (gauges(2, 1, 9), 2),
             (gauges(2, 0, 9), 1),
         ] {

@@ -1,5 +1,5 @@
-//! Connections of each port by state, from the best source: gauges that the kernel keeps, or else counts. A count takes
-//! the kernel time for each socket, so not every sample has one.
+//! Connections of each port by state, from the best source: gauges that the kernel keeps if possible, otherwise counts.
+//! A count takes kernel time for each socket, so not every sample has one.
 
 use super::count::Counter;
 use super::gauges::GaugeWatch;
@@ -14,7 +14,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct StatesWatch {
     counter: Counter,
-    /// The gauges, or why there are none.
+    /// The gauges, or the reason why they are not available.
     gauges: Result<GaugeWatch, String>,
     search: Search,
     ports: usize,
@@ -23,14 +23,15 @@ pub(super) struct StatesWatch {
 /// The connections of one port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortStates {
-    /// By state; `None` if they were not counted this time.
+    /// The connections by state; `None` if they were not counted for this sample.
     pub connections: Option<BTreeMap<State, u64>>,
-    /// Accepted since the watch began, if known.
+    /// Number of connections accepted since the watch began, if known.
     pub accepted: Option<u64>,
 }
 
 impl StatesWatch {
-    /// `net` is the directory where the kernel lists sockets. Without `ebpf`, gauges are not used.
+    /// Opens the best source. `net` is the directory where the kernel lists sockets. If `ebpf` is false, gauges are not
+    /// used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool, diag: &mut io::Result<SockDiag>) -> StatesWatch {
         let mut counter = Counter::open(net, ports);
         let gauges = match ebpf {
@@ -40,7 +41,7 @@ impl StatesWatch {
         StatesWatch { counter, gauges, search: Search::default(), ports: ports.len() }
     }
 
-    /// Reads each port, in order.
+    /// Reads the connections of each port, in the order of the ports.
     pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
         let count = self.search.due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
         let begun = count.then(Search::begin);
@@ -76,7 +77,7 @@ impl StatesWatch {
         self.gauges.is_ok()
     }
 
-    /// Where the figures come from, or `none: …` with the reason and a remedy.
+    /// The source of the figures, or `none: …` with the reason and a remedy.
     pub fn source(&self) -> String {
         let counter = self.counter.source();
         match &self.gauges {

@@ -1,8 +1,8 @@
-//! Connections from /proc/net/tcp and tcp6, which list all sockets of a network namespace as text. Used where sock_diag
-//! is refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and the functions below it).
+//! Connections from /proc/net/tcp and tcp6, which list all sockets of a network namespace as text. They are used where
+//! sock_diag is refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and the functions below it).
 //!
-//! The files are read in pieces, and no line is kept. Like a dump, they do not show one moment: the kernel formats a
-//! page at a time.
+//! The files are read in pieces, and no line is kept. Like a dump, they do not show a single moment: the kernel formats
+//! a page at a time.
 
 use crate::sock_diag::ConnectedSocket;
 use std::fs::File;
@@ -14,23 +14,23 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Tables {
     tcp: File,
-    /// `None` on a kernel without IPv6.
+    /// /proc/net/tcp6; `None` on a kernel without IPv6.
     tcp6: Option<File>,
 }
 
-/// The kernel returns at most a page at once. A line has about 150 bytes.
+/// Number of bytes read at a time. The kernel returns at most a page at once, and a line has about 150 bytes.
 const PIECE: usize = 8 * 1024;
 const LISTEN: u8 = 10;
-/// The timer field of the small records that remain of closed sockets.
+/// The timer field of the small records that the kernel keeps of closed sockets.
 const RECORD_TIMER: &[u8] = b"03";
 
 impl Tables {
-    /// `net` is the directory that contains them.
+    /// Opens the files. `net` is the directory that contains them.
     pub fn open(net: &Path) -> io::Result<Tables> {
         Ok(Tables { tcp: File::open(net.join("tcp"))?, tcp6: File::open(net.join("tcp6")).ok() })
     }
 
-    /// Calls `see` with every connection, of all ports.
+    /// Calls `see` for every connection of the namespace, whatever its port.
     pub fn connections(&self, mut see: impl FnMut(ConnectedSocket)) -> io::Result<()> {
         for file in [Some(&self.tcp), self.tcp6.as_ref()].into_iter().flatten() {
             each_line(file, |line| connection(line).into_iter().for_each(&mut see))?;
@@ -57,7 +57,7 @@ fn each_line(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
     }
 }
 
-/// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when …`, numbers in hexadecimal.
+/// Parses a line `sl local_address rem_address st tx_queue:rx_queue tr:tm->when …`; its numbers are hexadecimal.
 fn connection(line: &[u8]) -> Option<ConnectedSocket> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let local = words.nth(1)?;

@@ -3,7 +3,7 @@
 use brimful_core::server::State;
 use std::collections::BTreeMap;
 
-/// One more than the highest number of a state (include/net/tcp_states.h).
+/// Number of TCP states: one more than the highest state number (include/net/tcp_states.h).
 pub(super) const STATES: usize = 13;
 const ESTABLISHED: usize = 1;
 const FIN_WAIT_1: usize = 4;
@@ -12,7 +12,7 @@ const CLOSE_WAIT: usize = 8;
 const LAST_ACK: usize = 9;
 const CLOSING: usize = 11;
 
-/// Every state of a connection, with the kernel's number.
+/// Every state of a connection, and the kernel's number for it.
 const ALL: [(usize, State); 9] = [
     (ESTABLISHED, State::Established),
     (2, State::SynSent),
@@ -27,17 +27,18 @@ const ALL: [(usize, State); 9] = [
 /// The states that gauges count.
 pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT, LAST_ACK, CLOSING];
 
-/// How many connections are in each state.
+/// Number of connections in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Counts by the state's number.
+    /// Number of connections by the state's number.
     states: [u64; STATES],
-    /// The connections in FIN_WAIT2 that no process holds any more.
+    /// Number of connections in FIN_WAIT2 that no process holds any more.
     records: u64,
 }
 
 impl Tally {
-    /// Counts a connection; `record` as in [`ConnectedSocket`](crate::sock_diag::ConnectedSocket).
+    /// Counts a connection; `record` has the meaning of
+    /// [`ConnectedSocket::record`](crate::sock_diag::ConnectedSocket::record).
     pub fn add(&mut self, state: u8, record: bool) {
         let state = usize::from(state);
         if let Some(count) = self.states.get_mut(state) {
@@ -50,7 +51,7 @@ impl Tally {
         ALL.into_iter().map(|(number, state)| (state, self.states[number])).collect()
     }
 
-    /// How many of these connections a gauge of this state counts.
+    /// Number of these connections that a gauge counts for this state.
     pub fn gauged(&self, state: usize) -> u64 {
         self.states[state] - if state == FIN_WAIT_2 { self.records } else { 0 }
     }

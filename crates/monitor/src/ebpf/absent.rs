@@ -13,7 +13,7 @@ pub(super) enum Program {
     Walk,
 }
 
-/// Cannot be created.
+/// This type has no values, because no program can be attached.
 pub(super) enum Attached {}
 
 impl Attached {
@@ -30,7 +30,7 @@ impl Attached {
     }
 }
 
-/// Cannot be created.
+/// This type has no values, because no program can be loaded.
 pub(super) enum Callable {}
 
 impl Callable {
@@ -47,7 +47,7 @@ impl Callable {
     }
 }
 
-/// Cannot be created.
+/// This type has no values, because no program can be loaded.
 pub(super) enum Switched {}
 
 impl Switched {

@@ -1,23 +1,24 @@
-//! TCP connections of a few local ports by state, and how many were accepted. The kernel updates the numbers at every
-//! change of a socket's state (tracepoint `sock:inet_sock_set_state`); reading them takes no system call.
+//! Number of TCP connections of a few local ports by state, and number of connections accepted. The kernel updates the
+//! numbers at every change of a socket's state (tracepoint `sock:inet_sock_set_state`); reading them takes no system
+//! call.
 //!
-//! A gauge is a *difference since attaching*: the number of connections is the gauge plus the count of a dump by
-//! `sock_diag` at that time. A connection is counted by its local port, in one network namespace, IPv4 and IPv6 alike.
-//! A client on the same host is the other end of the connection; it is counted only if its own port is one of these.
+//! A gauge is a *change since attaching*: the number of connections is the gauge plus the count of a `sock_diag` dump
+//! at the time of attaching. A connection is counted by its local port, in one network namespace, IPv4 and IPv6 alike.
+//! The socket of a client on the same host is counted only if its own port is one of these.
 //!
-//! The states that the tracepoint shows, and those that it does not (net/ipv4/tcp.c, inet_connection_sock.c,
-//! tcp_minisocks.c):
+//! Some states are visible to the tracepoint, others are not (net/ipv4/tcp.c, inet_connection_sock.c, tcp_minisocks.c):
 //!
-//! - ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK and CLOSING are **exact**: sockets enter and leave these states only
-//!   by changes that are shown, including reset, abort, and the end of a listener with connections in its queue.
+//! - ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK and CLOSING are **exact**: the tracepoint shows every change by which
+//!   sockets enter and leave these states, including reset, abort, and the end of a listener with connections in its
+//!   queue.
 //! - FIN_WAIT2 is exact for connections that some process still holds. A connection that no process holds is replaced
 //!   by a small record, which `sock_diag` shows as FIN_WAIT2 but which does not count here. A dump that is compared
-//!   with the gauges must exclude these records: their timer is 3 (`idiag_timer`), as that of TIME_WAIT.
-//! - TIME_WAIT is never shown: it is such a record throughout.
+//!   with the gauges must exclude these records: their timer (`idiag_timer`) is 3, like that of TIME_WAIT.
+//! - TIME_WAIT is never visible, because it always is such a record.
 //! - SYN_RECV is not counted: a half-open connection is a request in the listener's queue, not a socket. SYN_SENT is
 //!   not counted: a socket enters it before it has a port. LISTEN and CLOSE are not connections.
 //!
-//! `accepted` counts connections that completed the handshake from the listening side, whether or not the program has
+//! `accepted` counts connections whose handshake was completed by the listening side, whether or not the program has
 //! accepted them yet. It excludes handshakes that found the accept queue full or were abandoned. It would include a
 //! simultaneous open (RFC 9293 §3.5, figure 7), although no socket listens there.
 
@@ -27,11 +28,11 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{fs, io};
 
-/// The most ports at once: `MAX_PORTS` in `bpf/connections.bpf.c`.
+/// Maximum number of ports at once: `MAX_PORTS` in `bpf/connections.bpf.c`.
 pub(crate) const MAX_PORTS: usize = 16;
-/// One more than the highest number of a state (include/net/tcp_states.h).
+/// Number of TCP states: one more than the highest state number (include/net/tcp_states.h).
 const STATES: usize = 13;
-/// 64-bit words of one port: its states, `accepted`, and padding to whole cache lines.
+/// Number of 64-bit words per port: its states, `accepted`, and padding to whole cache lines.
 const WORDS: usize = 16;
 
 /// The attached program and its variables.
@@ -44,10 +45,10 @@ pub(crate) struct Gauges {
 /// The connections of one local port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortGauges {
-    /// By the state's number: connections that entered the state since attaching, minus those that left it. Zero for
-    /// the states that are not counted; the counted ones are 1, 4, 5, 8, 9 and 11, see the head of this file.
+    /// For each state, by number: connections that entered the state since attaching, minus those that left it. Zero
+    /// for states that are not counted; the counted ones are 1, 4, 5, 8, 9 and 11, see the head of this file.
     pub(crate) states: [i64; STATES],
-    /// Handshakes completed from the listening side since attaching.
+    /// Number of handshakes that the listening side completed since attaching.
     pub(crate) accepted: u64,
 }
 

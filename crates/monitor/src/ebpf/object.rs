@@ -1,8 +1,8 @@
 //! Loads and attaches programs, and explains the kernel's refusals.
 //!
-//! libbpf adapts the program to the running kernel by the kernel's description of its types, and frees that memory
-//! afterwards. What remains is a descriptor that keeps the program attached, and a mapping of its variables. libbpf's
-//! messages, which it would print, become the error.
+//! libbpf adapts a program to the running kernel by the kernel's description of its types, and frees that memory
+//! afterwards. A descriptor that keeps the program attached and a mapping of its variables remain. Messages that libbpf
+//! would print become part of the error.
 
 use super::EbpfError;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 mod mapping;
 
-/// The programs: `bpf/NAME.bpf.c`.
+/// The programs. The source of each is `bpf/NAME.bpf.c`.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
@@ -26,15 +26,15 @@ pub(super) enum Program {
     Walk,
 }
 
-/// A program that the kernel runs at an event. Dropping this detaches it.
+/// A program that the kernel runs at an event. Dropping this value detaches the program.
 pub(super) struct Attached {
     link: Link,
     globals: Option<Mapping>,
 }
 
 impl Attached {
-    /// Loads and attaches the program. `settings` becomes its constants, and must have their size. `globals` is the
-    /// size of its variables in bytes, 0 if it has none.
+    /// Loads and attaches the program. `settings` are the bytes of its constants, and must have their size. `globals`
+    /// is the size of its variables in bytes; 0 if it has none.
     pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
@@ -53,20 +53,20 @@ impl Attached {
         self.globals.as_ref().map_or(&[], Mapping::words)
     }
 
-    /// Starts an iterator. Its output can be read to the end once.
+    /// Starts the iterator program. Its output can be read to the end once.
     pub(super) fn iterate(&self) -> io::Result<impl io::Read> {
         Iter::new(&self.link).map_err(io::Error::other)
     }
 }
 
-/// A program that runs when it is called.
+/// A program that runs only when it is called.
 pub(super) struct Callable {
     object: Object,
     entries: Mapping,
 }
 
 impl Callable {
-    /// Loads the program. Its map `records` gets room for `entries` entries of `entry` bytes.
+    /// Loads the program. Its map `records` gets room for `entries` entries of `entry` bytes each.
     pub(super) fn load(program: Program, entries: u32, entry: usize) -> Result<Callable, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
@@ -93,8 +93,8 @@ impl Callable {
     }
 }
 
-/// Programs that are attached and detached together, repeatedly, and keep their maps in between. Dropping this detaches
-/// them.
+/// Programs that are attached and detached together, repeatedly, and keep their maps in between. Dropping this value
+/// detaches the programs.
 pub(super) struct Switched {
     program: Program,
     object: Object,
@@ -102,8 +102,8 @@ pub(super) struct Switched {
 }
 
 impl Switched {
-    /// Loads the programs without attaching them. `settings` becomes their constants, and must have their size. Their
-    /// map `tallies` gets room for `entries` entries.
+    /// Loads the programs without attaching them. `settings` are the bytes of their constants, and must have their
+    /// size. Their map `tallies` gets room for `entries` entries.
     pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<Switched, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
@@ -119,8 +119,8 @@ impl Switched {
         })
     }
 
-    /// Sets their variables, which must have this size, and attaches all of them, or none. The first program in the
-    /// file is attached last, so that the others are ready for what it begins.
+    /// Sets the programs' variables, which must have this size, and attaches either all programs or none. The first
+    /// program in the file is attached last, so that the other programs are ready for the requests that it begins.
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
         let Switched { program, object, links } = self;
         links.clear();
@@ -133,12 +133,12 @@ impl Switched {
         Ok(())
     }
 
-    /// Detaches them, the first in the file first.
+    /// Detaches the programs in the order of the file.
     pub(super) fn detach(&mut self) {
         while self.links.pop().is_some() {}
     }
 
-    /// An entry of `tallies`: each CPU's copy.
+    /// The copies of an entry of `tallies`, one for each CPU.
     pub(super) fn of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
         let map = self.object.maps().find(|map| has_suffix(map.name(), "tallies")).ok_or_else(missing)?;
         let found = map.lookup_percpu(&entry.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
@@ -157,7 +157,7 @@ fn map_array(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
     if size == bytes { Mapping::new(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-/// libbpf prefixes the names of sections with the program's name.
+/// Whether a section has this name without its prefix: libbpf prefixes the names of sections with the program's name.
 fn has_suffix(name: &OsStr, ending: &str) -> bool {
     name.as_encoded_bytes().ends_with(ending.as_bytes())
 }
@@ -197,7 +197,7 @@ impl Program {
 // --- Errors ----------------------------------------------------------------------------------------------------------
 
 thread_local! {
-    /// libbpf's messages while this thread loaded a program. libbpf calls back on the thread that called it.
+    /// The messages of libbpf while this thread loaded a program. libbpf calls back on the thread that called it.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -243,7 +243,7 @@ mod tests {
     use brimful_core::Nanos;
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-    /// Tries to attach programs of each kind on a thread that has these capabilities only.
+    /// Tries to attach programs of each kind on a thread that has only these capabilities.
     fn with(capabilities: CapabilitySet) -> [Result<(), EbpfError>; 3] {
         let attempt = move || {
             let none = CapabilitySet::empty();

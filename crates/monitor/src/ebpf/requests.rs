@@ -7,23 +7,23 @@
 //! | `sock:sock_send_length` | the server has handed bytes to the kernel: by write(2), sendmsg(2), sendfile(2) or io_uring |
 //! | `sock:inet_sock_set_state` | the connection is being closed |
 //!
-//! A request begins with the first bytes that are ready after an answer, and ends with the last bytes that are sent
-//! before the next request is read. Which send was the last is known only later, so times are recorded with every send,
-//! and taken back with the next one. An answer that fills the socket's buffer is not recorded as ended, because that is
-//! where a server stops in the middle of an answer.
+//! A request begins with the first bytes that are ready after a response, and ends with the last bytes that are sent
+//! before the next request is read. Which send was the last is known only later, so times are recorded at every send,
+//! and subtracted again at the next one. A response that fills the socket's buffer is not recorded as ended, because
+//! that is where a server stops in the middle of a response.
 //!
 //! The programs are attached for slices of time, and no state passes from one slice to the next. A request **counts**
 //! if its first bytes become ready in a slice between the instants `from` and `until`. It is followed until the slice
 //! ends. Requests that were ready before never count, and those that become ready within always do, so whether a
-//! request counts does not depend on how long it takes. At the end of the slice, a request that counts has an answer
+//! request counts does not depend on how long it takes. At the end of the slice, a request that counts has a response
 //! (`answered`), has lost its connection (`unanswered`), or is open. All that is known of an open request is that it
 //! takes longer than from `until` to the end of the slice.
 //!
-//! Numbers of a tally only grow, with one exception. While the programs are attached, an answer may leave one size and
-//! enter another between two readings, because its record was taken back.
+//! The numbers of a tally only grow, with one exception. While the programs are attached, a response may move from one
+//! size class to another between two readings, because its record was subtracted again.
 //!
-//! Not seen: what splice(2) reads from a socket. With full preemption in the kernel, a program that is interrupted on
-//! its CPU by another run of itself misses that run.
+//! Data that splice(2) reads from a socket is not seen. With full preemption in the kernel, a program that is
+//! interrupted on its CPU by another run of itself misses that run.
 
 use super::connections::{MAX_PORTS, settings};
 use super::object::{Program, Switched};
@@ -32,15 +32,15 @@ use brimful_core::Nanos;
 use std::fmt;
 use std::io;
 
-/// Number of size classes of answers: `CLASSES` in `bpf/requests.bpf.c`.
+/// Number of size classes of responses: `CLASSES` in `bpf/requests.bpf.c`.
 pub(crate) const CLASSES: usize = 5;
-/// Buckets of times, as in the Server Module: `BUCKETS` in `bpf/requests.bpf.c`.
+/// Number of buckets of times, as in the Server Module: `BUCKETS` in `bpf/requests.bpf.c`.
 const BUCKETS: usize = 112;
-/// 64-bit words of `struct times` and `struct tally`.
+/// Number of 64-bit words of `struct times` and `struct tally`.
 const TIMES_WORDS: usize = 2 + BUCKETS;
 const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
 
-/// The loaded programs. They are attached only during a slice.
+/// The loaded programs. They are attached only during slices.
 pub(crate) struct RequestProbe {
     programs: Switched,
     /// For each requested port, its index in the programs' list, which has no duplicates.
@@ -51,30 +51,30 @@ pub(crate) struct RequestProbe {
 /// The requests of one port since the programs were loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortTally {
-    /// Requests that count.
+    /// Number of requests that count.
     pub begun: u64,
-    /// The requests that count whose connection ended without a byte of an answer.
+    /// Number of requests that count and whose connection ended without a byte of a response.
     pub unanswered: u64,
-    /// The answered requests, by size of the answer.
+    /// The requests with a response, by size of the response.
     pub sizes: [SizeTally; CLASSES],
 }
 
-/// The requests with answers of one size.
+/// The requests whose responses are of one size class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SizeTally {
     /// Number of requests.
     pub answered: u64,
-    /// Bytes of requests.
+    /// Number of bytes of the requests.
     pub received: u64,
-    /// Bytes of answers.
+    /// Number of bytes of the responses.
     pub sent: u64,
-    /// Times from ready until read.
+    /// Times from when a request was ready until it was read.
     pub wait: TimesTally,
-    /// Times from read until the last send.
+    /// Times from when a request was read until the last send of its response.
     pub service: TimesTally,
 }
 
-/// Times of the answered requests.
+/// Times of the requests with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TimesTally {
     pub sum_ns: u64,
@@ -102,19 +102,19 @@ impl RequestProbe {
         Ok(RequestProbe { programs, places, slices: 0 })
     }
 
-    /// Begins a slice. Requests count that begin between these instants (`CLOCK_MONOTONIC`).
+    /// Begins a slice. Requests count that begin between these two instants (`CLOCK_MONOTONIC`).
     pub(crate) fn begin(&mut self, from: Nanos, until: Nanos) -> Result<(), EbpfError> {
         self.slices += 1;
         let control = [self.slices, from.0, until.0].map(u64::to_ne_bytes);
         self.programs.attach(control.as_flattened())
     }
 
-    /// Ends the slice. The counters do not change until the next one.
+    /// Ends the slice. The counters do not change until the next slice begins.
     pub(crate) fn end(&mut self) {
         self.programs.detach();
     }
 
-    /// The requests of each port, in the order in which the ports were passed.
+    /// The requests of each port, in the order in which the ports were passed to [`load`](Self::load).
     pub(crate) fn read(&self) -> io::Result<Vec<PortTally>> {
         self.places.iter().map(|&place| self.read_port(place)).collect()
     }
@@ -163,14 +163,15 @@ impl Default for TimesTally {
     }
 }
 
-/// Converts from squares of 1024 ns, which a program can compute without dividing.
+/// Converts units of (1024 ns)², which a program can compute without dividing, to square microseconds.
 fn square_microseconds(squares: u64) -> u64 {
     let scaled = u128::from(squares) * (1024 * 1024) / 1_000_000;
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The sum of an entry over all CPUs. One CPU may have subtracted what another has added, so a single number may be
-/// negative, and wraps. While the programs are attached the sum may be negative too; it is then returned as zero.
+/// The sum of an entry over all CPUs. One CPU may have subtracted what another has added, so the number of a single CPU
+/// may be negative, and wraps around. While the programs are attached, the sum may be negative too; it is then returned
+/// as zero.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {

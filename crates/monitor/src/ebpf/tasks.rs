@@ -1,13 +1,13 @@
-//! Every thread of user space in one pass over the kernel's list of tasks.
+//! Reads every thread of user space in one pass over the kernel's list of tasks.
 //!
-//! There are two programs. `walk` does the whole pass in one call, and writes into memory that is mapped here; it takes
-//! Linux 6.7. The kernel runs `tasks` once for each task (`iter/task`, Linux 5.9), and its output is read from a
+//! There are two programs. `walk` does the whole pass in one call, and writes into memory that is mapped here; it needs
+//! Linux 6.7. `tasks` is run by the kernel once for each task (`iter/task`, Linux 5.9), and its output is read from a
 //! descriptor; it costs more than three times as much per thread.
 //!
-//! Figures are those of the scheduler at the moment of the walk. For a thread that is on a CPU, `ran` is as old as that
-//! CPU's last tick. A walk is not one instant: a thread that ends during it may be neither among the living nor in its
-//! process's `ended`, so a sum may miss one thread for one pass. Process ids are those of the reader's pid namespace,
-//! in which 0 is a parent outside of it.
+//! The figures are those of the scheduler at the moment of the walk. For a thread that is on a CPU, `ran` is as old as
+//! that CPU's last tick. A walk is not one instant: a thread that ends during it may be neither among the living nor in
+//! its process's `ended`, so a sum may miss one thread for one pass. Process ids are those of the reader's pid
+//! namespace; the id 0 is that of a parent outside of this namespace.
 //!
 //! Sources: kernel/sched/core.c, kernel/sched/cputime.c, kernel/exit.c (`__exit_signal`), kernel/bpf/task_iter.c.
 
@@ -23,82 +23,82 @@ pub(crate) struct TaskIterator {
 }
 
 enum Method {
-    /// `walk`, with room for this many threads.
+    /// The program `walk`, with room for this number of threads.
     Walk(Callable, u32),
-    /// `tasks`, and a read buffer.
+    /// The program `tasks`, and a read buffer.
     Iterate(Attached, Vec<u8>),
 }
 
-/// One thread.
+/// The record of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskRecord {
     /// The thread's id.
     pub(crate) pid: u32,
-    /// The id of the process it belongs to.
+    /// The id of the process that the thread belongs to.
     pub(crate) tgid: u32,
     /// The id of that process's parent.
     pub(crate) parent: u32,
     /// The thread's name, padded with zeros.
     pub(crate) comm: [u8; 16],
-    /// Whether it is on a CPU or waits for one.
+    /// Whether the thread is on a CPU or waits for one.
     pub(crate) runnable: bool,
-    /// Whether it has ended. Its parent may not have waited for it yet.
+    /// Whether the thread has ended. The parent may not have waited for the process yet.
     pub(crate) ended: bool,
-    /// When it was started, since boot and including suspended time: field 22 of /proc/PID/stat.
+    /// Start time of the thread since boot, suspended time included: field 22 of /proc/PID/stat.
     pub(crate) started: Nanos,
-    /// What it has used.
+    /// The resources that the thread has used.
     pub(crate) own: Counters,
-    /// How long it waited for a CPU, without the current wait; `None` if the kernel does not count that
+    /// Time that the thread waited for a CPU, without the current wait; `None` if the kernel does not count waits
     /// (`CONFIG_SCHED_INFO`).
     pub(crate) waited: Option<Nanos>,
-    /// Figures of the whole process. Only the leader's record has them, whose `pid` equals its `tgid`.
+    /// Figures of the whole process. Only the record of the main thread has them; its `pid` equals its `tgid`.
     pub(crate) process: Option<ProcessRecord>,
 }
 
-/// What one thread has used, or all ended threads of a process.
+/// The resources used by one thread, or by all ended threads of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counters {
     /// Time on a CPU, by the scheduler's clock.
     pub(crate) ran: Nanos,
-    /// Time on a CPU in user mode, by ticks unless the kernel accounts exactly (`CONFIG_VIRT_CPU_ACCOUNTING`). /proc
-    /// shows `ran`, split in the proportion of this and `system`.
+    /// Time on a CPU in user mode. It is measured by ticks, unless the kernel accounts exactly
+    /// (`CONFIG_VIRT_CPU_ACCOUNTING`). /proc shows `ran`, split in the proportion of this and `system`.
     pub(crate) user: Nanos,
     /// Time on a CPU in the kernel, measured in the same way.
     pub(crate) system: Nanos,
-    /// Page faults that waited for a disk.
+    /// Number of page faults that waited for a disk.
     pub(crate) major_faults: u64,
-    /// Times it left a CPU, voluntarily or not.
+    /// Number of context switches away from the thread, voluntary or not.
     pub(crate) switches: u64,
 }
 
 /// Figures of a whole process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessRecord {
-    /// Number of threads. The last one counts until the parent has waited for the process. If this is zero, the usage
-    /// of that thread may be in `ended` already.
+    /// Number of threads. The last thread counts until the parent has waited for the process. If the number is zero,
+    /// the usage of the last thread may already be in `ended`.
     pub(crate) threads: u64,
-    /// Resident pages of files, of anonymous and of shared memory. The kernel counts per CPU and sums now and then, so
-    /// up to 32 pages of each kind and CPU may be missing or extra (lib/percpu_counter.c). `None` if the process has no
-    /// memory any more.
+    /// Number of resident pages of files, of anonymous and of shared memory. The kernel counts per CPU and sums now and
+    /// then, so up to 32 pages of each kind and CPU may be missing or extra (lib/percpu_counter.c). `None` if the
+    /// process has no memory any more.
     pub(crate) rss_pages: Option<u64>,
-    /// What its ended threads have used. The process has used this plus what its living threads have used.
+    /// The resources used by the ended threads. The process has used this plus the usage of its living threads.
     pub(crate) ended: Counters,
-    /// Time in user mode of children that it has waited for, and of theirs.
+    /// Time in user mode of children that the process has waited for, including their own such children.
     pub(crate) children_user: Nanos,
     /// Time in the kernel of these children.
     pub(crate) children_system: Nanos,
-    /// Major faults of these children.
+    /// Number of major faults of these children.
     pub(crate) children_major_faults: u64,
 }
 
 impl TaskIterator {
-    /// Loads the program. It costs nothing until it is read.
+    /// Loads the program. It costs nothing until it is run by [`read`](Self::read).
     pub(crate) fn open() -> Result<TaskIterator, EbpfError> {
         let method = Method::walk(1024).or_else(|_| Method::iterate())?;
         Ok(TaskIterator { method })
     }
 
-    /// Replaces the contents of `into` by all current threads.
+    /// Replaces the contents of `into` by the records of all current threads.
     pub(crate) fn read(&mut self, into: &mut Vec<TaskRecord>) -> io::Result<()> {
         into.clear();
         loop {
@@ -135,7 +135,7 @@ fn parse_words(words: &[AtomicU64; RECORD_BYTES / 8]) -> TaskRecord {
     TaskRecord::parse(&bytes)
 }
 
-/// Reads to the end. A read may end anywhere inside a record.
+/// Parses records until the end of the input. A read may end anywhere inside a record.
 fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>) -> io::Result<()> {
     let mut held = 0;
     loop {
@@ -221,7 +221,7 @@ impl Fields<'_> {
         u32::from_ne_bytes(self.take())
     }
 
-    /// The next `N` bytes; zeros past the end, which [`TaskRecord::parse`] never reaches.
+    /// Takes the next `N` bytes; zeros past the end, which [`TaskRecord::parse`] never reaches.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let Some((taken, rest)) = self.0.split_first_chunk() else { return [0; N] };
         self.0 = rest;

@@ -1,4 +1,4 @@
-//! Time and CPU: the number of cores, the clock, lateness of timers, steal, and the speed of a core.
+//! Examines time and CPU: the number of cores, the clock, lateness of timers, steal, and the speed of a core.
 
 use super::probe::{BUFFER_MIB, Prober};
 use super::{Finding, Fix, Status, judged, unknown};
@@ -13,10 +13,11 @@ use std::path::Path;
 use std::time::Duration;
 
 const CLOCK_SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
-/// Clock sources that are read without entering the kernel.
+/// Names of clock sources that are read without entering the kernel.
 const FAST_SOURCES: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-/// A sleep that ends later than this disturbs an open schedule, even though the engine spins for the last stretch.
+/// Maximum acceptable lateness of a sleep. A later end disturbs an open schedule, even though the engine spins for the
+/// last part of a wait.
 const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
 pub(super) fn examine(root: &Path) -> Vec<Finding> {

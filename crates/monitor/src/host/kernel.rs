@@ -1,4 +1,4 @@
-//! Whether io_uring and eBPF can be used, each by trying it.
+//! Checks whether io_uring and eBPF can be used by trying each.
 
 use super::{Finding, Fix, judged, numbers};
 use crate::sys;
@@ -83,7 +83,7 @@ mod tests {
         let (none, all) = (CapabilitySet::empty(), CapabilitySet::all());
         for (attempt, capable, types, fix) in [
             (refused(), none, true, Some("setcap")),
-            (Ok(()), none, true, Some("setcap")), // maps are for everyone where unprivileged BPF is on, tracing is not
+            (Ok(()), none, true, Some("setcap")), // unprivileged BPF allows maps, but not tracing
             (Ok(()), all, false, Some("BTF")),
             (refused(), all, true, Some("docker")),
             (Ok(()), all, true, None),

@@ -1,4 +1,4 @@
-//! Limits on resources: descriptors, ports, queues, memory.
+//! Examines limits on resources: descriptors, ports, queues, memory.
 
 use super::{Finding, Fix, judged, numbers, unknown};
 use rustix::process::{Resource, getrlimit};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 /// How long Linux keeps a port in TIME_WAIT, in seconds (`TCP_TIMEWAIT_LEN`).
 const TIME_WAIT_S: u64 = 60;
-/// The size of Linux's default range, 32768–60999.
+/// Number of ports in Linux's default range, 32768–60999.
 const USUAL_PORTS: u64 = 28_232;
-/// Approximate memory of an open connection: 7.7 KiB of kernel memory, measured with both ends on one host (Linux 6.18,
-/// idle connections), and the programs' own.
+/// Approximate memory of an open connection in KiB: 7.7 KiB of kernel memory, measured with client and server on one
+/// host (Linux 6.18, idle connections), and the memory of the programs.
 const CONNECTION_KIB: u64 = 10;
 
 /// The soft and the hard limit on descriptors of this process.
@@ -39,11 +39,11 @@ pub(super) fn examine(root: &Path, descriptors: (u64, u64)) -> Vec<Finding> {
     ]
 }
 
-/// Sufficient if the ports of one source address run out first.
+/// Checks the limit on descriptors. It suffices if the ports of one source address run out first.
 fn descriptors(root: &Path, (soft, hard): (u64, u64), ports: u64) -> Finding {
     let nr_open = numbers(root, "proc/sys/fs/nr_open").map_or(1 << 20, |[n]: [u64; 1]| n);
     let wanted = (ports + 1024).next_power_of_two().min(nr_open);
-    // A shell passes its limit on to its children; a script is such a child.
+    // A shell passes its limit on to its children, and a script is such a child.
     let fix = match hard >= ports {
         true => {
             let wanted = wanted.min(hard);

@@ -1,6 +1,6 @@
-//! How fast this host computes and reads memory right now, measured in about ten milliseconds. Virtual machines share
-//! caches, cores and clock frequency with neighbours that appear in no statistic of the kernel. Figures of two runs are
-//! comparable if these figures are.
+//! Measures how fast this host currently computes and reads memory, in about ten milliseconds. Virtual machines share
+//! caches, cores and clock frequency with neighbours that appear in no statistic of the kernel. The figures of two runs
+//! are comparable only if these figures are similar.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -8,9 +8,9 @@ use brimful_core::server::HostProbe;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-/// Size of the buffer: larger than a CPU's own caches, and no larger than the shared cache of most servers.
+/// Size of the buffer in MiB: larger than a CPU's own caches, and no larger than the shared cache of most servers.
 pub(super) const BUFFER_MIB: usize = 16;
-/// Time for each of the two figures.
+/// Measuring time for each of the two figures.
 const MEASURING_TIME: Nanos = Nanos(3_500_000);
 
 /// Measures the calling thread's CPU. The buffer is built at the first call, in about 20 ms, and kept.
@@ -19,14 +19,14 @@ pub fn probe() -> HostProbe {
     PROBER.get_or_init(Prober::new).measure()
 }
 
-/// A probe with a buffer of its own.
+/// A probe with its own buffer.
 #[derive(Debug)]
 pub struct Prober {
-    /// All lines form one cycle.
+    /// The cache lines of the buffer; following their indices visits all lines in one cycle.
     lines: Box<[Line]>,
 }
 
-/// A cache line, which contains the index of the next one.
+/// A cache line that contains the index of the next one.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 struct Line(u32);
@@ -38,7 +38,7 @@ impl Default for Prober {
 }
 
 impl Prober {
-    /// Builds the buffer.
+    /// Creates a probe, and builds its buffer.
     pub fn new() -> Prober {
         let count = (BUFFER_MIB << 20) / size_of::<Line>();
         let mut order: Vec<u32> = (0..count as u32).collect();
@@ -54,16 +54,16 @@ impl Prober {
         Prober { lines }
     }
 
-    /// Measures the calling thread's CPU. Time that others take from the thread does not count; their use of the
-    /// caches, the core and the clock frequency does.
+    /// Measures the calling thread's CPU. Time in which the thread does not run does not count; the use of caches, core
+    /// and clock frequency by others does.
     pub fn measure(&self) -> HostProbe {
         HostProbe { arithmetic_mops: arithmetic() / 1e6, memory_mreads: self.memory() / 1e6 }
     }
 
-    /// Reads per second. Each read finds the place of the next.
+    /// Number of reads per second. Each read yields the address of the next one.
     fn memory(&self) -> f64 {
         const READS: u64 = 2_000;
-        // Work since the last probe has evicted the buffer from the caches, which is not a property of the host.
+        // Other work since the last probe has evicted the buffer from the caches, which is not a property of the host.
         black_box(self.lines.iter().fold(0, |sum: u32, line| sum.wrapping_add(line.0)));
         let mut at = 0;
         per_second(READS, || {
@@ -75,7 +75,7 @@ impl Prober {
     }
 }
 
-/// Integer operations per second. Each needs the result of the one before.
+/// Number of integer operations per second. Each operation needs the result of the previous one.
 fn arithmetic() -> f64 {
     const ROUNDS: u64 = 20_000;
     let mut value = black_box(1);
@@ -87,7 +87,7 @@ fn arithmetic() -> f64 {
     })
 }
 
-/// The number of operations in [`scrambled`].
+/// Number of operations in [`scrambled`].
 const OPERATIONS: u64 = 4;
 
 /// A shift, an exclusive or, a multiplication and an addition. A compiler cannot fold two rounds into one.
@@ -95,8 +95,8 @@ fn scrambled(value: u64) -> u64 {
     (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Operations per second of this thread's CPU time, of which a batch has `each`. The median of as many batches as fit
-/// into [`MEASURING_TIME`], at least one.
+/// Operations per second of this thread's CPU time; a batch has `each` operations. The result is the median over the
+/// batches that fit into [`MEASURING_TIME`], at least one.
 fn per_second(each: u64, mut batch: impl FnMut()) -> f64 {
     let until = sys::now() + MEASURING_TIME;
     let mut rates = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
         let before = sys::thread_cpu();
         prober.measure();
         let taken = sys::thread_cpu() - before;
-        // Twenty times what it should be.
+        // The bound is twenty times the expected duration.
         assert!(taken < Nanos::from_millis(240), "{taken}");
     }
 

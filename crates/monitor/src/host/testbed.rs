@@ -1,4 +1,4 @@
-//! What a test bed with several hosts on this machine needs: TUN devices, and `ip`.
+//! Checks the requirements of a test bed with several hosts on this machine: TUN devices, and `ip`.
 
 use super::{Finding, judged};
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
 }
 
 fn tun(root: &Path) -> Finding {
-    // Opening it creates no device.
+    // Opening the file creates no device.
     let opened = OpenOptions::new().read(true).write(true).open(root.join(TUN));
     let (value, fix) = match &opened {
         Ok(_) => (format!("/{TUN} can be opened"), String::new()),

@@ -1,14 +1,14 @@
-//! The shares of each CPU's time, and of all watched CPUs together.
+//! Computes the shares of each CPU's time, and the shares of all watched CPUs together.
 //!
-//! A CPU counts if it was online at both ends and its counters were not reset. Until Linux 6.8, idle time is reset when
-//! a CPU is taken offline and back, whether by hand or because the machine was suspended, which takes all CPUs but one
+//! A CPU counts if it was online at both samples and its counters were not reset. Until Linux 6.8, idle time is reset
+//! when a CPU is taken offline and back. A suspension of the machine does that too: it takes all CPUs except one
 //! offline. The kernel's own sum cannot be used, because it includes CPUs that are offline by now.
 
 use super::stat::CpuTicks;
 use brimful_core::server::{Core, CpuShares};
 use std::collections::BTreeMap;
 
-/// The CPUs that count, their shares together, and each one's shares.
+/// The CPUs that count, their shares together, and the shares of each.
 pub(super) fn since(
     earlier: &BTreeMap<usize, CpuTicks>,
     later: &BTreeMap<usize, CpuTicks>,
@@ -24,16 +24,16 @@ pub(super) fn since(
     (grown.into_iter().map(|(cpu, _)| cpu).collect(), together, cores)
 }
 
-/// Which counters this kernel keeps. A counter that has not moved on any CPU since boot is not kept but written as 0,
-/// as in a container's view (lxcfs).
+/// Which counters this kernel keeps. A counter that is 0 on every CPU since boot is taken as not kept: counters that
+/// are not kept are written as 0, for example in a container's view (lxcfs).
 struct KeptCounters {
     interrupt: bool,
     io_wait: bool,
 }
 
 impl KeptCounters {
-    /// `None` if no tick fell into the stretch, as happens in less than 10 ms. Nothing is known about the CPU then, and
-    /// four zeros would mean that it was not even idle.
+    /// Returns `None` if no tick fell into the period, as happens if it is shorter than 10 ms. Then nothing is known
+    /// about the CPU; four zeros would mean that it was not even idle.
     fn shares(&self, ticks: CpuTicks) -> Option<CpuShares> {
         let CpuTicks { user, system, idle, steal, interrupt, io_wait } = ticks;
         let all = [user, system, idle, steal].into_iter().map(|ticks| ticks as f64).sum::<f64>();
@@ -49,9 +49,9 @@ impl KeptCounters {
     }
 }
 
-/// `None` if the counters were reset. Two counters may fall on their own, which means no growth: steal after a
-/// migration to another host, and iowait, because the kernel moves it to idle time when the waiting thread wakes on
-/// another CPU.
+/// Returns `None` if the counters were reset. Two counters may fall on their own, which counts as no growth: steal
+/// after a migration to another host, and iowait, because the kernel moves it to idle time when the waiting thread
+/// wakes on another CPU.
 fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     let (system, idle) = (steady(from.system, to.system)?, steady(from.idle, to.idle)?);
     Some(CpuTicks {
@@ -64,8 +64,8 @@ fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     })
 }
 
-/// Growth of a counter that falls only slightly, if at all: idle time is read while its CPU changes it, and lxcfs
-/// rounds. A fall by more than a second means that it was reset.
+/// Growth of a counter that may fall slightly: idle time is read while its CPU changes it, and lxcfs rounds. A fall by
+/// more than a second means that the counter was reset.
 fn steady(from: u64, to: u64) -> Option<u64> {
     const MAX_FALL_TICKS: u64 = 100;
     (to.saturating_add(MAX_FALL_TICKS) >= from).then(|| to.saturating_sub(from))

@@ -1,6 +1,6 @@
-//! Whole disks, from /proc/diskstats. That file lists all block devices. Partitions, and devices stacked on disks
-//! (device mapper, RAID), would count the same traffic again; loop devices and RAM disks are no disks. /sys/block
-//! distinguishes them. Blocks have 512 bytes. Source: Documentation/admin-guide/iostats.rst.
+//! Reads the counters of whole disks from /proc/diskstats. That file lists all block devices. Partitions, and devices
+//! stacked on disks (device mapper, RAID), would count the same traffic again; loop devices and RAM disks are no disks.
+//! /sys/block distinguishes these kinds. Blocks have 512 bytes. Source: Documentation/admin-guide/iostats.rst.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{KeptFile, lines, number, words};
@@ -10,20 +10,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A disk's counters since it was attached.
+/// The counters of a disk since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskSample {
-    /// Read operations completed.
+    /// Number of read operations completed.
     pub reads: u64,
-    /// Blocks read.
+    /// Number of blocks read.
     pub blocks_read: u64,
-    /// Write operations completed.
+    /// Number of write operations completed.
     pub writes: u64,
-    /// Blocks written.
+    /// Number of blocks written.
     pub blocks_written: u64,
     /// Time in which an operation was in progress, in milliseconds.
     pub busy_ms: u64,
-    /// Time weighted by the number of operations in progress, in milliseconds.
+    /// Sum over all operations of the time in progress, in milliseconds.
     pub queued_ms: u64,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct DiskWatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Disk,
-    /// A disk for which the kernel's counting is turned off.
+    /// A disk for which counting is turned off in the kernel.
     Uncounted,
-    /// A part of a disk, stacked on disks, or not a disk.
+    /// A partition, a device stacked on disks, or not a disk.
     Other,
 }
 
@@ -52,7 +52,8 @@ impl DiskWatch {
         }
     }
 
-    /// Each whole disk by name; `None` if there is none, or they cannot be distinguished.
+    /// The counters of each whole disk, by name; `None` if there is no disk, or disks cannot be distinguished from
+    /// other devices.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Option<BTreeMap<String, DiskSample>> {
         let DiskWatch { file, sys_block, kinds } = self;
         let disks = file.read(buffer, |text| {
@@ -66,7 +67,7 @@ impl DiskWatch {
                     disks.insert(String::from_utf8_lossy(name).into_owned(), disk);
                 }
             }
-            // A device was removed. A new one of the same name may be of another kind.
+            // A device was removed. A new one with the same name may be of another kind.
             if kinds.len() > devices {
                 kinds.retain(|known, _| diskstats(text).any(|(name, _)| name == known));
             }
@@ -103,7 +104,8 @@ impl DiskWatch {
 
 impl Kind {
     fn classify(sys_block: &Path, name: &str) -> Kind {
-        // Recognized by name, because a stacked device may appear before its `slaves`, and ZFS does not list any.
+        // These devices are recognized by name, because a stacked device may appear before its `slaves`, and ZFS does
+        // not list any.
         const NOT_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
         let directory = sys_block.join(name.replace('/', "!"));
         let says = |file, word| fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == word);
@@ -134,8 +136,8 @@ fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     })
 }
 
-/// The disks that existed at both ends, together and each. A disk whose counters were reset was removed and attached
-/// again, and does not count.
+/// The figures of the disks that existed at both samples, all together and each. A disk whose counters were reset was
+/// removed and attached again, and does not count.
 pub(super) fn since(
     earlier: &BTreeMap<String, DiskSample>,
     later: &BTreeMap<String, DiskSample>,
@@ -162,7 +164,7 @@ impl DiskSample {
             blocks_read_per_s: over.per_s(earlier.blocks_read, self.blocks_read)?,
             writes_per_s: over.per_s(earlier.writes, self.writes)?,
             blocks_written_per_s: over.per_s(earlier.blocks_written, self.blocks_written)?,
-            // Counted in whole ticks of the kernel, so it may slightly exceed 1.
+            // The busy time is counted in whole ticks of the kernel, so the ratio may slightly exceed 1.
             utilization: share_of_ms(earlier.busy_ms, self.busy_ms)?.min(1.0),
             queue_length: share_of_ms(earlier.queued_ms, self.queued_ms)?,
         })

@@ -1,30 +1,30 @@
-//! Memory, and paging: /proc/meminfo and /proc/vmstat. Source: proc(5); mm/vmstat.c.
+//! Reads memory and paging: /proc/meminfo and /proc/vmstat. Source: proc(5); mm/vmstat.c.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{lines, number, words};
 use brimful_core::server::{Memory, Paging};
 use serde::{Deserialize, Serialize};
 
-/// Paging since boot, whole machine.
+/// Counters of paging since boot, for the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PagingSample {
     /// Size of a page on this machine, in bytes.
     pub page_bytes: u64,
-    /// KiB read from disks, file contents and swap.
+    /// KiB read from disks, both file contents and swap.
     pub in_kib: Option<u64>,
-    /// KiB written to disks, file contents and swap.
+    /// KiB written to disks, both file contents and swap.
     pub out_kib: Option<u64>,
-    /// Pages read from swap.
+    /// Number of pages read from swap.
     pub swapped_in: Option<u64>,
-    /// Pages written to swap.
+    /// Number of pages written to swap.
     pub swapped_out: Option<u64>,
-    /// Page faults that waited for a disk.
+    /// Number of page faults that waited for a disk.
     pub major_faults: Option<u64>,
 }
 
 impl PagingSample {
-    /// Parses /proc/vmstat. Its pgpgin and pgpgout are in KiB, whatever the page size.
+    /// Parses /proc/vmstat. Its fields pgpgin and pgpgout are in KiB, whatever the page size.
     pub(super) fn parse(text: &[u8], page_bytes: u64) -> Option<PagingSample> {
         let (mut paging, mut wanted) = (PagingSample { page_bytes, ..PagingSample::default() }, 5);
         for line in lines(text).filter(|line| line.starts_with(b"p")) {

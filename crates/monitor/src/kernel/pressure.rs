@@ -1,5 +1,5 @@
-//! Pressure stall information. It is derived from the totals, so that the stretch is ours rather than the kernel's ten
-//! seconds. Source: Documentation/accounting/psi.rst.
+//! Pressure stall information. It is derived from the kernel's totals, so that it covers the period between two samples
+//! rather than the kernel's ten seconds. Source: Documentation/accounting/psi.rst.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{KeptFile, lines, number, words};
@@ -8,19 +8,19 @@ use brimful_core::server::{Pressure, Stall};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Stalls of each resource since boot.
+/// Stall times of each resource since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PressureSample {
-    /// Stalls for want of a CPU.
+    /// Stalls of threads that waited for a CPU.
     pub cpu: Option<StallSample>,
-    /// Stalls for want of memory.
+    /// Stalls of threads that waited for memory.
     pub memory: Option<StallSample>,
-    /// Stalls for want of a disk.
+    /// Stalls of threads that waited for a disk.
     pub io: Option<StallSample>,
 }
 
-/// Time since boot, counted in microseconds.
+/// Stall times since boot, which the kernel counts in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StallSample {
     /// Time in which some threads waited.
@@ -45,7 +45,7 @@ impl PressureWatch {
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> PressureSample {
         let cpu = self.cpu.read(buffer, StallSample::parse);
         PressureSample {
-            // For the whole machine this is meaningless: Linux 5.13 and later have the line and write 0.
+            // For the whole machine, `full` is meaningless for CPUs: Linux 5.13 and later have the line and write 0.
             cpu: cpu.map(|stall| StallSample { full: None, ..stall }),
             memory: self.memory.read(buffer, StallSample::parse),
             io: self.io.read(buffer, StallSample::parse),
@@ -64,7 +64,7 @@ impl PressureWatch {
 }
 
 impl PressureSample {
-    /// `None` if the kernel provides no figures of any resource.
+    /// Returns `None` if the kernel provides no figures of any resource.
     pub(super) fn since(&self, earlier: &PressureSample, over: TimeSpan) -> Option<Pressure> {
         let stall = |from: Option<StallSample>, to: Option<StallSample>| to?.since(from?, over);
         let pressure = Pressure {
@@ -77,7 +77,7 @@ impl PressureSample {
 }
 
 impl StallSample {
-    /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and the same for `full`.
+    /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and the corresponding line for `full`.
     fn parse(text: &[u8]) -> Option<StallSample> {
         let total = |kind: &[u8]| {
             let mut figures = words(lines(text).find_map(|line| line.strip_prefix(kind))?);
@@ -86,7 +86,8 @@ impl StallSample {
         Some(StallSample { some: total(b"some ")?, full: total(b"full ") })
     }
 
-    /// The kernel's clock and ours are read one after the other, so a share may slightly exceed 1.
+    /// The figures since an earlier sample. The kernel's clock and the sample's are read one after the other, so a
+    /// share may slightly exceed 1.
     fn since(self, earlier: StallSample, over: TimeSpan) -> Option<Stall> {
         let share = |from, to| over.share(from, to).map(|share| share.min(1.0));
         Some(Stall {

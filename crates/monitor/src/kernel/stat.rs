@@ -4,45 +4,45 @@
 use crate::procfs::{lines, number, words};
 use serde::{Deserialize, Serialize};
 
-/// CPU time since boot, in ticks.
+/// The CPU time of one CPU since boot, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuTicks {
-    /// User mode, niced and guests included.
+    /// Time in user mode, including niced threads and guests.
     pub user: u64,
-    /// Kernel, interrupts included.
+    /// Time in the kernel, including interrupts.
     pub system: u64,
-    /// Idle, waiting for disks included.
+    /// Idle time, including the time in which threads waited for disks.
     pub idle: u64,
-    /// Taken by the hypervisor.
+    /// Time taken by the hypervisor.
     pub steal: u64,
-    /// Part of `system`: interrupts and softirqs.
+    /// The part of `system` spent on interrupts and softirqs.
     pub interrupt: u64,
-    /// Part of `idle`: time in which a thread of this CPU waited for a disk.
+    /// The part of `idle` in which a thread of this CPU waited for a disk.
     pub io_wait: u64,
 }
 
-/// Softirqs since boot: the deferred work of interrupts.
+/// Numbers of softirqs since boot. Softirqs are the deferred work of interrupts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftirqSample {
-    /// NET_RX and NET_TX.
+    /// Number of softirqs of the network: NET_RX and NET_TX.
     pub network: u64,
-    /// BLOCK.
+    /// Number of softirqs of disks: BLOCK.
     pub disk: u64,
 }
 
-/// The lines that occur once.
+/// The lines of /proc/stat that occur only once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SystemStat {
-    /// All CPUs together, including those that are offline by now. Not suitable for rates.
+    /// CPU time of all CPUs together, including those that are offline by now. This is not suitable for rates.
     pub cpu: Option<CpuTicks>,
     pub interrupts: Option<u64>,
     pub context_switches: Option<u64>,
-    /// Processes and threads ever started.
+    /// Number of processes and threads ever started.
     pub forks: Option<u64>,
-    /// Threads that run or wait for a CPU, the reader included.
+    /// Number of threads that run or wait for a CPU, including the reader.
     pub running: Option<u64>,
-    /// Threads that wait for a disk.
+    /// Number of threads that wait for a disk.
     pub blocked: Option<u64>,
     pub softirqs: Option<SoftirqSample>,
 }
@@ -67,7 +67,7 @@ impl SystemStat {
     }
 }
 
-/// Each CPU that is online.
+/// The CPU time of each CPU that is online.
 pub(crate) fn cores(text: &[u8]) -> impl Iterator<Item = (usize, CpuTicks)> {
     lines(text).map_while(|line| line.strip_prefix(b"cpu")).filter_map(|line| {
         let mut words = words(line);
@@ -76,8 +76,8 @@ pub(crate) fn cores(text: &[u8]) -> impl Iterator<Item = (usize, CpuTicks)> {
     })
 }
 
-/// Parses `user nice system idle iowait irq softirq steal`. Guest times follow, which `user` and `nice` already
-/// include.
+/// Parses `user nice system idle iowait irq softirq steal`. Guest times follow; they are already included in `user` and
+/// `nice`.
 fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
     let mut field = || words.next().and_then(number);
     let (user, nice, system, idle) = (field()?, field()?, field()?, field()?);
@@ -93,8 +93,8 @@ fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
     })
 }
 
-/// Parses the sum, and then each of `HI TIMER NET_TX NET_RX BLOCK …`. These are sums over CPUs of the figures in
-/// /proc/softirqs.
+/// Parses the total, and then the number of each kind: `HI TIMER NET_TX NET_RX BLOCK …`. The numbers are sums over all
+/// CPUs of the figures in /proc/softirqs.
 fn softirqs<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<SoftirqSample> {
     let mut words = words.skip(3);
     let mut field = || words.next().and_then(number);

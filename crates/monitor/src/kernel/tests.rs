@@ -1,5 +1,5 @@
-//! The group on files in the formats of several kernels (tests/data, made up), and on machines that change: counters
-//! wrap, CPUs and disks come and go, the machine sleeps, a tick is late.
+//! Tests the group with files in the formats of several kernels (tests/data, made up), and with machines that change:
+//! counters wrap around, CPUs and disks come and go, the machine sleeps, a tick is late.
 
 use super::*;
 use crate::{PerGroup, Rates, Sample};
@@ -7,7 +7,7 @@ use brimful_core::server::{Disk, Pressure, Stall};
 use std::fs;
 use std::path::PathBuf;
 
-/// A copy of one kernel's files, to be changed, and its watch.
+/// A copy of one kernel's files that can be changed, and a watch of it.
 struct Machine {
     root: tempfile::TempDir,
     watch: KernelWatch,
@@ -74,7 +74,8 @@ fn seconds(s: f64) -> Nanos {
 
 #[test]
 fn every_kernel_tells_what_it_has() {
-    // Number of CPUs, ticks of the first, KiB paged in, bytes available, whole disks, memory pressure in microseconds.
+    // Number of CPUs, ticks of the first CPU, KiB paged in, bytes of available memory, whole disks, memory pressure in
+    // microseconds.
     type Expected = (usize, CpuTicks, u64, Option<u64>, &'static [&'static str], Option<u64>);
     let kernels: [(&str, Expected); 6] = [
         ("3.10", (2, ticks(81_354, 32_323, 932_468, 0, 2112, 20_123), 1_203_344, None, &["sda", "sr0"], None)),
@@ -176,7 +177,7 @@ fn a_file_that_cannot_be_read_is_tried_again() {
     let cpu = machine.path("proc/pressure/cpu");
     let text = fs::read(&cpu).unwrap();
     fs::remove_file(&cpu).unwrap();
-    fs::create_dir(&cpu).unwrap(); // can be opened and not read, like what a program served that has ended
+    fs::create_dir(&cpu).unwrap(); // this can be opened but not read, like a file whose serving program has ended
     assert_eq!(machine.read().pressure.cpu, None);
     fs::remove_dir(&cpu).unwrap();
     fs::write(&cpu, text).unwrap();
@@ -187,12 +188,12 @@ fn a_file_that_cannot_be_read_is_tried_again() {
 fn a_late_tick_gives_rates_and_not_sums() {
     let mut machine = Machine::of("6.18");
     let before = machine.read();
-    // 3.7 s of two CPUs: 740 ticks.
+    // Two CPUs during 3.7 s: 740 ticks.
     machine.change(
         "stat",
         &[
-            ("cpu0", "cpu0 852519 42284 274747 1052293 26444 0 82726 4664 0 0\n"), // 105, 150 and 115
-            ("cpu1", "cpu1 632474 42999 315928 1055311 157947 0 91844 8004 0 0\n"), // 296 and 74
+            ("cpu0", "cpu0 852519 42284 274747 1052293 26444 0 82726 4664 0 0\n"), // grew by 105, 150 and 115 ticks
+            ("cpu1", "cpu1 632474 42999 315928 1055311 157947 0 91844 8004 0 0\n"), // grew by 296 and 74 ticks
             ("intr", "intr 64254673 0 0\n"),
             ("ctxt", "ctxt 115371330\n"),
             ("processes", "processes 560102\n"),
@@ -250,7 +251,7 @@ fn counters_of_32_bits_wrap() {
 fn cpus_come_and_go() {
     let mut machine = Machine::of("6.1-96-cpus");
     let before = machine.read();
-    // CPU 3 goes offline, CPU 12 comes online with large counters, CPU 0 was busy for a second, CPU 5 was offline in
+    // CPU 3 goes offline. CPU 12 comes online with large counters. CPU 0 was busy for a second. CPU 5 was offline in
     // between.
     machine.change(
         "stat",
@@ -282,7 +283,8 @@ fn time_asleep_is_no_time() {
     let mut sample = |at, suspended| {
         let groups = PerGroup { kernel: Some(machine.read()), ..PerGroup::default() };
         let sample = Sample { at: seconds(at), suspended: seconds(suspended), groups, ..Sample::default() };
-        // A second of CPU 0; CPU 1 was taken out to sleep and is back for half a second, its idle time anew.
+        // A second of CPU 0. CPU 1 was taken offline for a suspension and has been back for half a second; its idle
+        // time starts anew.
         machine.change(
             "stat",
             &[

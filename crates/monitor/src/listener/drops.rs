@@ -1,10 +1,11 @@
-//! How many of the segments that listening sockets dropped were SYNs. The head of `listener.rs` lists the others.
+//! Computes how many of the segments that listening sockets dropped were SYNs. The head of `listener.rs` lists the
+//! other kinds.
 //!
-//! For the sockets of all watched ports together, and since the watch began, let s be the SYNs dropped, l the last
-//! segments of handshakes that met a full queue, and d the segments that the kernel attributes to a cause of their own.
-//! The sockets count s + 2l + d. The network namespace counts s + l as `ListenDrops`, and d. So s can be computed if no
-//! other process in the namespace listens. Drops of others raise the namespace's counters; then all that the sockets
-//! counted is taken for s.
+//! All numbers are for the sockets of all watched ports together, since the watch began. Let s be the number of SYNs
+//! dropped, l the number of last segments of handshakes that met a full queue, and d the number of segments that the
+//! kernel attributes to a cause of their own. The sockets count s + 2l + d. The network namespace counts s + l as
+//! `ListenDrops`, and d. So s can be computed if no other process in the namespace listens. Drops of other processes
+//! raise the namespace's counters; then all drops that the sockets counted are taken for SYNs.
 
 use crate::counter::growth;
 use crate::network::columns::Columns;
@@ -16,15 +17,15 @@ use std::path::Path;
 pub(super) struct SynDrops {
     netstat: Option<ProcFile>,
     columns: Columns<3>,
-    /// The namespace's counters when the watch began.
+    /// The counters of the namespace when the watch began.
     from: [Option<u64>; 3],
-    /// The sockets' drops since then.
+    /// Number of drops that the sockets counted since then.
     counted: u64,
     syns: u64,
 }
 
 impl SynDrops {
-    /// `net` is the directory of the namespace's counters.
+    /// Reads the initial counters. `net` is the directory of the namespace's counters.
     pub fn open(net: &Path, buffer: &mut Vec<u8>) -> SynDrops {
         let netstat = ProcFile::open(&net.join("netstat")).ok();
         let columns = Columns::new("TcpExt:", ["ListenDrops", "TCPDeferAcceptDrop", "EmbryonicRsts"]);
@@ -33,14 +34,14 @@ impl SynDrops {
         drops
     }
 
-    /// How many of `new` drops of the sockets were SYNs. Must be called after the sockets were read. Counters that are
-    /// slightly ahead of them are harmless, because they are totals.
+    /// Number of SYNs among `new` drops of the sockets. Must be called after the sockets were read. Counters that are
+    /// slightly ahead of the sockets are harmless, because they are totals.
     pub fn among(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
         self.counted += new;
         let now = self.read(buffer).unwrap_or_default();
         let grown = |counter: usize| growth(self.from[counter]?, now[counter]?);
         let syns = match grown(0) {
-            // They cannot be separated.
+            // SYNs and other segments cannot be separated.
             None => self.syns + new,
             Some(listen_drops) => {
                 let elsewhere = grown(1).unwrap_or_default() + grown(2).unwrap_or_default();
@@ -52,7 +53,7 @@ impl SynDrops {
         new
     }
 
-    /// The drops that were not SYNs.
+    /// Number of drops that were not SYNs.
     pub fn others(&self) -> u64 {
         self.counted - self.syns
     }
@@ -110,7 +111,7 @@ mod tests {
                 listen_drops += dropped + late;
                 elsewhere += other;
                 prop_assert_eq!(syns(counted, listen_drops, elsewhere), s);
-                // Counters that are read a little later lead to too many for once, never to too few.
+                // Counters that are read a little later may lead to too many SYNs for once, never to too few.
                 let found = syns(counted, listen_drops + ahead, elsewhere + ahead);
                 prop_assert!(found >= s && found <= counted);
             }

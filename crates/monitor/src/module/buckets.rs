@@ -1,18 +1,18 @@
-//! Percentiles from a histogram with four buckets to an octave. Bucket 4o + q holds times from 256 ns · 2ᵒ · (1 + q/4)
-//! to the start of the next bucket. The first bucket also holds all shorter times, the last one all longer times.
+//! Percentiles from a histogram with four buckets per octave. Bucket 4o + q has times from 256 ns · 2ᵒ · (1 + q/4) to
+//! the start of the next bucket. The first bucket also has all shorter times, the last one all longer times.
 
 use super::layout::BUCKETS;
 
 /// The nominal start of the first bucket, in nanoseconds.
 const FIRST_START_NS: f64 = 256.0;
 
-/// The start of a bucket, in nanoseconds; for [`BUCKETS`], the nominal end of the last bucket.
+/// The start of a bucket, in nanoseconds. For the index [`BUCKETS`], the nominal end of the last bucket.
 pub fn start_ns(bucket: usize) -> f64 {
     let (octave, quarter) = (bucket / 4, bucket % 4);
     FIRST_START_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
 }
 
-/// The bucket of a time.
+/// The index of the bucket for a time.
 pub(super) fn bucket_of(ns: u64) -> usize {
     match ns.checked_ilog2() {
         // The two bits after the leading one select the bucket within the octave.
@@ -21,8 +21,8 @@ pub(super) fn bucket_of(ns: u64) -> usize {
     }
 }
 
-/// The time that this share of all times does not exceed, in nanoseconds; interpolated within its bucket as if
-/// logarithms of times were uniform there. `None` if all counts are zero.
+/// The time that this share of all times does not exceed, in nanoseconds. It is interpolated within its bucket as if
+/// the logarithms of times were uniform there. `None` if all counts are zero.
 pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
     // A sum of floating-point numbers cannot overflow.
     let total: f64 = counts.iter().map(|&count| count as f64).sum();
@@ -38,11 +38,11 @@ pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
     None
 }
 
-/// The time at a position within a bucket, from 0 to 1.
+/// The time at a position within a bucket. The position is from 0 to 1.
 fn interpolate(bucket: usize, position: f64) -> f64 {
     let (start, end) = (start_ns(bucket), start_ns(bucket + 1));
     match bucket {
-        // This bucket starts at zero, for which there is no logarithm.
+        // This bucket starts at zero, which has no logarithm, so the interpolation is linear.
         0 => end * position,
         _ => start * (end / start).powf(position),
     }
@@ -105,7 +105,8 @@ mod tests {
             }
         }
 
-        /// Exponential times, drawn by their own distribution: what is interpolated is near what was drawn.
+        /// Tests with exponential times that are drawn by inverting the distribution: the interpolated percentile is
+        /// near the drawn one.
         #[test]
         fn percentiles_of_known_times_are_within_a_quarter_of_an_octave(mean_us in 5.0..50_000.0) {
             let mut counts = [0; BUCKETS];

@@ -1,5 +1,5 @@
-//! Servers with the module in another mount namespace or below another root directory, as in a container. Their files
-//! have no path here, and are found through the mappings of their processes.
+//! Finds servers with the Server Module in another mount namespace or below another root directory, such as in a
+//! container. Their files have no path here, and are found through the mappings of the servers' processes.
 
 use super::ServerSample;
 use super::file::{ModuleFile, ModuleFileError};
@@ -12,26 +12,26 @@ use std::path::{Path, PathBuf};
 /// A server in another mount namespace or below another root directory.
 #[derive(Debug)]
 pub struct ContainerServer {
-    /// Its processes that map the file, by their pids here, in ascending order.
+    /// Processes of the server that map the file, by their pids in this namespace, in ascending order.
     pub pids: Vec<u32>,
-    /// The path of the file for this process, through the root directory of one of them.
+    /// The path by which this process can open the file: through the root directory of one of the server's processes.
     pub path: PathBuf,
     file: ModuleFile,
-    /// Its processes, by the pids in their own namespace.
+    /// Processes of the server, by the pids in their own namespace.
     living: Vec<u32>,
 }
 
 impl ContainerServer {
-    /// Reads its file.
+    /// Reads the server's file.
     ///
-    /// The file cannot be read any more, or is no file of the Server Module any more.
+    /// An error if the file cannot be read any more, or is no longer a file of the Server Module.
     pub fn sample(&mut self) -> Result<ServerSample, ModuleFileError> {
         let living = &self.living;
         self.file.sample(&|pid| living.contains(&pid))
     }
 }
 
-/// All such servers whose processes this user may inspect; `proc` is the directory that is /proc.
+/// All servers in other namespaces whose processes this user may inspect; `proc` is the directory that is /proc.
 pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
     let here = Place::of_process(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();
@@ -56,12 +56,12 @@ pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
 #[derive(PartialEq, Eq)]
 struct Place {
     namespace: OsString,
-    /// Device and inode.
+    /// Device and inode of the root directory.
     root: [u64; 2],
 }
 
 impl Place {
-    /// Reads the directory of a process in /proc; `None` if it is gone, or this user may not inspect it.
+    /// Reads the directory of a process in /proc; `None` if the process is gone, or this user may not inspect it.
     fn of_process(process: &Path) -> Option<Place> {
         let namespace = fs::read_link(process.join("ns/mnt")).ok()?.into_os_string();
         let root = fs::metadata(process.join("root")).ok()?;

@@ -1,8 +1,8 @@
 //! Derives figures from counters: means and deviations from sums, percentiles from buckets, and the CPU time that the
 //! samples do not explain.
 //!
-//! A figure is of the growth of counters from the first to the last sample that contains the server. The numbers may be
-//! arbitrary: a counter that falls yields no figure, and nothing is divided by zero.
+//! A figure is derived from the growth of counters from the first to the last sample that contains the server. The
+//! counters may contain arbitrary numbers: a counter that falls yields no figure, and nothing is divided by zero.
 
 use super::layout::{BUCKETS, CPUS, PHASES};
 use super::{ClassSample, IoSample, ModuleSample, ServerSample, TimesSample, buckets};
@@ -13,12 +13,11 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
-/// The most CPU time that a worker uses while it is not measured (BRIMFUL_CPU_REST_NS of the recorder), in
-/// microseconds.
+/// Maximum CPU time that a worker uses while it is not measured (BRIMFUL_CPU_REST_NS of the recorder), in microseconds.
 const REST_US: f64 = 4_000.0;
-/// Below this many ticks per process, the workers' own readings are more precise than the kernel's.
+/// Number of ticks per process below which the workers' own readings are more precise than the kernel's.
 const MIN_TICKS: u64 = 10;
-/// The largest share of requests in classes without sampled CPU time. These requests are assumed to take the mean.
+/// Maximum share of requests in classes without sampled CPU time. These requests are assumed to take the mean.
 const MAX_UNSAMPLED: f64 = 0.01;
 
 /// The growth of a server's counters.
@@ -40,10 +39,10 @@ struct ClassGrowth {
     times: [Option<TimesGrowth>; PHASES],
 }
 
-/// CPU time of at least two sampled requests, in microseconds.
+/// The CPU time of at least two sampled requests, in microseconds.
 struct CpuGrowth {
     sampled: Sampled,
-    /// Means by phase.
+    /// Mean CPU time of each phase.
     phases: [f64; CPUS],
 }
 
@@ -54,16 +53,16 @@ struct TimesGrowth {
     buckets: [u64; BUCKETS],
 }
 
-/// The CPU time that the samples do not explain.
+/// The CPU time of a server that the samples do not explain.
 struct Unexplained {
-    /// Per request, in microseconds.
+    /// Unexplained CPU time per request, in microseconds.
     us: f64,
-    /// Variance of `us` that is due to missing readings at the ends.
+    /// Variance of `us` that is due to missing readings at the start and the end.
     ends_us2: f64,
     requests: f64,
 }
 
-/// The figures of each server over samples, some of which may lack it.
+/// The figures of each server over a list of samples, some of which may not contain it.
 pub(super) fn over(samples: &[&ModuleSample]) -> Module {
     let mut seen: Vec<(&Arc<ServerSample>, &Arc<ServerSample>)> = Vec::new();
     for server in samples.iter().flat_map(|sample| &sample.servers) {
@@ -82,7 +81,7 @@ pub(super) fn over(samples: &[&ModuleSample]) -> Module {
 }
 
 impl<'s> Growth<'s> {
-    /// `None` if a counter fell or no time has passed.
+    /// Returns `None` if a counter fell or no time has passed.
     fn between(earlier: &'s ServerSample, later: &'s ServerSample) -> Option<Growth<'s>> {
         let seconds = (later.at - earlier.at).as_secs_f64();
         if seconds <= 0.0 || earlier.classes.len() != later.classes.len() {
@@ -150,8 +149,8 @@ impl<'s> Growth<'s> {
         self.classes.iter().map(|class| class.requests as f64).sum()
     }
 
-    /// The server's CPU time minus the sampled CPU time of all requests, per request. `None` if that is meaningless:
-    /// too few requests, or too many in classes that were never sampled.
+    /// The server's CPU time minus the sampled CPU time of all requests, per request. Returns `None` if that is
+    /// meaningless: there are too few requests, or too many in classes that were never sampled.
     fn unexplained(&self) -> Option<Unexplained> {
         let requests = self.requests();
         if self.later.cpu_one_in == 0 {
@@ -175,9 +174,9 @@ impl<'s> Growth<'s> {
         Some(Unexplained { us: total_us - mean_us, ends_us2, requests })
     }
 
-    /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: each process's
-    /// time is known to a tick of the kernel's clock. It includes threads that serve no requests, such as the one that
-    /// accepts connections.
+    /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: the time of each
+    /// process is known to a tick of the kernel's clock. It includes threads that serve no requests, such as a thread
+    /// that accepts connections.
     fn processes_us(&self) -> Option<(f64, f64)> {
         let (from, to) = self.earlier.io.zip(self.later.io)?;
         let used = |io: IoSample| io.user.0.checked_add(io.system.0);
@@ -189,8 +188,9 @@ impl<'s> Growth<'s> {
     }
 
     /// CPU time of the workers per request, by their own readings, and its variance. A worker's clock is read at each
-    /// sampled request. So at either end, the time since the last reading is missing: part of a pause, and the CPU time
-    /// of `cpu_one_in` requests on average, distributed like the gaps of a random choice (geometrically).
+    /// sampled request. So both at the start and at the end, the time since the last reading is missing: part of a
+    /// pause, and the CPU time of `cpu_one_in` requests on average, distributed like the gaps of a random choice
+    /// (geometrically).
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);
@@ -199,7 +199,8 @@ impl<'s> Growth<'s> {
         (requests >= one_in * workers).then_some((total_us / requests, ends_us2))
     }
 
-    /// See [`CpuDemand`]. With shares p = n/N of the requests, D = (1 − p) m − Σ pⱼ mⱼ over the other classes + C/N.
+    /// The CPU demand of a class; see [`CpuDemand`]. With shares p = n/N of the requests, D = (1 − p) m − Σ pⱼ mⱼ over
+    /// the other classes + C/N.
     fn demand(&self, index: usize, cpu: &CpuGrowth, unexplained: &Unexplained) -> CpuDemand {
         let weight = |other: usize, class: &ClassGrowth| {
             let share = class.requests as f64 / unexplained.requests;
@@ -235,7 +236,7 @@ impl ClassGrowth {
         })
     }
 
-    /// How often a request was worked on: once, plus each time a worker resumed it.
+    /// Mean number of times that a worker worked on a request: once, plus each time a worker resumed it.
     fn turns(&self) -> Option<f64> {
         (self.requests > 0).then(|| 1.0 + self.resumed as f64 / self.requests as f64)
     }
@@ -254,7 +255,7 @@ impl ClassGrowth {
 }
 
 impl CpuGrowth {
-    /// The outer `None`: a counter fell. The inner `None`: fewer than two requests were sampled.
+    /// The outer `None` means that a counter fell, the inner `None` that fewer than two requests were sampled.
     fn between(earlier: &ClassSample, later: &ClassSample) -> Option<Option<CpuGrowth>> {
         let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
         let count = grown(|class| class.cpu_count)?;
@@ -271,7 +272,7 @@ impl CpuGrowth {
         Some(Some(CpuGrowth { sampled, phases }))
     }
 
-    /// The variance of the mean.
+    /// The variance of the mean CPU time.
     fn variance(&self) -> f64 {
         self.sampled.stddev.powi(2) / self.sampled.count as f64
     }
@@ -283,9 +284,9 @@ impl CpuGrowth {
 }
 
 impl TimesGrowth {
-    /// The outer `None`: a counter fell. The inner `None`: no request had this phase.
+    /// The outer `None` means that a counter fell, the inner `None` that no request had this phase.
     fn between(earlier: &TimesSample, later: &TimesSample) -> Option<Option<TimesGrowth>> {
-        // While a worker folds, some requests may be in its buckets twice, so buckets may fall afterwards.
+        // While a worker folds, some requests may be in its buckets twice, so bucket counts may fall afterwards.
         let mut counts = dense(later);
         for (count, before) in counts.iter_mut().zip(dense(earlier)) {
             *count = count.saturating_sub(before);
@@ -311,7 +312,7 @@ impl TimesGrowth {
     }
 }
 
-/// The times by which these counters grew. `None` if there were none, or a counter fell.
+/// The elapsed times by which these counters grew. Returns `None` if there were none, or if a counter fell.
 pub(crate) fn elapsed_between(earlier: &TimesSample, later: &TimesSample) -> Option<Elapsed> {
     TimesGrowth::between(earlier, later).flatten().as_ref().map(TimesGrowth::elapsed)
 }
@@ -339,8 +340,8 @@ mod tests {
     use super::*;
     use brimful_core::Nanos;
 
-    /// A class whose requests took 100 µs each in the phase process. Half of the sampled ones took 10 µs of CPU time,
-    /// the others 30 µs.
+    /// A class whose requests took 100 µs each in the phase process. Half of the sampled requests took 10 µs of CPU
+    /// time, the other half 30 µs.
     fn class(requests: u64, sampled: u64) -> ClassSample {
         let mut class = ClassSample {
             name: "small".to_owned(),
@@ -418,8 +419,8 @@ mod tests {
         near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
     }
 
-    /// With a single class the demand is all CPU time divided by all requests, whatever was sampled; only the ends
-    /// remain uncertain.
+    /// With a single class the demand is all CPU time divided by all requests, whatever was sampled. Only the
+    /// uncertainty at the start and the end remains.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_all_workers() {
         let small = |n, sampled| ClassSample { name: "small".to_owned(), ..class(n, sampled) };

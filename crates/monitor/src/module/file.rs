@@ -1,4 +1,4 @@
-//! One file of the Server Module: opened, checked, and read again and again.
+//! Opens and checks one file of the Server Module, and reads it repeatedly.
 
 use super::ServerSample;
 use super::layout::{Header, LayoutError, header, slot, word32};
@@ -10,13 +10,13 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Why a file of the Server Module cannot be read.
+/// The reason why a file of the Server Module cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleFileError {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{source}: {remedy}", source = .0, remedy = remedy(.0))]
     Io(#[from] io::Error),
-    /// It is a directory, a pipe or a device.
+    /// The file is a directory, a pipe or a device.
     #[error("it is no regular file: name the file that the server's `brimful` directive names")]
     Irregular,
     /// The file belongs to neither root nor the server's user.
@@ -24,7 +24,7 @@ pub enum ModuleFileError {
         "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
     )]
     Untrusted(u32),
-    /// Its contents are not those of a Server Module's file.
+    /// The contents are not those of a Server Module's file.
     #[error(transparent)]
     LayoutError(#[from] LayoutError),
 }
@@ -34,9 +34,9 @@ pub enum ModuleFileError {
 pub struct ModuleFile {
     file: File,
     path: String,
-    /// Device and inode.
+    /// Device and inode of the file.
     place: [u64; 2],
-    /// The user id of its owner.
+    /// The user id of the file's owner.
     owner: u32,
     totals: Totals,
 }
@@ -55,15 +55,15 @@ impl ModuleFile {
     /// Opens a file. A symbolic link is not followed.
     ///
     /// # Errors
-    /// The file cannot be opened, or is not a Server Module's.
+    /// An error if the file cannot be opened, or is not a Server Module's.
     pub fn open(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true))
     }
 
-    /// Opens the file for [`ModuleFile::set_enabled`] too.
+    /// Opens a file in a way that also allows [`ModuleFile::set_enabled`].
     ///
     /// # Errors
-    /// The file cannot be opened, or is not a Server Module's.
+    /// An error if the file cannot be opened, or is not a Server Module's.
     pub fn open_to_switch(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true).write(true))
     }
@@ -74,7 +74,7 @@ impl ModuleFile {
         ModuleFile::new(file, path.display().to_string())
     }
 
-    /// Takes over an open file with this path.
+    /// Takes over an open file that has this path.
     pub(super) fn new(file: File, path: String) -> Result<ModuleFile, ModuleFileError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -90,7 +90,7 @@ impl ModuleFile {
         &self.path
     }
 
-    /// Device and inode.
+    /// Device and inode of the file.
     pub(super) fn place(&self) -> [u64; 2] {
         self.place
     }
@@ -104,16 +104,16 @@ impl ModuleFile {
     /// [`ModuleFile::open_to_switch`].
     ///
     /// # Errors
-    /// It cannot be written to.
+    /// An error if the file cannot be written.
     pub fn set_enabled(&self, on: bool) -> io::Result<()> {
-        // One word, which the server reads atomically.
+        // The value is one word, which the server reads atomically.
         self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED as u64)
     }
 
     /// Reads the header.
     ///
     /// # Errors
-    /// It cannot be read any more, or has become something else.
+    /// An error if the file cannot be read any more, or is no longer a Server Module's.
     pub fn header(&self) -> Result<Header, ModuleFileError> {
         read_header(&self.file)
     }
@@ -132,16 +132,16 @@ impl ModuleFile {
         Ok(sample)
     }
 
-    /// Reads all counters. `is_alive` is asked for process ids of the server's namespace; workers that have ended are
-    /// not counted as its workers.
+    /// Reads all counters. `is_alive` is called with process ids of the server's namespace; workers that have ended are
+    /// not counted as workers.
     ///
     /// # Errors
-    /// It cannot be read any more, or has become something else.
+    /// An error if the file cannot be read any more, or is no longer a Server Module's.
     pub fn sample(&mut self, is_alive: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
         self.read(&mut Vec::new(), is_alive)
     }
 
-    /// The process ids of its workers, in the server's namespace.
+    /// The process ids of the server's workers, in the server's namespace.
     pub(super) fn owners(&self) -> Result<Vec<u32>, ModuleFileError> {
         let header = self.header()?;
         let mut owners = Vec::new();
@@ -157,10 +157,10 @@ impl ModuleFile {
 }
 
 impl ServerSample {
-    /// Reads a file with these bytes; all workers are taken to be alive.
+    /// Parses bytes as the contents of a file; all workers are taken to be alive.
     ///
     /// # Errors
-    /// The bytes are no file of the Server Module.
+    /// An error if the bytes are not those of a Server Module's file.
     pub fn from_bytes(bytes: &[u8], now: Nanos) -> Result<ServerSample, ModuleFileError> {
         read(&bytes, &mut Totals::default(), &mut Vec::new(), &|_| true, now)
     }
@@ -247,7 +247,7 @@ mod tests {
             put(&mut bytes, slot, slot::IN_PROGRESS, 1);
             put(&mut bytes, slot, slot::OWNERS, u64::from(slot < 2));
         }
-        // Low half: the process id.
+        // The low half of the word is the process id.
         put(&mut bytes, 0, slot::OWNER, u64::from_ne_bytes([7, 0, 0, 0, 8, 0, 0, 0]));
         put(&mut bytes, 1, first + class::CPU_MIXED, 3);
         let sample = ServerSample::from_bytes(&bytes, Nanos(1500)).unwrap();

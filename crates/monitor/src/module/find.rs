@@ -1,13 +1,13 @@
-//! Finds the files of the watched servers: the files that their processes share memory through, and the files that the
+//! Finds the files of the watched servers: files through which the servers' processes share memory, and files that the
 //! user named.
 //!
 //! A file is opened through a process's mapping (/proc/PID/map_files). That is exactly the mapped file, even in a
-//! container and even if it was removed or replaced. Otherwise it is opened by its path below the process's own root,
-//! from which no symbolic link can lead out, and must be the mapped file. A server may have two files for a while:
-//! after a reload, old workers continue with the replaced file.
+//! container and even if it was removed or replaced. If this is not possible, the file is opened by its path below the
+//! process's own root, from which no symbolic link can lead out; it must then be the mapped file. A server may have two
+//! files for a while: after a reload, old workers continue with the replaced file.
 //!
-//! The file may be in /run/brimful, in /dev/shm, or where the server's configuration says. A file that belongs neither
-//! to root nor to the server's user is not read.
+//! The file may be in /run/brimful, in /dev/shm, or in a directory that the server's configuration names. A file that
+//! belongs neither to root nor to the server's user is not read.
 
 use super::file::{ModuleFile, ModuleFileError};
 use super::io::IoAccount;
@@ -24,9 +24,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The word that the paths of all such files contain.
+/// The word that the path of every such file contains.
 const PATH_WORD: &str = "brimful";
-/// The most files at a time.
+/// Maximum number of files at a time.
 const MAX_FILES: usize = 16;
 
 /// Reads the files of the watched servers.
@@ -38,9 +38,9 @@ pub struct ModuleWatch {
     named: Vec<PathBuf>,
     /// The reasons why files that were found are not read, by path.
     refused: BTreeMap<String, String>,
-    /// Whether there have been any processes to inspect.
+    /// Whether any process could have been inspected so far.
     looked: bool,
-    /// Whether inspecting one was refused.
+    /// Whether the kernel refused to inspect a process.
     closed: bool,
     search: Search,
 }
@@ -49,13 +49,13 @@ pub struct ModuleWatch {
 #[derive(Debug)]
 struct WatchedFile {
     file: ModuleFile,
-    /// Device and inode as in /proc/PID/maps; `None` for a file that was only named.
+    /// Device and inode as in /proc/PID/maps; `None` for a file that only the user has named.
     place: Option<(String, u64)>,
-    /// Its index among the named files.
+    /// Index of the file among the named files, if it is one.
     named: Option<usize>,
     /// The processes that map it.
     pids: BTreeSet<u32>,
-    /// Workers that have ended.
+    /// Process ids of workers that have ended.
     dead: BTreeSet<u32>,
     io: IoAccount,
     latest: Option<Arc<ServerSample>>,
@@ -64,11 +64,12 @@ struct WatchedFile {
 /// The files that processes map.
 #[derive(Debug, Default)]
 pub(super) struct MappedFiles {
-    /// By device and inode as in /proc/PID/maps: a mapping of the file, and the processes that have it.
+    /// The mapped files by device and inode, as in /proc/PID/maps: a mapping of the file, and the processes that have
+    /// it.
     pub files: BTreeMap<(String, u64), SharedMapping>,
-    /// The processes, by the pids in their own namespaces.
+    /// The living processes, by the pids in their own namespaces.
     pub living: BTreeSet<u32>,
-    /// Whether inspecting one was refused.
+    /// Whether the kernel refused to inspect a process.
     closed: bool,
 }
 
@@ -81,9 +82,9 @@ pub(super) struct SharedMapping {
 }
 
 impl ModuleWatch {
-    /// `root` contains /proc.
+    /// Opens the named files. `root` contains /proc.
     ///
-    /// A named file cannot be read.
+    /// An error if a named file cannot be read.
     pub(super) fn open(root: &Path, named: &[PathBuf]) -> Result<ModuleWatch, MonitorError> {
         let mut watch = ModuleWatch {
             proc: root.join("proc"),
@@ -102,13 +103,13 @@ impl ModuleWatch {
         Ok(watch)
     }
 
-    /// Inspects the watched processes, if a search is due. This is the slow part, to be done before reading.
+    /// Inspects the watched processes, if a search is due. This is the slow part, so it should be done before reading.
     pub(crate) fn search(&mut self, pids: &[u32]) {
         if !self.search.due() {
             return;
         }
         let begun = Search::begin();
-        // A worker that owns a slot before the search and is not found by it has ended.
+        // If a worker owned a slot before the search and the search does not find it, the worker has ended.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
         let found = MappedFiles::look(&self.proc, pids);
@@ -133,7 +134,7 @@ impl ModuleWatch {
             if let Ok(file) = ModuleFile::open(path).map_err(|error| self.refuse(&path.display().to_string(), &error))
                 && file.place() == place
             {
-                // The old file stays as long as a process maps it.
+                // The old file is kept as long as a process maps it.
                 self.servers.iter_mut().filter(|server| server.named == Some(index)).for_each(|old| old.named = None);
                 self.add(file, None, Some(index));
             }
@@ -158,7 +159,7 @@ impl ModuleWatch {
         self.servers.retain(|server| server.named.is_some() || !server.pids.is_empty());
     }
 
-    /// Adds a file. If it is already known, only its name or place is added.
+    /// Adds a file. If the file is already known, only its name or its device and inode are added.
     fn add(&mut self, file: ModuleFile, place: Option<(String, u64)>, named: Option<usize>) {
         if let Some(known) = self.servers.iter_mut().find(|server| server.file.place() == file.place()) {
             known.place = known.place.take().or(place);
@@ -195,7 +196,7 @@ impl ModuleWatch {
         ModuleSample { servers }
     }
 
-    /// Where the figures come from, or why there are none.
+    /// The source of the figures, or the reason why there are none.
     pub(super) fn source(&self) -> String {
         let describe = |server: &ServerSample| {
             let ServerSample { name, file, enabled, cpu_one_in, lost, .. } = server;
@@ -256,7 +257,7 @@ impl MappedFiles {
     }
 }
 
-/// Opens a mapped file through any process that maps it.
+/// Opens a mapped file through any of the processes that map it.
 pub(super) fn open_mapped(
     proc: &Path,
     place: &(String, u64),
@@ -269,7 +270,7 @@ pub(super) fn open_mapped(
         let process = proc.join(pid.to_string());
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         // The addresses are those of the first process. Workers have the mapping at the same addresses as the process
-        // from which they were forked.
+        // that they were forked from.
         let exact = File::options().read(true).custom_flags(flags).open(process.join("map_files").join(range));
         let opened = match exact {
             Ok(file) => same_inode(file, place),
@@ -293,14 +294,14 @@ pub(super) fn open_mapped(
 }
 
 /// The users that may own the files of a process: its effective user, and the owner of its directory in /proc. If a
-/// worker has dropped root's rights, the latter is root of the process's user namespace.
+/// worker has given up root's rights, the latter is the root user of the process's user namespace.
 fn users(process: &Path) -> Vec<u32> {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let owner = fs::metadata(process).ok().map(|metadata| metadata.uid());
     effective_user(&status).into_iter().chain(owner).collect()
 }
 
-/// Refuses a file that is not the mapped one.
+/// Fails if the file is not the mapped one.
 fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError> {
     match file.metadata()?.ino() == place.1 {
         true => Ok(file),
@@ -308,14 +309,14 @@ fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError
     }
 }
 
-/// Opens a path as a process with this root directory would, whatever symbolic links are on the way.
+/// Opens a path as a process with this root directory would, whatever symbolic links it contains.
 fn below_root(root: &Path, path: &str) -> io::Result<File> {
     let root = openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let relative = path.trim_start_matches('/');
     let opened = openat2(&root, relative, flags, Mode::empty(), ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS);
     match opened {
-        // Linux before 5.6, or a sandbox that refuses openat2. The opened file is compared with the mapped one in any
+        // Linux is older than 5.6, or a sandbox refuses openat2. The opened file is compared with the mapped one in any
         // case.
         Err(Errno::NOSYS | Errno::PERM) => Ok(openat(&root, relative, flags, Mode::empty())?.into()),
         opened => Ok(opened?.into()),
@@ -329,7 +330,7 @@ mod tests {
     use super::*;
     use crate::fixture::{Fixture, P};
 
-    /// A file of two slots, the first of which belongs to a worker.
+    /// A file with two slots, the first of which belongs to a worker.
     fn module_file(owner: u32, requests: u64) -> Vec<u8> {
         let mut bytes = header_bytes(2, 2);
         let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);
@@ -340,7 +341,7 @@ mod tests {
         bytes
     }
 
-    /// A process, whose root is a directory of its own, with such a file mapped.
+    /// Creates a process that has its own root directory and maps such a file.
     fn process(fixture: &Fixture, pid: u32, bytes: &[u8], inner_pid: u32) -> PathBuf {
         fixture.process(pid, 1, "nginx", [0; 4]);
         let process = fixture.root().join(pid.to_string());
@@ -376,7 +377,7 @@ mod tests {
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[P + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
-        // Dead owners of slots are recognized only from the second search on.
+        // Owners of slots that have ended are recognized only from the second search on.
         sample(&mut watch, &[P + 1, P + 2, P + 3]);
         let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
         found.sort_unstable();

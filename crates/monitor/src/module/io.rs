@@ -1,10 +1,10 @@
-//! I/O and CPU time of a server's processes: read calls, bytes read from disks, CPU time in user mode and in the
-//! kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
+//! I/O and CPU time of a server's processes: number of read calls, bytes read from disks, CPU time in user mode and in
+//! the kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
 //!
-//! Reading takes two files for each process, so it is limited by [`Search`]. What a process did between the last
+//! Reading takes two files for each process, so it is limited by [`Search`]. The usage of a process between its last
 //! reading and its end is not counted. The kernel splits CPU time by what runs when its clock ticks (`cputime_adjust`,
-//! kernel/sched/cputime.c). A thread's own readings around one request would therefore show what it ran at the last
-//! tick, and nothing about the request. That is why the server does not record the split.
+//! kernel/sched/cputime.c). Readings around one request would therefore show what the thread ran at the last tick, and
+//! nothing about the request. That is why the server does not record the split.
 
 use super::IoSample;
 use crate::procfs::{lines, number, pid_stat, words};
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Counters of one server's processes, including those that ended.
+/// The counters of one server's processes, including processes that ended.
 #[derive(Debug, Default)]
 pub(super) struct IoAccount {
-    /// The last counters of each process.
+    /// The last counters of each process, by pid.
     members: BTreeMap<u32, Counters>,
     total: Counters,
     /// Whether the watch has begun. Counters of processes that join later count from zero.
@@ -26,12 +26,12 @@ pub(super) struct IoAccount {
     search: Search,
 }
 
-/// Read calls, bytes read, ticks of CPU time in user mode, ticks in the kernel.
+/// Counters: read calls, bytes read, ticks of CPU time in user mode, ticks in the kernel.
 type Counters = [u64; 4];
 
 impl IoAccount {
-    /// The counters of these processes, read again if that is due; `requests` are the server's. `None` if the kernel
-    /// does not provide them.
+    /// The counters of these processes, read again if a reading is due. `requests` is the server's number of requests.
+    /// Returns `None` if the kernel does not provide the counters.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
         if self.search.due() {
             let search = Search::begin();
@@ -81,7 +81,7 @@ mod tests {
             std::fs::create_dir_all(proc.path().join(pid.to_string())).unwrap();
             let text = format!("rchar: 9\nwchar: 9\nsyscr: {reads}\nsyscw: 9\nread_bytes: {bytes}\nwrite_bytes: 9\n");
             std::fs::write(proc.path().join(format!("{pid}/io")), text).unwrap();
-            // A tick of user time for each call, two in the kernel.
+            // Each read call takes one tick of user time and two in the kernel.
             let times = format!("{reads} {} 0 0 20 0 1 0 5 0 0 0", 2 * reads);
             let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 {times}\n");
             std::fs::write(proc.path().join(format!("{pid}/stat")), stat).unwrap();

@@ -5,63 +5,63 @@
 //! followed by slots, each with as many classes as the header says. Sizes in the file are accepted only within the
 //! limits of [`Header::parse`].
 
-/// The first word of a file: "brimful1" in memory on a little-endian machine. It is written last.
+/// The first word of a file: "brimful1" in memory on a little-endian machine. The server writes it last.
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The version of this layout.
 pub const LAYOUT: u32 = 4;
-/// The most classes of a file.
+/// Maximum number of classes in a file.
 pub const MAX_CLASSES: usize = 16;
-/// Bytes of a name, including a zero byte at its end.
+/// Number of bytes of a name, including the zero byte at its end.
 pub const NAME_BYTES: usize = 48;
-/// Number of buckets of each phase's times.
+/// Number of buckets for the times of each phase.
 pub const BUCKETS: usize = 112;
-/// Sizes of header and slots are multiples of this.
+/// The sizes of the header and of slots are multiples of this number of bytes.
 pub const SLOT_ALIGN: usize = 128;
-/// The most requests of a slot that are not in its sums yet.
+/// Maximum number of requests in a slot that are not included in its sums yet.
 pub const PENDING: usize = 16;
-/// Phases of a request: head, parse, process, upstream, send, log.
+/// Number of phases of a request: head, parse, process, upstream, send, log.
 pub const PHASES: usize = 6;
-/// Phases for which CPU time is measured: parse, process, log.
+/// Number of phases for which CPU time is measured: parse, process, log.
 pub const CPUS: usize = 3;
 
-/// The most slots of a file. A slot belongs to one worker or thread.
+/// Maximum number of slots in a file. A slot belongs to one worker or thread.
 pub const MAX_SLOTS: usize = 4096;
-/// The most bytes of a file, up to the end of its last slot.
+/// Maximum size of a file in bytes, up to the end of its last slot.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The most bytes before the first slot.
+/// Maximum number of bytes before the first slot.
 const MAX_HEADER_BYTES: usize = 64 << 10;
-/// The most bytes of a slot.
+/// Maximum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 
 /// Offsets in the header.
 pub mod header {
     /// The word [`MAGIC`](super::MAGIC), 64 bits.
     pub const MAGIC: usize = 0;
-    /// The version of the layout. This word and all up to `MADE_NS` have 32 bits.
+    /// The version of the layout. This word and all following words before `MADE_NS` have 32 bits.
     pub const LAYOUT: usize = 8;
-    /// Bytes before the first slot.
+    /// Number of bytes before the first slot.
     pub const HEADER_SIZE: usize = 12;
-    /// Bytes of a slot.
+    /// Size of a slot in bytes.
     pub const SLOT_SIZE: usize = 16;
-    /// How many slots.
+    /// Number of slots.
     pub const SLOTS: usize = 20;
-    /// How many classes.
+    /// Number of classes.
     pub const CLASSES: usize = 24;
     /// Whether requests are recorded.
     pub const ENABLED: usize = 28;
     /// CPU time is measured for one in this many requests.
     pub const CPU_ONE_IN: usize = 32;
-    /// The most requests or connections at a time.
+    /// Maximum number of requests or connections at a time.
     pub const WORKERS_MOST: usize = 36;
-    /// The process that created the file.
+    /// Process id of the process that created the file.
     pub const MASTER_PID: usize = 40;
-    /// Workers that found no slot.
+    /// Number of workers that found no free slot.
     pub const LOST: usize = 44;
-    /// When the file was created, 64 bits, CLOCK_REALTIME.
+    /// Creation time of the file, 64 bits, CLOCK_REALTIME.
     pub const MADE_NS: usize = 48;
     /// The server's name.
     pub const SERVER: usize = 56;
-    /// The classes' names, one after the other.
+    /// The names of the classes, one after another.
     pub const CLASS_NAMES: usize = SERVER + super::NAME_BYTES;
     /// Size of the header, before it is rounded up.
     pub const SIZE: usize = CLASS_NAMES + super::MAX_CLASSES * super::NAME_BYTES;
@@ -69,34 +69,35 @@ pub mod header {
 
 /// Offsets in a slot. Words have 64 bits, except the first two.
 pub mod slot {
-    /// 32 bits: the owner's process id in the server's namespace; 0 for a free slot.
+    /// The owner's process id in the server's namespace, 32 bits; 0 for a free slot.
     pub const OWNER: usize = 0;
-    /// 32 bits: the owner's thread id.
+    /// The owner's thread id, 32 bits.
     pub const THREAD: usize = 4;
-    /// How many owners there have been.
+    /// Number of owners that the slot has had.
     pub const OWNERS: usize = 8;
-    /// Connections accepted.
+    /// Number of connections accepted.
     pub const CONNECTIONS: usize = 16;
-    /// Requests in progress.
+    /// Number of requests in progress.
     pub const IN_PROGRESS: usize = 24;
-    /// Since when the worker is busy, CLOCK_MONOTONIC; 0 if it is idle.
+    /// The time since which the worker is busy, CLOCK_MONOTONIC; 0 if it is idle.
     pub const BUSY_SINCE_NS: usize = 32;
-    /// How long it was busy before that.
+    /// Time for which the worker was busy before that.
     pub const BUSY_NS: usize = 40;
-    /// Requests of all owners.
+    /// Number of requests of all owners.
     pub const RECORDED: usize = 48;
-    /// From the bit [`FOLDED_COUNT`](super::FOLDED_COUNT) on: how many requests the sums include. Below it, one bit for
-    /// each class: which of its sums are current.
+    /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that the sums include. The bits
+    /// below: for each class, one bit that says which copy of its sums is current.
     pub const FOLDED: usize = 56;
     /// Size of the cache line to which each request writes.
     pub const LINE: usize = 64;
     /// CPU time of the thread.
     pub const CPU_NS: usize = 64;
-    /// When the CPU time was read.
+    /// The time at which the CPU time was read.
     pub const CPU_AT_NS: usize = 72;
-    /// Requests that are not in the sums: request n of all is at index n % [`PENDING`](super::PENDING).
+    /// Requests that are not included in the sums. The n-th request of the slot is at index n %
+    /// [`PENDING`](super::PENDING).
     pub const PENDING: usize = 128;
-    /// The classes, one after the other.
+    /// The classes, one after another.
     pub const CLASSES: usize = PENDING + super::PENDING * super::pending::SIZE;
 }
 
@@ -111,37 +112,37 @@ pub mod pending {
     pub const BYTES: usize = 8;
     /// Time of each phase.
     pub const TIME_NS: usize = 16;
-    /// Total size.
+    /// Total size of a pending request.
     pub const SIZE: usize = TIME_NS + 8 * super::PHASES;
 }
 
 /// Bits of a pending request's `WHAT`.
 pub mod what {
-    /// Index of its class.
+    /// Mask of the index of the request's class.
     pub const CLASS: u64 = 0xff;
-    /// Answered with 5xx.
+    /// The response had a 5xx status.
     pub const FAILED: u64 = 1 << 8;
-    /// Given up by the client.
+    /// The client abandoned the request.
     pub const ABORTED: u64 = 1 << 9;
-    /// The lowest of the bits that say for each phase whether its time is known.
+    /// The lowest of the bits that say, for each phase, whether its time is known.
     pub const HAS: u32 = 16;
-    /// The lowest bit of how often it was resumed.
+    /// The lowest bit of the number of times that the request was resumed.
     pub const RESUMED: u32 = 32;
 }
 
 /// Offsets in the sums of a class. Words have 64 bits.
 pub mod sums {
-    /// Requests.
+    /// Number of requests.
     pub const REQUESTS: usize = 0;
-    /// Bytes of bodies.
+    /// Number of bytes of response bodies.
     pub const BYTES: usize = 8;
-    /// Answered with 5xx.
+    /// Number of requests with a 5xx response.
     pub const FAILED: usize = 16;
-    /// Given up by the client.
+    /// Number of requests that the client abandoned.
     pub const ABORTED: usize = 24;
     /// The times of each phase.
     pub const TIMES: usize = 32;
-    /// How often requests were resumed.
+    /// Number of times that requests were resumed.
     pub const RESUMED: usize = TIMES + super::PHASES * super::times::SIZE;
     /// Size of the sums; the last word is unused.
     pub const SIZE: usize = RESUMED + 2 * 8;
@@ -149,19 +150,19 @@ pub mod sums {
 
 /// Offsets in a class. Words have 64 bits.
 pub mod class {
-    /// Two copies of its sums.
+    /// The two copies of the class's sums.
     pub const SUMS: usize = 0;
-    /// Requests whose CPU time was measured.
+    /// Number of requests whose CPU time was measured.
     pub const CPU_COUNT: usize = SUMS + 2 * super::sums::SIZE;
-    /// CPU time of each of [`CPUS`](super::CPUS).
+    /// CPU time of each of the [`CPUS`](super::CPUS) phases.
     pub const CPU_NS: usize = CPU_COUNT + 8;
-    /// The sum of the squares, in square microseconds.
+    /// The sum of the squares of CPU times, in square microseconds.
     pub const CPU_SUM_US2: usize = CPU_NS + 8 * super::CPUS;
-    /// Requests whose thread worked on other requests in between.
+    /// Number of requests whose thread worked on other requests in between.
     pub const CPU_MIXED: usize = CPU_SUM_US2 + 8;
-    /// The buckets of each phase. The ten words before are unused.
+    /// The buckets of each phase. The ten words in front of them are unused.
     pub const BUCKETS: usize = CPU_MIXED + 11 * 8;
-    /// Total size.
+    /// Total size of a class.
     pub const SIZE: usize = BUCKETS + super::PHASES * BUCKETS_SIZE;
     /// Size of one phase's buckets.
     pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
@@ -169,63 +170,65 @@ pub mod class {
 
 /// Offsets in the times of a phase. Words have 64 bits.
 pub mod times {
-    /// Requests that had the phase.
+    /// Number of requests that had the phase.
     pub const COUNT: usize = 0;
     /// The sum of their times.
     pub const SUM_NS: usize = 8;
-    /// The sum of the squares, in square microseconds.
+    /// The sum of the squares of their times, in square microseconds.
     pub const SUM_US2: usize = 16;
-    /// Total size.
+    /// Total size of the times of a phase.
     pub const SIZE: usize = 24;
 }
 
 /// The contents of a file's header, checked against the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes before the first slot.
+    /// Number of bytes before the first slot.
     pub header_size: usize,
-    /// Bytes of a slot.
+    /// Size of a slot in bytes.
     pub slot_size: usize,
-    /// How many slots.
+    /// Number of slots.
     pub slots: usize,
     /// Whether requests are recorded.
     pub enabled: bool,
-    /// CPU time is measured for one in this many requests; 0 for none.
+    /// CPU time is measured for one in this many requests; 0 means for none.
     pub cpu_one_in: u32,
-    /// The most requests or connections that the server handles at a time; 0 for no limit.
+    /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
     /// The process that created the file or adopted it last, by its id in the server's PID namespace.
     pub master_pid: u32,
-    /// Workers that found no slot.
+    /// Number of workers that found no free slot.
     pub lost: u32,
-    /// When the file was created, CLOCK_REALTIME in nanoseconds.
+    /// Creation time of the file, CLOCK_REALTIME in nanoseconds.
     pub made_ns: u64,
     /// The server's name for itself.
     pub server: String,
-    /// Names of its classes, one or more.
+    /// Names of the server's classes, at least one.
     pub classes: Vec<String>,
 }
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// It is another kind of file, or not complete yet.
+    /// The file is of another kind, or not complete yet.
     #[error(
         "it is no file of the Server Module, or an unfinished one: name the file of the server's `brimful` directive"
     )]
     Foreign,
-    /// It has another version of the layout.
+    /// The file has another version of the layout.
     #[error("it has layout {0}, and this brimful reads {LAYOUT}: build the module anew with `brimful module install`")]
     Layout(u32),
-    /// It states impossible sizes.
+    /// The file states impossible sizes.
     #[error("its header is damaged ({0}): restart the server, which makes a new one")]
     Damaged(&'static str),
 }
 
 impl Header {
-    /// Parses the first bytes of a file of this length: at least [`header::SIZE`] of them, or all there are.
+    /// Parses the first bytes of a file of this length: at least [`header::SIZE`] bytes, or all bytes of a shorter
+    /// file.
     ///
-    /// It is another kind of file, or the parts that it declares do not fit into it or exceed the limits.
+    /// An error if the file is of another kind, or if the parts that it declares do not fit into it or exceed the
+    /// limits.
     pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, LayoutError> {
         let word = |at| word32(bytes, at).ok_or(LayoutError::Foreign);
         if word64(bytes, header::MAGIC) != Some(MAGIC) {
@@ -275,23 +278,23 @@ impl Header {
         })
     }
 
-    /// The offset of a slot.
+    /// The offset of a slot in the file.
     pub fn slot_at(&self, slot: usize) -> u64 {
         self.header_size as u64 + slot as u64 * self.slot_size as u64
     }
 }
 
-/// The word of 64 bits at an offset, if the bytes reach that far.
+/// The 64-bit word at an offset; `None` if the bytes end before.
 pub fn word64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// The word of 32 bits at an offset, if the bytes reach that far.
+/// The 32-bit word at an offset; `None` if the bytes end before.
 pub fn word32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The name at an offset, up to its zero byte. Bytes that are no UTF-8 are replaced.
+/// The name at an offset, up to its zero byte. Invalid UTF-8 is replaced.
 fn name(bytes: &[u8], at: usize) -> Option<String> {
     let field = bytes.get(at..at.checked_add(NAME_BYTES)?)?;
     let end = field.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
@@ -305,7 +308,7 @@ pub(super) mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    /// A header of this shape, and nothing else.
+    /// A file that consists only of a header, with these numbers of slots and classes.
     pub fn header_bytes(slots: u32, classes: u32) -> Vec<u8> {
         let mut bytes = vec![0; 896];
         let slot_size = (slot::CLASSES + classes as usize * class::SIZE).next_multiple_of(SLOT_ALIGN) as u32;
@@ -364,8 +367,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The layout of `layout.h` by the C compiler: `struct.field offset size`, `struct - size`, `CONSTANT = value`,
-    /// `bucket n start`.
+    /// The layout of `layout.h` as the C compiler sees it: lines `struct.field offset size`, `struct - size`, `CONSTANT
+    /// = value`, `bucket n start`.
     fn layout_in_c() -> Vec<String> {
         let server_module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");
         let directory = tempfile::tempdir().unwrap();
@@ -478,7 +481,7 @@ pub(super) mod tests {
     #[test]
     fn the_layout_is_that_of_the_recorder() {
         let (mut there, mut here) = (layout_in_c(), layout_here());
-        // Entries that no reader needs, or that follow from the others.
+        // Skips entries that no reader needs, or that follow from other entries.
         let told = |line: &String| {
             ![
                 "brimful_slot.unused",

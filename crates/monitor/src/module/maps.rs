@@ -1,13 +1,13 @@
-//! Parses /proc/PID/maps: the files through which a process shares memory. Source: proc(5).
+//! Parses /proc/PID/maps to find the files through which a process shares memory. Source: proc(5).
 
 /// A shared mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mapping<'a> {
-    /// Its addresses, as in /proc/PID/map_files.
+    /// The range of addresses, as in /proc/PID/map_files.
     pub range: &'a str,
-    /// Device and inode as the kernel shows them here. On some file systems they differ from those of stat(2).
+    /// Device and inode as /proc/PID/maps shows them. On some file systems they differ from those of stat(2).
     pub place: (&'a str, u64),
-    /// The path below the process's own root.
+    /// The path of the file below the process's own root.
     pub path: &'a str,
     /// Whether the file has been removed or replaced.
     pub deleted: bool,

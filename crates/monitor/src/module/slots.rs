@@ -1,9 +1,9 @@
-//! The slots of a Server Module's file: consistent reading of a slot while its worker writes, and sums over all slots.
+//! Reads the slots of a Server Module's file consistently while workers write to them, and sums over all slots.
 //!
 //! A request is either in the sums of its class or pending (`server-module/layout.h`); both are added here. A worker
-//! folds pending requests into the sums about once in [`PENDING`] requests, which is every few ten-thousandths of a
+//! folds pending requests into the sums about once in [`PENDING`] requests, that is, every few ten-thousandths of a
 //! second on a busy server. A reading is valid if no fold happened meanwhile. Otherwise the slot is read again, up to a
-//! limit, because the file cannot be trusted.
+//! limit, because the contents of the file cannot be trusted.
 
 use super::buckets::bucket_of;
 use super::layout::{
@@ -15,14 +15,14 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The most repeated readings, over all slots. A reading takes some microseconds. A worker that does nothing but record
-/// folds more often than that, so many attempts are needed to find it in between.
+/// Maximum number of repeated readings, over all slots. A reading takes some microseconds. A worker that only records
+/// folds more often than that, so many attempts are needed until a reading falls between two folds.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.
 pub(super) trait Bytes {
     fn length(&self) -> io::Result<u64>;
-    /// Fills all of the buffer, or fails.
+    /// Fills the whole buffer, or fails.
     fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
@@ -33,16 +33,17 @@ pub(super) type IsAlive<'a> = &'a dyn Fn(u32) -> bool;
 pub(super) struct SlotReader<'b, B> {
     bytes: &'b B,
     buffer: &'b mut [u8],
-    /// How many repeated readings are left.
+    /// Number of repeated readings that are left.
     attempts: usize,
 }
 
 /// A slot at one moment.
 pub(super) struct Slot<'b> {
-    /// `RECORDED` and `FOLDED` of its first line. Those in `bytes` may be newer.
+    /// `RECORDED` and `FOLDED` from the first line of the slot. Their copies in `bytes` may be newer.
     recorded: u64,
     folded: u64,
-    /// `WHAT` of each pending request, as it was before the rest was read. The times that it declares are in `bytes`.
+    /// `WHAT` of each pending request, as it was before the rest was read. The times whose presence it declares are in
+    /// `bytes`.
     whats: [u64; PENDING],
     bytes: &'b [u8],
 }
@@ -60,14 +61,14 @@ pub(super) struct Totals {
 
 #[derive(Clone, Debug)]
 pub(super) struct ClassTotals {
-    /// The words of the sums, and the words between them and the buckets, each in the order of the file.
+    /// The words of the sums, and the words between the sums and the buckets, in the order of the file.
     sums: [u64; sums::SIZE / 8],
     cpu: [u64; (class::BUCKETS - class::CPU_COUNT) / 8],
     buckets: [[u64; BUCKETS]; PHASES],
 }
 
 impl<'b, B: Bytes> SlotReader<'b, B> {
-    /// The buffer grows as needed.
+    /// Creates a reader. The buffer grows as needed.
     pub fn new(bytes: &'b B, slot_size: usize, buffer: &'b mut Vec<u8>) -> SlotReader<'b, B> {
         if buffer.len() < slot_size {
             buffer.resize(slot_size, 0);
@@ -75,7 +76,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
-    /// Reads the slot at this offset; `None` if it was never used, as most slots of most servers.
+    /// Reads the slot at this offset. Returns `None` if it was never used, like most slots of most servers.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
         let mut line = [0; slot::LINE];
         self.bytes.fill(&mut line, at)?;
@@ -135,7 +136,7 @@ fn pending_count(recorded: u64, folded: u64) -> u64 {
 }
 
 impl Slot<'_> {
-    /// Each pending request: its `WHAT`, and its bytes.
+    /// For each pending request, its `WHAT` and its bytes.
     fn pending(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let first = self.folded >> FOLDED_COUNT;
         (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
@@ -166,8 +167,8 @@ impl Totals {
         }
     }
 
-    /// Adds the first bytes of a slot. If its worker was killed, they show a busy worker with a request in progress
-    /// until the slot is reused.
+    /// Adds the first bytes of a slot. If the slot's worker was killed, they show a busy worker with a request in
+    /// progress until the slot is reused.
     fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
         let word = |at| word64(head, at).unwrap_or_default();
         add(&mut self.connections, word(slot::CONNECTIONS));
@@ -192,7 +193,7 @@ impl ClassTotals {
         buckets: [[0; BUCKETS]; PHASES],
     };
 
-    /// Adds a class of a slot. `current` is the index of its current sums.
+    /// Adds a class of a slot. `current` is the index of the current copy of its sums.
     fn add(&mut self, bytes: &[u8], current: usize) {
         let (counters, buckets) = bytes.split_at(class::BUCKETS);
         let (both, cpu) = counters.split_at(class::CPU_COUNT);
@@ -205,7 +206,7 @@ impl ClassTotals {
         }
     }
 
-    /// Adds a pending request, like brimful_fold of the recorder.
+    /// Adds a pending request in the same way as `brimful_fold` of the recorder.
     fn add_pending(&mut self, what: u64, place: &[u8]) {
         add(&mut self.sums[sums::REQUESTS / 8], 1);
         add(&mut self.sums[sums::BYTES / 8], word64(place, pending::BYTES).unwrap_or_default());
@@ -252,8 +253,8 @@ impl ClassTotals {
     }
 }
 
-/// The square of a time in square microseconds, rounded down. What the recorder adds for several requests at once is
-/// never less.
+/// The square of a time in square microseconds, rounded down. The recorder may add the squares of several requests at
+/// once; its result is never less.
 fn square_us2(ns: u64) -> u64 {
     match ns {
         ..1_000_000_000 => ns * ns / 1_000_000,
@@ -266,7 +267,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).filter_map(|word| word64(word, 0))
 }
 
-/// Saturates, because the file may contain any numbers.
+/// Adds, and saturates because the file may contain any numbers.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }

@@ -1,24 +1,24 @@
-//! Counters in lines below the line of their names, as in /proc/net/snmp and netstat:
+//! Parses counters in a line below the line of their names, as in /proc/net/snmp and netstat:
 //!
 //! ```text
 //! Tcp: RtoAlgorithm RtoMin … InSegs …
 //! Tcp: 1 200 … 4711 …
 //! ```
 //!
-//! Kernels differ in the names and their order, so columns are found by name. The line of names is parsed once, and
-//! again only if it has changed.
+//! Kernels differ in the names and in their order, so columns are found by name. The line of names is parsed once, and
+//! again only when it has changed.
 
 use crate::procfs::{number, words};
 
-/// Reads some counters of one pair of lines.
+/// Reads some counters from one pair of lines.
 #[derive(Debug)]
 pub(crate) struct Columns<const N: usize> {
     /// The prefix of both lines.
     prefix: &'static [u8],
     names: [&'static str; N],
-    /// The last line of names.
+    /// The line of names that was parsed last.
     header: Vec<u8>,
-    /// For each of `names` that the line contains: its column, and its index in `names`. In order of columns.
+    /// For each of `names` that the line contains: its column, and its index in `names`. Sorted by column.
     places: Vec<(usize, usize)>,
 }
 
@@ -27,7 +27,7 @@ impl<const N: usize> Columns<N> {
         Columns { prefix: prefix.as_bytes(), names, header: Vec::new(), places: Vec::new() }
     }
 
-    /// The values, in the order of the names.
+    /// The values of the counters, in the order of `names`.
     pub fn read(&mut self, text: &[u8]) -> [Option<u64>; N] {
         let mut values = [None; N];
         let Some((header, line)) = self.lines(text) else { return values };
@@ -42,13 +42,14 @@ impl<const N: usize> Columns<N> {
         values
     }
 
-    /// The names that the kernel does not have.
+    /// The names that the kernel does not provide.
     pub fn unknown(&self) -> impl Iterator<Item = &'static str> {
         let known = |index: usize| self.places.iter().any(|&(_, known)| known == index);
         self.names.iter().enumerate().filter(move |(index, _)| !known(*index)).map(|(_, name)| *name)
     }
 
-    /// The line of names and the line of values. An incomplete line is refused, because its last number may be cut off.
+    /// The line of names and the line of values. An incomplete line is rejected, because its last number may be cut
+    /// off.
     fn lines<'t>(&self, text: &'t [u8]) -> Option<(&'t [u8], &'t [u8])> {
         let mut lines = text.split_inclusive(|&byte| byte == b'\n').skip_while(|line| !line.starts_with(self.prefix));
         let header = lines.next()?;

@@ -1,4 +1,4 @@
-//! Interfaces: /proc/net/dev.
+//! Reads network interfaces: /proc/net/dev.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{number, words};
@@ -11,25 +11,25 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceSample {
-    /// Its name.
+    /// Name of the interface.
     pub name: Arc<str>,
-    /// Bytes received.
+    /// Number of bytes received.
     pub rx_bytes: u64,
-    /// Packets received.
+    /// Number of packets received.
     pub rx_packets: u64,
-    /// Packets that arrived damaged.
+    /// Number of packets that arrived damaged.
     pub rx_errors: u64,
-    /// Received packets that were dropped.
+    /// Number of received packets that were dropped.
     pub rx_dropped: u64,
-    /// Bytes sent.
+    /// Number of bytes sent.
     pub tx_bytes: u64,
-    /// Packets sent.
+    /// Number of packets sent.
     pub tx_packets: u64,
-    /// Packets that could not be sent.
+    /// Number of packets that could not be sent.
     pub tx_errors: u64,
-    /// Packets dropped before they were sent.
+    /// Number of packets dropped before they were sent.
     pub tx_dropped: u64,
-    /// Collisions.
+    /// Number of collisions.
     pub collisions: u64,
 }
 
@@ -53,14 +53,15 @@ impl Interfaces {
 
     fn interface(&mut self, line: &[u8], index: usize) -> Option<InterfaceSample> {
         let line = line.strip_suffix(b"\n")?;
-        // A name contains no colon. With old drivers, a number may follow it without a space.
+        // A name contains no colon. Old drivers may print a number directly after the colon.
         let colon = line.iter().position(|&byte| byte == b':')?;
         let mut counters = [0; 16];
         let mut words = words(&line[colon + 1..]);
         for counter in &mut counters {
             *counter = number(words.next()?)?;
         }
-        // Received: bytes packets errs drop fifo frame compressed multicast; sent: the same up to fifo, then colls.
+        // Columns of received data: bytes packets errs drop fifo frame compressed multicast. Columns of sent data: the
+        // same up to fifo, then colls.
         let [rx_bytes, rx_packets, rx_errors, rx_dropped, _, _, _, _, tx_bytes, tx_packets, tx_errors, tx_dropped, ..] =
             counters;
         let name = self.name(line[..colon].trim_ascii(), index);
@@ -78,7 +79,8 @@ impl Interfaces {
         })
     }
 
-    /// The order of interfaces changes only when one is added or removed.
+    /// The name of the interface at this index, shared with earlier samples. The order changes only when an interface
+    /// is added or removed.
     fn name(&mut self, name: &[u8], index: usize) -> Arc<str> {
         if let Some(known) = self.names.get(index).filter(|known| known.as_bytes() == name) {
             return Arc::clone(known);
@@ -90,7 +92,7 @@ impl Interfaces {
     }
 }
 
-/// The traffic of each interface that existed at both ends and whose counters were not reset.
+/// The traffic between two samples of each interface that is in both and whose counters were not reset.
 pub(super) fn since(
     earlier: &[InterfaceSample],
     now: &[InterfaceSample],
@@ -120,7 +122,7 @@ pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t NetworkTraffic>)
 }
 
 impl InterfaceSample {
-    /// `None` if a counter has fallen: another interface has taken the name.
+    /// Returns `None` if a counter has fallen: another interface has taken the name.
     fn since(&self, before: &InterfaceSample, over: TimeSpan) -> Option<NetworkTraffic> {
         let per_s = |counter: fn(&InterfaceSample) -> u64| over.per_s(counter(before), counter(self));
         Some(NetworkTraffic {
@@ -151,7 +153,7 @@ mod tests {
         Interfaces::default().read(format!("{HEADINGS}{lines}").as_bytes()).unwrap()
     }
 
-    /// A line whose counters are `n` to `n + 15`.
+    /// A line with the counters `n` to `n + 15`.
     fn line(name: &str, n: u64) -> String {
         let counters: Vec<String> = (n..n + 16).map(|counter| counter.to_string()).collect();
         format!("{name:>6}: {}\n", counters.join("   "))

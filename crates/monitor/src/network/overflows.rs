@@ -1,19 +1,21 @@
-//! Overflows of the CPUs' receive queues: the second column of /proc/net/softnet_stat. The file has one line for each
-//! CPU that is online; all numbers are hexadecimal with 32 bits. Source: softnet_seq_show in net/core/net-procfs.c.
+//! Counts overflows of the CPUs' receive queues: the second column of /proc/net/softnet_stat. The file has one line for
+//! each CPU that is online; all numbers are hexadecimal with 32 bits. Source: softnet_seq_show in
+//! net/core/net-procfs.c.
 
 use crate::procfs::words;
 
-/// Sums the growth of each CPU's counter, so that neither a wrap nor a CPU that goes offline looks like a fall.
+/// Sums the growth of each CPU's counter, so that neither a counter that wraps around nor a CPU that goes offline looks
+/// like a fall.
 #[derive(Debug, Default)]
 pub(super) struct Overflows {
     /// Number and last counter of each CPU that was ever online.
     cpus: Vec<(u32, u32)>,
-    /// Overflows since the first reading.
+    /// Number of overflows since the first reading.
     total: u64,
 }
 
 impl Overflows {
-    /// Overflows since the first reading; `None` if the text is not of that file.
+    /// Number of overflows since the first reading; `None` if the text does not have the format of that file.
     pub fn read(&mut self, text: &[u8]) -> Option<u64> {
         let mut found = false;
         for (row, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -21,7 +23,7 @@ impl Overflows {
             found = true;
             match self.cpus.iter_mut().find(|(known, _)| *known == cpu) {
                 Some((_, before)) => self.total += u64::from(dropped.wrapping_sub(std::mem::replace(before, dropped))),
-                // Its count may be from before the first reading.
+                // The counter may be from before the first reading.
                 None => self.cpus.push((cpu, dropped)),
             }
         }
@@ -29,7 +31,8 @@ impl Overflows {
     }
 }
 
-/// Since Linux 5.10 the 13th column is the CPU's number. Before, CPUs are identified by the order of the lines.
+/// Parses the CPU's number and its overflows. Since Linux 5.10 the 13th column is the CPU's number. In older versions,
+/// CPUs are identified by the order of the lines.
 fn cpu_and_dropped(line: &[u8], row: usize) -> Option<(u32, u32)> {
     let mut words = words(line.strip_suffix(b"\n")?).map(hexadecimal);
     let dropped = words.nth(1)??;
@@ -51,7 +54,7 @@ mod tests {
 
     const COLUMNS: &str = "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000";
 
-    /// Lines as of Linux 5.10 and later.
+    /// Lines in the format of Linux 5.10 and later.
     fn text(cpus: &[(u32, u32)]) -> String {
         cpus.iter()
             .map(|(cpu, dropped)| format!("00602d42 {dropped:08x} 00000063 {COLUMNS} 00000000 {cpu:08x} 00000000\n"))

@@ -9,38 +9,38 @@ use brimful_core::server::Tcp;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// TCP at one moment: counters since the namespace was created, and numbers of sockets now. `None` if the kernel does
-/// not provide it.
+/// TCP at one moment: counters since the namespace was created, and current numbers of sockets. A field is `None` if
+/// the kernel does not provide it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpSample {
-    /// Segments received.
+    /// Number of segments received.
     pub segments_in: Option<u64>,
-    /// Segments sent, without retransmissions.
+    /// Number of segments sent, without retransmissions.
     pub segments_out: Option<u64>,
-    /// Segments retransmitted.
+    /// Number of segments retransmitted.
     pub retransmitted: Option<u64>,
-    /// Resets sent.
+    /// Number of resets sent.
     pub resets_out: Option<u64>,
-    /// Connections that this side began.
+    /// Number of connections that this host initiated.
     pub active_opens: Option<u64>,
-    /// Connections that the other side began and that were established.
+    /// Number of connections that another host initiated and that were established.
     pub passive_opens: Option<u64>,
-    /// Packets that found a listener's accept queue full.
+    /// Number of packets that found a listener's accept queue full.
     pub listen_overflows: Option<u64>,
-    /// Packets dropped at a listener for any reason.
+    /// Number of packets dropped at a listener for any reason.
     pub listen_drops: Option<u64>,
-    /// SYN cookies sent.
+    /// Number of SYN cookies sent.
     pub syn_cookies: Option<u64>,
-    /// Segments dropped because a socket's backlog was full.
+    /// Number of segments dropped because a socket's backlog was full.
     pub backlog_drops: Option<u64>,
-    /// Sockets in TIME_WAIT now; of the whole machine before Linux 4.11.
+    /// Number of sockets in TIME_WAIT now; before Linux 4.11, that of the whole machine.
     pub time_wait: Option<u64>,
-    /// Sockets in use now.
+    /// Number of sockets in use now.
     pub in_use: Option<u64>,
-    /// Sockets that no process holds any more, whole machine.
+    /// Number of sockets now that no process holds any more, for the whole machine.
     pub orphans: Option<u64>,
-    /// Memory of all sockets' buffers, whole machine.
+    /// Bytes of memory in the buffers of all sockets, for the whole machine.
     pub memory_bytes: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl TcpWatch {
         let snmp = self.snmp.read(buffer).map(|text| self.counters.read(text)).unwrap_or_default();
         let netstat = self.netstat.read(buffer).map(|text| self.more_counters.read(text)).unwrap_or_default();
         let sockstat = self.sockstat.read(buffer).map(sockets).unwrap_or_default();
-        // A kernel without IPv6 has no such file, and no such sockets.
+        // A kernel without IPv6 has neither this file nor such sockets.
         let in_use_6 = match self.sockstat6.is_missing() {
             true => Some(0),
             false => self.sockstat6.read(buffer).and_then(|text| figure(line(text, b"TCP6:")?, b"inuse")),
@@ -100,7 +100,7 @@ impl TcpWatch {
         }
     }
 
-    /// Where the figures come from, or why there are none.
+    /// The source of the figures, or the reason why there are none.
     pub fn source(&self) -> String {
         let mut source = format!("{}, {}", self.snmp.source(), self.netstat.source());
         let sockets = self.sockstat.source();
@@ -124,7 +124,7 @@ struct Sockets {
     memory_pages: Option<u64>,
 }
 
-/// `TCP: inuse 5 orphan 0 tw 3 alloc 8 mem 2`
+/// Parses a line `TCP: inuse 5 orphan 0 tw 3 alloc 8 mem 2`.
 fn sockets(text: &[u8]) -> Sockets {
     let Some(line) = line(text, b"TCP:") else { return Sockets::default() };
     Sockets {

@@ -1,20 +1,20 @@
-//! Limits on what the other side may send, so that it cannot exhaust this host's memory: on the values in one message,
-//! and on the rate of samples.
+//! Limits on what the other side may send, so that it cannot exhaust this host's memory. They apply to the values in
+//! one message, and to the rate of samples.
 
 use super::protocol::LinkError;
 use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
-/// The most objects and lists in one message. Even `{}` may become a structure of some hundred bytes in memory.
-/// A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000.
+/// Maximum number of objects and lists in one message. Even `{}` may become a structure of some hundred bytes in
+/// memory. A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000.
 const MAX_OBJECTS: usize = 12_288;
-/// The most values in one message, and so in any of its lists.
+/// Maximum number of values in one message, and so in any list in the message.
 const MAX_VALUES: usize = 131_072;
 
 /// Samples may come this many times faster than requested, because the clocks of the two hosts differ.
 const MAX_SPEEDUP: u64 = 2;
-/// Samples that may come in addition, because samples that were delayed on the network arrive together.
+/// Number of samples that may arrive in addition, because samples that were delayed on the network arrive together.
 const MAX_BURST: u64 = 20;
 
 /// Counts the values of a message before anything is allocated for them.
@@ -39,7 +39,7 @@ pub fn check(line: &[u8]) -> Result<(), String> {
     if objects > MAX_OBJECTS {
         return too_many(MAX_OBJECTS, "objects and lists");
     }
-    // Every value but the first of its object or list follows a comma.
+    // Every value except the first of its object or list follows a comma.
     if objects + separators > MAX_VALUES {
         return too_many(MAX_VALUES, "values");
     }
@@ -55,7 +55,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Starts to count: samples are requested at these intervals from `now` on.
+    /// Starts to count. Samples are requested at these intervals from `now` on.
     pub fn new(requested: Intervals, now: Nanos) -> Pace {
         Pace { requested, begun: now, samples: 0 }
     }
@@ -63,7 +63,7 @@ impl Pace {
     /// Counts a sample that has arrived.
     ///
     /// # Errors
-    /// The samples come faster than is allowed.
+    /// An error if the samples arrive faster than is allowed.
     pub fn count(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;
@@ -79,7 +79,7 @@ impl Pace {
         )))
     }
 
-    /// The number of samples due in this time. Groups that are read at the same interval share a sample.
+    /// The number of samples that are due within this time. Groups that are read at the same interval share a sample.
     fn due_within(&self, elapsed: Nanos) -> u64 {
         let mut due = 0_u64;
         for interval in self.requested.distinct() {

@@ -2,33 +2,33 @@
 //! the clock filter).
 //!
 //! The other clock was read at some moment between request and answer, so the midpoint is wrong by at most half the
-//! round trip, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
-//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million,
-//! milliseconds in a minute, but steadily. Instants in between are mapped by the straight line between the two
-//! measurements; the one offset that a Record states is at its middle.
+//! round-trip time, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
+//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million, which
+//! is milliseconds in a minute, but steadily. Instants in between are converted by the straight line between the two
+//! measurements. A Record states a single offset: that in the middle of the line.
 
 use brimful_core::Nanos;
 use brimful_core::server::ClockOffset;
 
-/// Number of exchanges of one measurement.
+/// Number of exchanges in one measurement.
 pub const EXCHANGES: usize = 16;
 
-/// The largest uncertainty with which a run begins. Figures cover stretches of 250 ms and more, so at most 2 % of one
+/// Maximum uncertainty with which a run begins. Figures cover periods of 250 ms and more, so at most 2 % of a period
 /// may belong to its neighbour.
 pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 
-/// The offset of the other clock at one moment.
+/// The offset of the other clock at one moment, as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The moment, by this host's clock.
     at: Nanos,
-    /// The other clock minus this one, in nanoseconds.
+    /// The other clock minus this host's clock, in nanoseconds.
     offset: i128,
-    /// The largest error of the offset: half the round trip.
+    /// Maximum error of the offset: half the round-trip time.
     pub uncertainty: Nanos,
 }
 
-/// Maps the other host's clock to this one.
+/// Converts instants of the other host's clock to this host's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     before: Reading,
@@ -36,7 +36,8 @@ pub struct Clock {
 }
 
 impl Reading {
-    /// The reading of one exchange: when it was requested and answered by this clock, and what the other clock showed.
+    /// The reading of one exchange: the times of request and answer by this clock, and the time that the other clock
+    /// showed.
     pub fn new(requested: Nanos, showed: Nanos, answered: Nanos) -> Reading {
         let round_trip = answered - requested;
         let at = requested + Nanos(round_trip.0 / 2);
@@ -45,12 +46,12 @@ impl Reading {
 }
 
 impl Clock {
-    /// The mapping from a measurement before the run and, if there is one, another after it.
+    /// The conversion based on a measurement before the run and, if there is one, another after it.
     pub fn new(before: Reading, after: Option<Reading>) -> Clock {
         Clock { before, after }
     }
 
-    /// Maps an instant to this host's clock.
+    /// Converts an instant to this host's clock.
     pub fn here(&self, there: Nanos) -> Nanos {
         let here = i128::from(there.0) - self.before.offset;
         let span = self.after.map_or(0, |after| i128::from(after.at.0) - i128::from(self.before.at.0));
@@ -63,7 +64,7 @@ impl Clock {
         Nanos(u64::try_from((here - drifted).max(0)).unwrap_or(u64::MAX))
     }
 
-    /// The offset as a Record states it.
+    /// The offset, in the form in which a Record states it.
     pub fn offset(&self) -> ClockOffset {
         let round_trips =
             self.after.map_or(self.before.uncertainty, |after| after.uncertainty.max(self.before.uncertainty));
@@ -74,7 +75,7 @@ impl Clock {
         }
     }
 
-    /// How it was measured, for the sources.
+    /// How the offset was measured, for the sources.
     pub fn source(&self) -> String {
         let uncertainty = Nanos::from_secs_f64(self.offset().uncertainty_s);
         let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).rounded();
@@ -96,7 +97,7 @@ impl Clock {
         format!("exchanges of both hosts' CLOCK_MONOTONIC {how}{beyond}")
     }
 
-    /// The gain of the other clock between the two measurements, in nanoseconds.
+    /// How much the other clock gained between the two measurements, in nanoseconds.
     fn drift(&self) -> i128 {
         self.after.map_or(0, |after| after.offset - self.before.offset)
     }
@@ -109,7 +110,7 @@ mod tests {
 
     const AHEAD: u64 = 3_600_000_000_000;
 
-    /// The other clock is ahead and gains; the ways there and back take these times.
+    /// An exchange with a clock that is ahead and gains. Request and answer take the times `there` and `back`.
     fn exchange(at: u64, gain: f64, there: u64, back: u64) -> Reading {
         Reading::new(Nanos(at), shown(at + there, gain), Nanos(at + there + back))
     }
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn even_drift_is_taken_out() {
-        let (end, gain) = (3_600_000_000_000, 50e-6); // an hour at 50 millionths
+        let (end, gain) = (3_600_000_000_000, 50e-6); // an hour, and a gain of 50 millionths
         let clock = Clock::new(exchange(0, gain, 1000, 1000), Some(exchange(end, gain, 1000, 1000)));
         for at in (0..=end).step_by(end as usize / 7) {
             let found = clock.here(shown(at, gain));
@@ -134,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the network does, the truth is within the uncertainty, at any moment of a run in which the other
-        /// clock only gains or only loses.
+        /// Whatever the network does, the true offset is within the uncertainty, at any moment of a run in which the
+        /// other clock only gains or only loses.
         #[test]
         fn the_truth_is_within_the_uncertainty(
             ways in proptest::array::uniform4(0_u64..50_000_000), gain in 0.0..1e-3_f64, end in 1_u64..1 << 42,
@@ -151,7 +152,7 @@ mod tests {
             }
         }
 
-        /// Foreign readings are any numbers at all.
+        /// Readings from another host may be any numbers at all.
         #[test]
         fn no_reading_is_too_strange(numbers in proptest::array::uniform7(any::<u64>())) {
             let [a, b, c, d, e, f, g] = numbers.map(Nanos);

@@ -1,4 +1,4 @@
-//! The load generator's side: connects, compares clocks, and collects samples.
+//! The load generator's side of a stream: connects, compares clocks, and collects samples.
 
 use super::bounds::Pace;
 use super::clock::{Clock, EXCHANGES, MAX_UNCERTAINTY, Reading};
@@ -19,17 +19,17 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// How many intervals, in addition to [`ANSWER_TIMEOUT`], may pass without a sample.
+/// Number of intervals, in addition to [`ANSWER_TIMEOUT`], that may pass without a sample.
 const MAX_MISSED_INTERVALS: u64 = 5;
 
-/// A `brimful watch --serve`, and how often to sample there.
+/// Settings to connect to a `brimful watch --serve`, and how often it should sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
-    /// Host and port. Without an authority it must be a loopback address.
+    /// Host and port. Without an authority the host must be a loopback address.
     pub address: String,
-    /// The watching side's token.
+    /// The token of the watching side.
     pub token: Token,
-    /// For TLS: a PEM file of certificates that the watching side's certificate must lead to.
+    /// For TLS: a PEM file of authorities. The watching side's certificate must be signed by one of them.
     pub authority: Option<PathBuf>,
     /// How often each group is sampled.
     pub intervals: Intervals,
@@ -39,7 +39,7 @@ pub struct RemoteConfig {
 #[derive(Debug)]
 pub struct Stream {
     link: Link,
-    /// The sender, for the sources.
+    /// Description of the sender, for the sources.
     source: String,
     before: Reading,
     /// Time between two samples.
@@ -49,7 +49,7 @@ pub struct Stream {
     latest: Latest,
 }
 
-/// The latest values besides the samples.
+/// The latest values that were received in addition to the samples.
 #[derive(Debug, Default)]
 struct Latest {
     sources: BTreeMap<String, String>,
@@ -125,7 +125,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Receives samples until `stop` is closed, and the last sample then; or until the stream breaks.
+    /// Receives samples until `stop` is closed, and then the last sample; or until the stream breaks.
     pub fn follow(mut self, stop: &PipeReader) -> Observations {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
@@ -217,7 +217,7 @@ fn unexpected(answer: Answer) -> LinkError {
     })
 }
 
-/// Connects to the first address of the host that is allowed and accepts.
+/// Connects to the first address of the host that is allowed and that accepts the connection.
 fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     let (_, port) = split(&config.address)?;
     let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
@@ -243,7 +243,7 @@ fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     })
 }
 
-/// Host, without the brackets of IPv6, and port.
+/// Splits an address into the host, without the brackets of IPv6, and the port.
 fn split(address: &str) -> Result<(&str, u16), MonitorError> {
     let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     match parts {

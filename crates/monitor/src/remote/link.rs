@@ -1,8 +1,8 @@
 //! A connection that carries one JSON message per line, over plain TCP or TLS.
 //!
-//! The socket never blocks: every wait has an end, and can be cut short by closing a pipe. Data from the other side is
-//! not trusted: the length of a line is limited, and a message that cannot be parsed ends the connection with a reason
-//! in words.
+//! The socket never blocks: every wait is limited in time, and can be cut short by closing a pipe. Data from the other
+//! side is not trusted: the length of a line is limited, and a message that cannot be parsed ends the connection with a
+//! reason in words.
 
 use super::protocol::{LinkError, words};
 use super::{bounds, tls};
@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-/// How long the other side may take to answer, or to receive a message.
+/// Maximum time that the other side may take to answer, or to receive a message.
 pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// One side of a connection.
@@ -25,7 +25,7 @@ pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 pub struct Link {
     stream: Stream,
     received: Vec<u8>,
-    /// The first bytes of `received`, which contain no end of a line.
+    /// Number of bytes at the start of `received` that are known to contain no line end.
     searched: usize,
     longest: usize,
 }
@@ -33,9 +33,9 @@ pub struct Link {
 /// The result of waiting.
 #[derive(Debug)]
 pub enum Received<T> {
-    /// A message.
+    /// A message arrived.
     Message(T),
-    /// No message came in time.
+    /// No message arrived in time.
     Timeout,
     /// The pipe was closed.
     Stopped,
@@ -74,7 +74,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a message, within [`ANSWER_TIMEOUT`].
+    /// Sends a message; fails if that takes longer than [`ANSWER_TIMEOUT`].
     pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
         let mut line = serde_json::to_vec(message).map_err(|error| LinkError(error.to_string()))?;
         line.push(b'\n');
@@ -101,7 +101,7 @@ impl Link {
         }
     }
 
-    /// Waits for a message until an instant, or until `stop` is closed.
+    /// Waits for a message, at most until an instant, or until `stop` is closed.
     pub fn receive<T: DeserializeOwned>(
         &mut self,
         until: Nanos,
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    /// Waits for an answer, within [`ANSWER_TIMEOUT`].
+    /// Waits for an answer; fails if that takes longer than [`ANSWER_TIMEOUT`].
     pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
         match self.receive(sys::now() + ANSWER_TIMEOUT, None)? {
             Received::Message(message) => Ok(message),
@@ -167,7 +167,7 @@ impl Stream {
         let Some(tls) = &mut self.tls else { return Ok(0) };
         let read = tls.read_tls(&mut self.socket)?;
         if let Err(error) = tls.process_new_packets() {
-            // Tells the other side why. If that fails, this side still reports the error.
+            // Sends the reason to the other side. If that fails, this side still reports the error.
             let _ = tls.write_tls(&mut self.socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
@@ -189,7 +189,7 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // TLS buffers a bounded number of unsent bytes, so those must be sent first.
+        // TLS buffers only a limited number of unsent bytes, so these bytes must be sent first.
         self.flush()?;
         match &mut self.tls {
             Some(tls) => tls.writer().write(bytes),
@@ -209,8 +209,8 @@ impl Write for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(tls) = &mut self.tls {
-            // Tells the other side that the connection was not cut by a third party. Failure is ignored: it sees the
-            // end in any case.
+            // Shows the other side that no third party cut the connection. Failure is ignored: the other side notices
+            // the end in any case.
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.socket);
         }
@@ -223,7 +223,7 @@ fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LinkError> {
     serde_json::from_slice(line).map_err(|error| foreign(line, &error))
 }
 
-/// The error for data that is not of this protocol.
+/// The error for data that does not follow this protocol.
 fn foreign(line: &[u8], what: &dyn fmt::Display) -> LinkError {
     let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
     LinkError(format!("the received data is not of brimful's protocol ({what}); it begins with `{begins}`"))

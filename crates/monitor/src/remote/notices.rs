@@ -1,11 +1,11 @@
-//! Log lines about connections. Any host can connect, so lines about clients that have not proved that they know the
-//! token are limited to one a second; otherwise they could fill a log.
+//! Writes log lines about connections. Any host can connect, so lines about clients that have not proved that they know
+//! the token are limited to one per second; otherwise they could fill a log.
 
 use crate::sys;
 use brimful_core::Nanos;
 use std::sync::{Mutex, PoisonError};
 
-/// The shortest time between two lines about strangers: clients that have not proved that they know the token.
+/// Minimum time between two lines about strangers: clients that have not proved that they know the token.
 const STRANGER_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Passes lines on to the log.
@@ -18,7 +18,7 @@ pub struct Notices {
 #[derive(Default)]
 struct StrangerLimit {
     not_before: Nanos,
-    /// Number of lines left out since the last one.
+    /// Number of lines omitted since the last one.
     left_out: u64,
 }
 
@@ -32,8 +32,8 @@ impl Notices {
         (self.log)(words);
     }
 
-    /// Logs a line about any other connection. Of several within a second only the first is logged; the next one after
-    /// that second says how many were left out.
+    /// Logs a line about any other connection. Of several lines within a second only the first is logged; the next line
+    /// after that second says how many were omitted.
     pub fn log_stranger(&self, words: String) {
         self.log_stranger_at(words, sys::now());
     }

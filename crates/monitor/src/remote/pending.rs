@@ -1,13 +1,13 @@
-//! Connections whose client has not proved yet that it knows the token. Their number is limited. One too many displaces
-//! the oldest connection of the host that has the most of them. So neither silent clients nor many clients from one
-//! host keep others out.
+//! Connections whose client has not proved yet that it knows the token. Their number is limited. When the limit is
+//! exceeded, the oldest connection of the host with the most pending connections is closed. So neither silent clients
+//! nor many clients from one host keep other clients out.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most pending connections at a time.
+/// Maximum number of pending connections at a time.
 pub const MAX_PENDING: usize = 64;
 
 /// All pending connections.
@@ -18,7 +18,7 @@ pub struct PendingClients(Arc<Mutex<PendingList>>);
 struct PendingList {
     /// The connections, oldest first.
     present: VecDeque<PendingConnection>,
-    /// How many connections there have been.
+    /// Number of connections that have been pending so far.
     before: u64,
 }
 
@@ -28,7 +28,7 @@ struct PendingConnection {
     socket: TcpStream,
 }
 
-/// A pending connection, until it is dropped.
+/// A connection that counts as pending until this value is dropped.
 pub struct PendingClient {
     number: u64,
     all: PendingClients,
@@ -60,7 +60,8 @@ impl PendingList {
         let last = self.present.iter().enumerate().rev().max_by_key(|(_, present)| of_host(present.from));
         let last = last.map(|(index, _)| index);
         if let Some(present) = last.and_then(|index| self.present.remove(index)) {
-            // Its thread then reads the end. Shutdown fails if the other side has already closed the connection.
+            // The connection's thread then reads the end of the stream. Shutdown fails if the other side has already
+            // closed the connection.
             let _ = present.socket.shutdown(Shutdown::Both);
         }
     }

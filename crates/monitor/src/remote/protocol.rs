@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// The longest message of a client, in bytes.
+/// Maximum length of a client's message, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 4 << 10;
-/// The longest answer, in bytes: enough for samples of hundreds of CPUs and thousands of interfaces.
+/// Maximum length of an answer, in bytes: enough for samples of hundreds of CPUs and thousands of interfaces.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// A message of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first message. A client that knows the token may send the others.
+    /// The first message. Only after it may a client that knows the token send other requests.
     Hello {
-        /// Chosen by the client.
+        /// The client's nonce.
         nonce: Nonce,
         /// Proves that the client knows the token.
         proof: String,
@@ -32,10 +32,10 @@ pub enum Request {
     Clock {},
     /// Requests samples from now on.
     Watch {
-        /// Intervals in nanoseconds by group; other groups are not wanted.
+        /// Intervals in nanoseconds by the groups' names. Groups that are not listed are not wanted.
         every: BTreeMap<String, Nanos>,
     },
-    /// Requests a last sample, and no more.
+    /// Requests the last sample, and no further ones.
     Stop {},
 }
 
@@ -43,53 +43,53 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The first message, before any of the client.
+    /// The first message, sent before any of the client.
     Greeting {
-        /// [`PROTOCOL`].
+        /// Name of the protocol: [`PROTOCOL`].
         protocol: String,
         /// The version of brimful.
         version: String,
-        /// Chosen for this connection. Protocols before the second have none.
+        /// The watching side's nonce for this connection. Protocols before the second version have none.
         #[serde(default)]
         nonce: String,
     },
     /// The answer to hello.
     Welcome {
-        /// Proves that this side knows the token too.
+        /// Proves that the watching side knows the token too.
         proof: String,
     },
-    /// A refusal with its reason, which ends the connection.
+    /// A refusal with its reason. It ends the connection.
     Refused(String),
     /// The answer to clock: `CLOCK_MONOTONIC`.
     Clock {
-        /// The reading.
+        /// The reading of the clock.
         at: Nanos,
     },
-    /// The answer to watch: what will be sampled.
+    /// The answer to watch: tells what will be sampled.
     Watching {
-        /// Intervals in nanoseconds by group.
+        /// Intervals in nanoseconds by the groups' names.
         every: BTreeMap<String, Nanos>,
         /// The sources, as of [`Sampler::sources`](crate::Sampler::sources).
         sources: BTreeMap<String, String>,
     },
     /// A sample, and the cost of all samples so far.
     Sample {
-        /// The sample. Its instants are of the sender's clock.
+        /// The sample. Its instants refer to the sender's clock.
         sample: Box<Sample>,
-        /// The cost.
+        /// The cost of all samples so far.
         overhead: Overhead,
-        /// With the last sample, which answers stop: the sources again, because some are known better at the end.
+        /// The sources again, only with the last sample, which answers stop: some sources are known better at the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<BTreeMap<String, String>>,
     },
 }
 
-/// Intervals by the groups' names, as they are sent.
+/// The intervals by the groups' names, in the form in which they are sent.
 pub fn intervals_by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
     GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.get(group)?))).collect()
 }
 
-/// The requested intervals of the available groups, clamped to the bounds of intervals.
+/// The requested intervals of the available groups, clamped to the bounds for intervals.
 pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Intervals {
     let mut intervals = available;
     for group in GroupName::ALL {
@@ -99,7 +99,7 @@ pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Inter
     intervals
 }
 
-/// Why the two sides do not speak the same protocol, if so.
+/// The reason why the two sides do not use the same protocol; `None` if they do.
 pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     let version = |protocol: &str| protocol.strip_prefix("brimful.watch/")?.parse::<u32>().ok();
     let update = match (version(protocol), version(PROTOCOL)) {
@@ -111,7 +111,7 @@ pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", words(protocol)))
 }
 
-/// Why a connection cannot be used any longer, in words. Some of them may be the other side's.
+/// The reason why a connection cannot be used any longer, in words. Some of the words may come from the other side.
 #[derive(Debug)]
 pub struct LinkError(pub String);
 
@@ -130,7 +130,7 @@ impl From<io::Error> for LinkError {
     }
 }
 
-/// Text from the other side, made safe for a terminal.
+/// Makes text from the other side safe for a terminal.
 pub fn words(text: &str) -> String {
     one_line(text.trim()).chars().take(500).collect()
 }
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Where a document has numbers, as JSON pointers.
+    /// Collects the JSON pointers of all numbers in a document.
     fn numbers(value: &Value, at: String, found: &mut Vec<String>) {
         match value {
             Value::Number(_) => found.push(at),
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// The sample with other numbers wherever that leaves a sample.
+    /// The sample with other numbers in every place where the result is still a sample.
     fn tampered(sample: &Sample, with: &[u64]) -> Sample {
         let mut document = serde_json::to_value(sample).unwrap();
         let mut places = Vec::new();
@@ -210,7 +210,7 @@ mod tests {
             prop_assert!(serde_json::from_str::<Answer>(&"[".repeat(deep)).is_err());
         }
 
-        /// Nobody but the other side's kernel says what numbers are in a sample.
+        /// The numbers in a sample come from another host's kernel, so they may be any numbers.
         #[test]
         fn figures_are_made_of_any_numbers(with in proptest::collection::vec(
             prop_oneof![any::<u64>(), 0_u64..100, Just(u64::MAX), Just(1 << 32), Just(u64::MAX / 2 + 2)], 1..60,

@@ -1,5 +1,5 @@
-//! Files that contain a secret. As ssh does with private keys, brimful refuses those that other users can read, because
-//! they may have been read already.
+//! Files that contain a secret. As ssh does with private keys, brimful refuses files that other users can read, because
+//! other users may have read them already.
 
 use crate::MonitorError;
 use rustix::process::geteuid;
@@ -8,10 +8,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The most bytes that are read.
+/// Maximum number of bytes that are read.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A file, and its contents.
+/// A file with a secret, and its contents.
 pub struct SecretFile {
     pub bytes: Vec<u8>,
     file: File,
@@ -25,8 +25,8 @@ impl SecretFile {
         Ok(SecretFile { bytes, file })
     }
 
-    /// Refuses a file that all users can read. One that its group can read is accepted only if another user owns it,
-    /// whose decision that is. The mode of a pipe is not checked.
+    /// Fails if all users can read the file. A file that its group can read is accepted only if another user owns it:
+    /// then that user has decided so. The mode of a pipe is not checked.
     pub fn require_private(&self, path: &Path) -> Result<(), MonitorError> {
         let unusable = |why: String| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let metadata = self.file.metadata().map_err(|error| unusable(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The watching side: accepts load generators, and samples for each one that knows the token.
+//! The watching side of a stream: accepts load generators, and takes samples for each that knows the token.
 
 use super::link::{Link, Received};
 use super::notices::Notices;
@@ -20,21 +20,21 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most clients at a time.
+/// Maximum number of clients at a time.
 const MAX_CLIENTS: usize = 4;
-/// The most threads for connections. The thread of a connection that was cut off ends at once, but not before.
+/// Maximum number of threads for connections. When a connection is cut off, its thread ends soon, but not immediately.
 const MAX_THREADS: usize = MAX_CLIENTS + 4 * MAX_PENDING;
-/// How long a client that receives no samples may stay silent.
+/// Maximum time for which a client that receives no samples may stay silent.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// Configuration of the watching side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
-    /// The address to listen on; port 0 selects a free one. Without an identity it must be a loopback address.
+    /// The address to listen on; port 0 selects a free port. Without an identity it must be a loopback address.
     pub address: SocketAddr,
     /// The secret that clients must know.
     pub token: Token,
-    /// Certificate and key for TLS.
+    /// Certificate and key for TLS; `None` for plain TCP.
     pub identity: Option<Identity>,
     /// What is watched for each client. A client chooses only the intervals of the groups that are enabled.
     pub watch: MonitorConfig,
@@ -60,13 +60,14 @@ struct ServerState {
     notices: Notices,
 }
 
-/// One place of a limited number.
+/// One of a limited number of threads or clients; dropping it makes room for another.
 struct Seat(Arc<AtomicUsize>);
 
 impl Serving {
-    /// Starts to listen. `notice` receives log lines about clients that connect and leave.
+    /// Starts to listen. `notice` receives log lines about clients that connect and disconnect.
     ///
-    /// The address is not free, or would expose the stream to other hosts; or the certificate or key cannot be used.
+    /// An error if the address is not free or would expose the stream to other hosts, or if the certificate or key
+    /// cannot be used.
     pub fn start(
         config: ServeConfig,
         notice: impl Fn(String) + Send + Sync + 'static,
@@ -88,13 +89,13 @@ impl Serving {
         Ok(Serving { address: bound, _stop: stop })
     }
 
-    /// The address on which it listens.
+    /// The address on which this server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Accepts connections, each with a thread of its own, until `stop` closes.
+/// Accepts connections, each with its own thread, until `stop` closes.
 fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
     loop {
         let mut fds = [PollFd::new(&state.stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
@@ -104,7 +105,8 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
             let Some(thread) = Seat::take(&state.threads, MAX_THREADS) else { return Ok(()) };
-            // One too many displaces the oldest. A client that knows the token is pending only for a moment.
+            // If there are too many pending connections, the oldest is closed. A client that knows the token is pending
+            // only for a moment.
             let client = state.pending.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
             let state = state.clone();
             spawn("session", move || {
@@ -121,7 +123,7 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
-            // No descriptor or thread is free. The connection stays in the queue; the pause keeps this thread from
+            // No descriptor or thread is free. The connection stays in the queue; the pause prevents this thread from
             // spinning.
             state.notices.log_stranger(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
@@ -183,7 +185,7 @@ fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), 
                     Err(error) => return Err(refuse(link, &error.to_string())),
                 };
                 let mut schedule = Schedule::new(intervals, sys::now());
-                // The first reading shows whether a source works.
+                // The first sample shows whether each source works.
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
                 let sources = meter.sources();
                 link.send(&Answer::Watching { every: protocol::intervals_by_group(intervals), sources })?;
@@ -224,7 +226,7 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
     Ok(Meter::new(sampler))
 }
 
-/// Tells the client why the connection ends.
+/// Sends the client the reason why the connection ends.
 fn refuse(link: &mut Link, why: &str) -> LinkError {
     match link.send(&Answer::Refused(why.to_owned())) {
         Ok(()) => LinkError(format!("refused: {why}")),

@@ -1,5 +1,5 @@
-//! TLS 1.3 for streams that leave the host. The watching side has a certificate; the other side has the authority that
-//! signed it, which may be that certificate itself.
+//! TLS 1.3 for streams that leave the host. The watching side has a certificate. The load generator has the certificate
+//! of the authority that signed it, which may be that certificate itself.
 
 use super::protocol::{LinkError, words};
 use super::secret_file::SecretFile;
@@ -24,12 +24,12 @@ const MAKE_ONE: &str = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:
                         -keyout key.pem -out cert.pem -subj /CN=brimful -addext basicConstraints=critical,CA:FALSE \
                         -addext subjectAltName=DNS:HOST,IP:ADDRESS";
 
-/// The watching side's key, and its certificate with the chain to the authority; PEM files.
+/// The watching side's private key, and its certificate with the chain to the authority; both are PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificates.
+    /// Path of the file with the certificates.
     pub certificate: PathBuf,
-    /// The private key.
+    /// Path of the file with the private key.
     pub key: PathBuf,
 }
 
@@ -105,7 +105,8 @@ pub fn explain(error: io::Error) -> LinkError {
     LinkError(advice.to_owned())
 }
 
-/// rustls passes this error on unchanged from its library, so it can only be recognized by its text.
+/// Whether the error is about an authority's certificate. rustls passes this error on unchanged from its library, so it
+/// can only be recognized by its text.
 fn is_of_authority(cause: &dyn fmt::Debug) -> bool {
     format!("{cause:?}").contains("CaUsedAsEndEntity")
 }
@@ -120,7 +121,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorErro
     }
 }
 
-/// Says what the file contains instead, if that can be recognized.
+/// An error that says what the file contains instead of what is wanted, if that can be recognized.
 fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Display) -> MonitorError {
     let what = if wanted == Wanted::Certificate { "certificate" } else { "private key" };
     match pem::explain(path, bytes, wanted) {

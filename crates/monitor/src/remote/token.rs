@@ -1,9 +1,9 @@
-//! The secret that both sides of a stream share, and how they prove that they know it.
+//! The secret that both sides of a stream share, and the way in which they prove that they know it.
 //!
-//! Neither side sends it, because a port on the loopback interface may belong to another user who opened it before the
-//! tunnel. Each side chooses a nonce. Each sends the HMAC-SHA-256 (RFC 2104), keyed by the token, of the protocol, its
-//! role and both nonces. An eavesdropper cannot reuse a proof in another connection, and one side's proof differs from
-//! the other's.
+//! Neither side sends the secret, because a port on the loopback interface may belong to another user who opened it
+//! before the tunnel. Each side chooses a nonce. Each side sends the HMAC-SHA-256 (RFC 2104), keyed by the token, of
+//! the protocol, its role and both nonces. An eavesdropper cannot reuse a proof in another connection, and the proofs
+//! of the two sides differ.
 
 use super::secret_file::SecretFile;
 use crate::MonitorError;
@@ -15,7 +15,8 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The protocol; part of every proof. The number grows when two versions of brimful cannot understand each other.
+/// The name of the protocol; part of every proof. The number grows when two versions of brimful cannot understand each
+/// other.
 pub const PROTOCOL: &str = "brimful.watch/3";
 
 /// The secret of the clients that may watch: at least 128 bits as hexadecimal digits. It never appears in messages,
@@ -24,12 +25,12 @@ pub const PROTOCOL: &str = "brimful.watch/3";
 pub struct Token(String);
 
 impl Token {
-    /// The least number of digits.
+    /// Minimum number of digits of a token.
     const MIN_DIGITS: usize = 32;
 
     /// Generates a token from the kernel's random numbers.
     ///
-    /// The kernel provides no random numbers.
+    /// An error if the kernel provides no random numbers.
     pub fn generate() -> Result<Token, MonitorError> {
         let mut bytes = [0_u8; 16];
         let given = getrandom(&mut bytes, GetRandomFlags::empty()).map_err(io::Error::from);
@@ -47,7 +48,7 @@ impl Token {
 
     /// Reads a token from a file that contains nothing else.
     ///
-    /// The file cannot be read, is no token, or can be read by others.
+    /// An error if the file cannot be read, is not a token, or can be read by other users.
     pub fn read(path: &Path) -> Result<Token, MonitorError> {
         let named = |why: &dyn fmt::Display| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let file = SecretFile::read(path).map_err(|error| named(&error))?;
@@ -63,12 +64,12 @@ impl Token {
         &self.0
     }
 
-    /// The proof that a side knows this token, for the watcher's nonce and the generator's.
+    /// The proof that a side knows this token, for the nonces of the watching side and of the load generator.
     pub(super) fn proof(&self, side: Side, watcher: &Nonce, generator: &Nonce) -> String {
         hex(hmac::sign(&self.key(), &statement(side, watcher, generator)).as_ref())
     }
 
-    /// Whether a side's proof is valid. The time this takes does not reveal how similar an invalid proof is.
+    /// Whether a side's proof is valid. The duration of the check does not reveal how similar an invalid proof is.
     pub(super) fn proves(&self, side: Side, watcher: &Nonce, generator: &Nonce, proof: &str) -> bool {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
@@ -123,7 +124,7 @@ impl From<Nonce> for String {
 }
 
 fn statement(side: Side, Nonce(watcher): &Nonce, Nonce(generator): &Nonce) -> Vec<u8> {
-    // These two words are of the protocol.
+    // These two words are part of the protocol.
     let side = match side {
         Side::Generator => "client",
         Side::Watcher => "server",

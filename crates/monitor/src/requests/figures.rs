@@ -1,5 +1,5 @@
-//! Derives figures from counters. All figures are of the growth from an earlier sample to a later one. Rates are per
-//! time in which requests counted, not per time between the samples.
+//! Derives figures from counters. All figures are derived from the growth between an earlier and a later sample. Rates
+//! are per time in which requests counted, not per time between the samples.
 
 use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::module::{TimesSample, elapsed_between};
@@ -8,10 +8,11 @@ use brimful_core::quantity::small_percent;
 use brimful_core::server::{SocketClass, SocketPort, SocketRequests};
 use std::collections::BTreeMap;
 
-/// Names of the size classes, in order: those of the Server Module, but an answer has a head and is never empty.
+/// Names of the size classes, in order. They are those of the Server Module, except that a response has a head and so
+/// is never empty.
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
-/// What sockets cannot show, whatever the server.
+/// The limits of figures from sockets that apply to every server.
 const SOCKET_LIMITS: [&str; 6] = [
     "requests sent before the answer to the one before (pipelining) count as one",
     "a TLS handshake counts as requests of its own",
@@ -20,10 +21,10 @@ const SOCKET_LIMITS: [&str; 6] = [
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",
 ];
-/// The share of open requests from which the limits mention them.
+/// Share of open requests at or above which the limits mention them.
 const MIN_OPEN_SHARE: f64 = 0.0005;
 
-/// The figures of a stretch of time.
+/// The figures of the period between two samples.
 pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Nanos) -> SocketRequests {
     let attached = (later.attached - earlier.attached).as_secs_f64();
     let counting = Some((later.counting - earlier.counting).as_secs_f64()).filter(|&seconds| seconds > 0.0);
@@ -44,7 +45,8 @@ pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Na
     }
 }
 
-/// With `endless` slices a request is open if it is open at the end of the stretch, whenever it began.
+/// The figures of one port. If slices are `endless`, requests are open that are open at the end of the period, whenever
+/// they began.
 fn of_port(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>, endless: bool) -> SocketPort {
     let requests = later.begun.saturating_sub(earlier.begun);
     let unanswered = later.unanswered.saturating_sub(earlier.unanswered);
@@ -90,7 +92,7 @@ fn classes(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>) 
     found.into_iter().filter(|class| class.requests > 0).collect()
 }
 
-/// The limits of the figures that a reader should know.
+/// The limits of the figures that a reader should know about.
 fn limits(ports: &[SocketPort]) -> Vec<String> {
     let open = |port: &SocketPort| {
         let share = port.open_share.filter(|&share| share >= MIN_OPEN_SHARE)?;
@@ -103,7 +105,7 @@ fn limits(ports: &[SocketPort]) -> Vec<String> {
     ports.iter().filter_map(open).chain(SOCKET_LIMITS.map(str::to_owned)).collect()
 }
 
-/// All sizes together.
+/// The sums over all size classes.
 #[derive(Default)]
 struct Sums {
     received: u64,
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// This many times, each 100 µs of wait and 300 µs of service.
+    /// A size class with `count` requests, each with 100 µs of wait and 300 µs of service.
     fn size(count: u64) -> SizeRequests {
         let times = |ns: u64, bucket| TimesSample {
             count,
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!((found.duty, found.slice_s, found.slices), (0.2, Some(0.2), 10));
         let [port] = found.ports.as_slice() else { panic!("{found:?}") };
         assert_eq!((port.port, port.requests, port.requests_per_s), (80, 1_500, Some(1_000.0)));
-        // 1,500 began: 3 lost, 1,480 answered, 17 open.
+        // Of 1,500 requests that began, 3 were lost, 1,480 have a response and 17 are open.
         assert_eq!((port.unanswered_share, port.open_share), (Some(0.002), Some(17.0 / 1_500.0)));
         let sent = port.sent_bytes_per_s.unwrap();
         assert!((sent - 2_000.0 * 1_480.0 / 1.5).abs() < 1e-6, "{sent}");
@@ -235,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        /// Samples come from other hosts.
+        /// Samples come from other hosts and may contain any numbers.
         #[test]
         fn whatever_the_counters_are_figures_are_numbers(earlier in any_sample(), later in any_sample(), over in any::<u64>()) {
             let found = between(&earlier, &later, Nanos(over));

@@ -1,11 +1,11 @@
-//! The TCP ports on which some processes listen. /proc/net/tcp lists the inodes of listening sockets, and /proc/PID/fd
-//! shows which process holds them. Source: proc_net_tcp(5), proc_pid_fd(5).
+//! Finds the TCP ports on which some processes listen. /proc/net/tcp lists the inodes of listening sockets, and
+//! /proc/PID/fd shows which process has them open. Source: proc_net_tcp(5), proc_pid_fd(5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// `st` of a listening socket.
+/// Value of the column `st` for a listening socket.
 const LISTEN: &str = "0A";
 
 /// The ports, without duplicates, in ascending order. `net` is the directory that is /proc/net in the sockets'

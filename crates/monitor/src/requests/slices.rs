@@ -1,23 +1,23 @@
-//! When slices begin, how long they are, and which part of each counts.
+//! Decides when slices begin, how long they are, and in which part of each slice requests count.
 //!
-//! Each period has one slice, at a random instant: a server or a load with an activity every second would meet a fixed
-//! slice always or never. Requests count that begin in the first three quarters of a slice; the last quarter shows
-//! their end. If too many of them remain open, slices become longer, and periods with them, so that the share of time
-//! stays the same.
+//! Each period has one slice, at a random instant: a server or a load with an activity every second would otherwise
+//! meet every slice or none. Requests count that begin in the first three quarters of a slice; in the last quarter,
+//! their end can be observed. If too many of them remain open, slices become longer, and periods with them, so that the
+//! share of time stays the same.
 
 use brimful_core::Nanos;
 
 /// The initial length of a slice.
 const INITIAL_LENGTH: Nanos = Nanos::from_millis(200);
-/// The largest length of a slice.
+/// The maximum length of a slice.
 const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
-/// The part of a slice in which requests count.
+/// The share of a slice in which requests count.
 const COUNTING_SHARE: f64 = 0.75;
-/// Slices become longer if more than one in this many requests is open at the end.
+/// Slices become longer if more than one in this many requests is open at the end of a slice.
 const MAX_OPEN_ONE_IN: u64 = 100;
-/// But only if at least this many requests are open.
+/// Minimum number of open requests for slices to become longer.
 const MIN_OPEN: u64 = 2;
-/// The least time between the end of a slice and the end of its period, so that a reader with the same period finds the
+/// Minimum time between the end of a slice and the end of its period, so that a reader with the same period finds the
 /// slice finished.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
@@ -25,7 +25,7 @@ const MARGIN: Nanos = Nanos::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DutyCycle(u16);
 
-/// The plan, and the requests in the slices of the current length.
+/// The plan of slices, and the numbers of requests in the slices of the current length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlicePlan {
     duty: DutyCycle,
@@ -35,10 +35,10 @@ pub(super) struct SlicePlan {
 }
 
 impl DutyCycle {
-    /// Always attached: every request is seen, at five times the cost of the default.
+    /// The tracepoints are always attached: every request is traced, at five times the cost of the default.
     pub const ALWAYS: DutyCycle = DutyCycle(1000);
 
-    /// Rounds to the nearest thousandth; `None` if that is not from 0.001 to 1.
+    /// Rounds to the nearest thousandth; `None` if the result is not from 0.001 to 1.
     pub fn from_share(share: f64) -> Option<DutyCycle> {
         let thousandths = (1000.0 * share).round();
         (1.0..=1000.0).contains(&thousandths).then_some(DutyCycle(thousandths as u16))
@@ -66,7 +66,7 @@ impl SlicePlan {
         (self.duty != DutyCycle::ALWAYS).then_some(self.length)
     }
 
-    /// The time in which requests count.
+    /// The time of a slice in which requests count.
     pub fn counting(&self) -> Nanos {
         Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }
@@ -76,7 +76,7 @@ impl SlicePlan {
         Nanos::from_secs_f64(self.length.as_secs_f64() / self.duty.share())
     }
 
-    /// The start of a slice within its period. `random` is uniform over all values.
+    /// The offset of a slice from the start of its period. `random` is uniform over all values.
     pub fn offset(&self, random: u64) -> Nanos {
         let latest = (self.period() - self.length) - MARGIN;
         let share = (random >> 11) as f64 / (1_u64 << 53) as f64;

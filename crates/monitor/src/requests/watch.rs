@@ -1,9 +1,9 @@
-//! A thread that begins and ends slices, and what they have counted so far. With a duty cycle of 1 there is no thread:
-//! the programs are attached once.
+//! A thread that begins and ends slices, and the counters of all slices so far. With a duty cycle of 1 there is no
+//! thread: the programs are attached once.
 //!
 //! Counters are read when a slice has ended and they do not change any more, so the counters of a sample belong
-//! together. With an endless slice they are read while they change, and kept from falling, because a request may be
-//! read between two sizes.
+//! together. In an endless slice they are read while they change. They are then kept from falling, because a request
+//! may be moving from one size class to another at the time of the reading.
 
 use super::slices::{DutyCycle, SlicePlan};
 use super::{PortRequests, RequestsSample, SizeRequests};
@@ -18,13 +18,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Requests count from this time after attaching begins. By then the programs are normally attached.
+/// Requests count from this long after attaching begins. By then the programs are normally attached.
 const ATTACHING: Nanos = Nanos::from_millis(5);
 
 /// Reads the counters of the last slice. Dropping this detaches the programs.
 pub struct RequestsWatch {
     shared: Arc<Mutex<Shared>>,
-    /// Dropped to end the thread.
+    /// The channel that is dropped to end the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -37,13 +37,13 @@ struct Shared {
     /// The current slice.
     current: Option<Slice>,
     sample: RequestsSample,
-    /// Why there are no figures any more.
+    /// The reason why there are no figures any more, if something failed.
     failed: Option<String>,
 }
 
 #[derive(Clone, Copy)]
 struct Slice {
-    /// When attaching began.
+    /// The time at which attaching began.
     attached: Nanos,
     /// The instants between which requests count.
     from: Nanos,
@@ -51,7 +51,7 @@ struct Slice {
 }
 
 impl RequestsWatch {
-    /// Must be called by a thread in the network namespace of the ports.
+    /// Opens the watch. Must be called by a thread in the network namespace of the ports.
     pub(super) fn open(ports: &[u16], duty: DutyCycle) -> Result<RequestsWatch, String> {
         if ports.is_empty() {
             return Err("no TCP port was found on which the watched programs listen: name it with --port".to_owned());
@@ -72,7 +72,7 @@ impl RequestsWatch {
             let shared = Arc::new(Mutex::new(shared));
             return Ok(RequestsWatch { shared, stop: None, thread: None });
         }
-        // Tries to attach now, so that a failure appears as the reason for absent figures.
+        // Attaches the programs once for a trial, so that a failure appears as the reason for absent figures.
         shared.begin(Nanos::ZERO, Nanos::ZERO)?;
         shared.abandon();
         shared.read_ports()?;
@@ -127,7 +127,7 @@ impl fmt::Debug for RequestsWatch {
     }
 }
 
-/// Counters remain valid even if a thread panicked while it held the lock.
+/// Locks the state. The counters remain valid even if a thread panicked while it held the lock.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -162,12 +162,13 @@ fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     lock(shared).abandon();
 }
 
-/// Waits until an instant; false if the thread is stopped before.
+/// Waits until an instant. Returns false if the thread is stopped before.
 fn wait(stopped: &Receiver<()>, until: Nanos) -> bool {
     matches!(stopped.recv_timeout((until - sys::now()).into()), Err(RecvTimeoutError::Timeout))
 }
 
-/// A random number from the kernel, or a substitute. It need not be secret, only unrelated to a server's own period.
+/// A random number from the kernel, or a substitute. It need not be secret, only independent of the server's own
+/// periods.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     match getrandom(&mut bytes, GetRandomFlags::NONBLOCK) {
@@ -177,7 +178,7 @@ fn random() -> u64 {
 }
 
 impl Shared {
-    /// Begins a slice; false if that fails.
+    /// Begins a slice. Returns false if that fails.
     fn begin_slice(&mut self) -> bool {
         let from = sys::now() + ATTACHING;
         let begun = self.begin(from, from + self.slices.counting());
@@ -191,7 +192,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the slice and reads its counters; false if that fails.
+    /// Ends the slice and reads its counters. Returns false if that fails.
     fn end_slice(&mut self) -> bool {
         let ending = sys::now();
         self.probe.end();
@@ -237,13 +238,13 @@ impl Shared {
         Ok(())
     }
 
-    /// The requests of all ports that count, and how many of them are open.
+    /// Number of requests of all ports that count, and number of these that are open.
     fn totals(&self) -> (u64, u64) {
         let add = |(begun, open): (u64, u64), port: &PortRequests| (begun + port.begun, open + port.open());
         self.sample.ports.iter().fold((0, 0), add)
     }
 
-    /// Keeps the reason of a failure; true if there is none.
+    /// Keeps the reason of a failure. Returns true if there was no failure.
     fn keep(&mut self, done: Result<(), String>) -> bool {
         self.failed = done.err();
         self.failed.is_none()
@@ -251,7 +252,7 @@ impl Shared {
 }
 
 impl PortRequests {
-    /// Raises each counter to its value before, if it is lower.
+    /// Raises each counter to its previous value, if it is lower.
     fn not_below(mut self, before: Option<&PortRequests>) -> PortRequests {
         let Some(before) = before else { return self };
         self.begun = self.begun.max(before.begun);

@@ -1,11 +1,11 @@
-//! The condition by which the kernel selects sockets for a dump: the local port is one of some.
+//! The condition by which the kernel selects sockets for a dump: the local port is one of the given ports.
 //!
-//! The condition is a program of `struct inet_diag_bc_op` (code, distance to go if true, distance if false; in bytes).
-//! A condition on a port takes two of them; the second holds the port in place of the distance. The program accepts a
-//! socket if it arrives exactly at its end, and refuses it if it goes four bytes beyond. The kernel allows jumps only
-//! forwards, and only to places that the program would pass if all conditions held. So an *or* consists of conditions
-//! each followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run` and `inet_diag_bc_audit` in
-//! net/ipv4/inet_diag.c.
+//! The condition is a program of `struct inet_diag_bc_op` (code, jump distance if true, jump distance if false; in
+//! bytes). A condition on a port takes two such structs; the second has the port in place of the distance. The program
+//! accepts a socket if it ends exactly at its end, and rejects it if it ends four bytes beyond. The kernel allows jumps
+//! only forwards, and only to positions that the program would pass if all conditions were true. So an *or* consists of
+//! conditions, each followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run` and
+//! `inet_diag_bc_audit` in net/ipv4/inet_diag.c.
 
 const JUMP: u8 = 1;
 const AT_LEAST: u8 = 2; // INET_DIAG_BC_S_GE
@@ -14,23 +14,25 @@ const EQUAL: u8 = 11; // INET_DIAG_BC_S_EQ, since Linux 4.16
 const CONDITION: usize = 8;
 const OP: usize = 4;
 
-/// Accepts sockets whose local port is one of these.
+/// A program that accepts sockets whose local port is one of these.
 pub(super) fn equal(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[EQUAL])
 }
 
-/// The same for older kernels, which only compare for order: at least the port, and at most.
+/// A program that accepts the same sockets as [`equal`], for older kernels, which compare only for order: each port
+/// must be at least and at most the given one.
 pub(super) fn between(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[AT_LEAST, AT_MOST])
 }
 
-/// Accepts sockets that satisfy all conditions for one of the ports.
+/// A program that accepts sockets that satisfy all conditions for one of the ports.
 fn any_of(ports: &[u16], conditions: &[u8]) -> Vec<u8> {
     let port_bytes = conditions.len() * CONDITION + OP;
     let mut program = Vec::with_capacity(ports.len() * port_bytes);
     for (index, port) in ports.iter().enumerate() {
         for (place, &code) in conditions.iter().enumerate() {
-            // If false, go to the next port. From the last one, which has no jump after it, go beyond the end.
+            // If the condition is false, jump to the next port. From the last port, which has no jump after it, jump
+            // beyond the end.
             op(&mut program, code, CONDITION, port_bytes - place * CONDITION);
             op(&mut program, 0, 0, usize::from(*port));
         }

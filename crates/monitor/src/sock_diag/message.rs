@@ -16,19 +16,19 @@ pub(super) const DUMP: u16 = 0x300;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub kind: Kind,
-    /// The sequence number of the request that it answers.
+    /// The sequence number of the request that the message answers.
     pub sequence: u32,
     /// Whether more messages follow.
     pub multi: bool,
-    /// Whether the dumped table has changed meanwhile.
+    /// Whether the table changed while it was dumped.
     pub inconsistent: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One socket.
+    /// The message describes one socket.
     Socket,
-    /// The end of the answer: 0, or an error number.
+    /// The message ends the answer, with 0 or an error number.
     End(i32),
     Other,
 }
@@ -43,14 +43,14 @@ pub(super) fn start(message: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32)
     message.extend_from_slice(&[0; 4]);
 }
 
-/// Completes a request by its length.
+/// Completes a request by setting its length.
 pub(super) fn set_length(message: &mut [u8]) {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_ne_bytes());
 }
 
-/// Splits the first message from `bytes`: its header, its body and the rest. `None` at the end, or if the rest is not a
-/// message.
+/// Splits the first message off `bytes`: returns its header, its body and the rest. Returns `None` at the end, or if
+/// the rest is not a message.
 pub(super) fn next(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let length = u32_at(bytes, 0)? as usize;
     let body = bytes.get(HEADER..length)?;

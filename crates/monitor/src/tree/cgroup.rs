@@ -11,18 +11,18 @@ const MOUNT: &str = "/sys/fs/cgroup";
 pub(super) struct Cgroup {
     mount: PathBuf,
     wanted: PathBuf,
-    /// Below the mount.
+    /// The matching directories, relative to the mount point.
     directories: Vec<PathBuf>,
 }
 
 impl Cgroup {
-    /// `root` contains /sys.
+    /// Creates a selector. `root` contains /sys.
     pub fn new(root: &Path, wanted: &Path) -> Cgroup {
         let mount = root.join(MOUNT.trim_start_matches('/'));
         Cgroup { mount, wanted: wanted.to_owned(), directories: Vec::new() }
     }
 
-    /// Their processes, unordered. A process is repeated if it is in several hierarchies.
+    /// The processes of these cgroups, unordered. A process is repeated if it is in several hierarchies.
     pub fn processes(&mut self) -> Vec<u32> {
         self.directories.retain(|directory| directory.is_dir());
         if self.directories.is_empty() {
@@ -32,7 +32,7 @@ impl Cgroup {
         for directory in &self.directories {
             visit(directory, &mut |directory| {
                 let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-                // A process of another pid namespace is 0.
+                // A process of another pid namespace is shown as 0.
                 pids.extend(text.lines().filter_map(|line| line.parse().ok()).filter(|&pid: &u32| pid > 0));
                 true
             });
@@ -40,7 +40,7 @@ impl Cgroup {
         pids
     }
 
-    /// Why there are no processes, if the reason is known.
+    /// The reason why there are no processes, if it is known.
     pub fn why_none(&self) -> Option<String> {
         (self.directories.is_empty())
             .then(|| format!("there is no such cgroup under {MOUNT}; `systemd-cgls` lists them"))
@@ -64,13 +64,13 @@ impl Cgroup {
     }
 }
 
-/// Visits a directory, and those below it if `see` returns true.
+/// Calls `see` for a directory and, if it returns true, for the directories below.
 fn visit(directory: &Path, see: &mut impl FnMut(&Path) -> bool) {
     if !see(directory) {
         return;
     }
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        // Skips files, and symbolic links, which are second names of hierarchies.
+        // Skips files, and symbolic links, because a symbolic link is a second name of a hierarchy.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             visit(&entry.path(), see);
         }

@@ -1,21 +1,21 @@
-//! The names by which a process is selected: the kernel's, its executable's, its title's, and that of the script that
-//! it runs.
+//! The names by which a process can be selected: the kernel's name, the name of its executable, the first word of its
+//! title, and the name of the script that it runs.
 
 use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
 
-/// The most bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` with its NUL is 16).
+/// Maximum number of bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` with its NUL is 16).
 const COMM_BYTES: usize = 15;
-/// Programs that run scripts, by name without version. Their option `-e` takes program text, not a file.
+/// Programs that run scripts, by their names without version. Their option `-e` takes program text, not a file.
 const INTERPRETERS: [&[u8]; 11] =
     [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
-/// Shells, for which `-e` means to exit at the first error.
+/// Shells. Their option `-e` means to exit at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
-/// The script must be among this many first arguments: only the interpreter's options precede it.
+/// Number of first arguments among which the script must be: only the interpreter's options precede it.
 const MAX_SCRIPT_POSITION: usize = 8;
 
-/// The names of one process. All but the kernel's are read when they are first needed.
+/// The names of one process. All names except the kernel's are read when they are first needed.
 pub(super) struct ProcessNames<'p> {
     proc: &'p Path,
     pid: u32,
@@ -24,7 +24,7 @@ pub(super) struct ProcessNames<'p> {
 }
 
 impl ProcessNames<'_> {
-    /// `comm` is the name that the kernel keeps.
+    /// Creates the names of a process. `comm` is the name that the kernel keeps.
     pub fn new<'p>(proc: &'p Path, pid: u32, comm: &'p [u8]) -> ProcessNames<'p> {
         ProcessNames { proc, pid, comm, others: OnceCell::new() }
     }
@@ -44,7 +44,7 @@ fn is_whole(comm: &[u8], name: &[u8]) -> bool {
     name.len() <= COMM_BYTES && comm == name
 }
 
-/// Whether `comm` is this name, cut off by the kernel if it is longer.
+/// Whether `comm` is this name, or its beginning if the kernel has cut it off.
 fn is_cut_to(comm: &[u8], name: &[u8]) -> bool {
     !comm.is_empty() && comm == &name[..name.len().min(COMM_BYTES)]
 }
@@ -57,13 +57,13 @@ fn other_names(proc: &Path, pid: u32, comm: &[u8]) -> Vec<Vec<u8>> {
     [Some(title(&command_line)), script, Some(executable)].into_iter().flatten().collect()
 }
 
-/// The first word of a process's title, without directories: `php-fpm` of `php-fpm: master process (/etc/...)`, `puma`
-/// of `puma 6.4 (tcp://...)`. A process that sets no title has the name under which it was started.
+/// The first word of a process's title, without directories: `php-fpm` for `php-fpm: master process (/etc/...)`, `puma`
+/// for `puma 6.4 (tcp://...)`. For a process that sets no title, this is the name under which it was started.
 fn title(command_line: &[u8]) -> Vec<u8> {
     file_name(command_line.split(|byte| b"\0: ".contains(byte)).next().unwrap_or_default()).to_vec()
 }
 
-/// The file name of the script that an interpreter runs: `app.py` of `python3 -u /srv/app.py --port 80`. A process
+/// The file name of the script that an interpreter runs: `app.py` for `python3 -u /srv/app.py --port 80`. A process
 /// counts as an interpreter if its executable is a known one, or if the kernel named it after the script, as it does
 /// for scripts that begin with `#!`.
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
@@ -77,12 +77,12 @@ fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<
     (is_script && (is_interpreter || is_cut_to(comm, name))).then_some(name)
 }
 
-/// Whether program text follows this option, rather than a file.
+/// Whether this option is followed by program text rather than a file.
 fn is_code(option: &[u8], is_shell: bool) -> bool {
     option == b"-c" || (option == b"-e" && !is_shell)
 }
 
-/// A program's name without its version: `python` of `python3.11`.
+/// A program's name without its version: `python` for `python3.11`.
 fn without_version(executable: &[u8]) -> &[u8] {
     let version = |byte: &u8| byte.is_ascii_digit() || b".-".contains(byte);
     let length = executable.iter().rposition(|byte| !version(byte)).map_or(0, |last| last + 1);

@@ -1,17 +1,17 @@
-//! A TCP port by which processes are selected, and the processes that listen on it.
+//! A TCP port by which processes are selected, and the processes that listen on the port.
 
 use crate::owner::{listeners_in, owners_in};
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
 
-/// How often to look for further owners of a port or members of a cgroup once some are known. Listing listening sockets
-/// takes the kernel as long as half a sample.
+/// Interval at which to look for further owners of a port or members of a cgroup, once some are known. To list
+/// listening sockets takes the kernel half as long as a whole sample.
 pub(super) const OWNER_REFRESH: Nanos = Nanos::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Port {
     number: u16,
-    /// The listening sockets at the last look-up of their owners.
+    /// The inodes of the listening sockets when their owners were last looked up.
     inodes: Vec<u32>,
     pub owners: Vec<u32>,
     why_none: Option<String>,
@@ -22,8 +22,8 @@ impl Port {
         Port { number, ..Port::default() }
     }
 
-    /// The port's owners, if its sockets have changed or the former owners are gone; otherwise none. Finding the owners
-    /// of a socket takes a look at every descriptor of every process.
+    /// The port's owners, if its sockets have changed or if the former owners are `gone`; otherwise none. To find the
+    /// owners of a socket, every descriptor of every process must be read.
     pub fn new_owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
         let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();
@@ -49,12 +49,12 @@ impl Port {
         }
     }
 
-    /// Whether something listens, and this user cannot see the processes that do.
+    /// Whether a process listens on the port, but this user cannot see that process.
     pub fn is_hidden(&self) -> bool {
         !self.inodes.is_empty() && self.owners.is_empty()
     }
 
-    /// Why no owner is known.
+    /// The reason why no owner is known.
     pub fn why_none(&self) -> Option<String> {
         self.why_none.clone()
     }

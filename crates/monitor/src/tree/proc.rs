@@ -1,10 +1,10 @@
-//! Reads processes from /proc: at every sample, each process's `stat`, whose descriptor stays open, and its CPU clock;
-//! its threads only as often as [`Search`] allows.
+//! Reads processes from /proc. At every sample it reads each process's `stat`, whose descriptor stays open, and its CPU
+//! clock; it reads the threads only as often as [`Search`] allows.
 //!
-//! New processes are looked for when the kernel has started something since the last search. Children of main threads
-//! are cheap to list. A scan of all processes also finds children of other threads, and processes that match a
-//! selector. A process may match only after exec or after it has set its title, a moment after its start. So each scan
-//! that followed a start is repeated once, and further while a name is awaited.
+//! New processes are looked for when the kernel has started any process or thread since the last search. Children of
+//! main threads are cheap to list. A scan of all processes also finds children of other threads, and processes that
+//! match a selector. A process may match only a moment after its start, after exec or after it has set its title. So
+//! each scan that followed a start is repeated once, and again while a selected name has no process yet.
 
 use super::selection::Selection;
 use crate::accounts::{Accounts, ProcessReading, Usage};
@@ -20,31 +20,32 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct ProcReader {
     proc: PathBuf,
-    /// One handle for each member.
+    /// The open files of each member, by pid.
     handles: BTreeMap<u32, Handle>,
     stat: Option<ProcFile>,
     /// The kernel's count of processes and threads ever started, as of the last scan.
     pub forks: Option<u64>,
-    /// Whether nothing was started between the last two scans and, if a name is awaited, shortly before them.
+    /// Whether no process was started between the last two scans and, while a selected name has no process yet, shortly
+    /// before them.
     settled: bool,
-    /// When a start was last noticed (`CLOCK_BOOTTIME`).
+    /// The time at which a start was last noticed (`CLOCK_BOOTTIME`).
     started_at: Nanos,
     pub scan: Search,
     pub children: Search,
     threads: Search,
-    /// Whether this kernel reports how threads were scheduled.
+    /// Whether this kernel reports run-queue waits and context switches of threads.
     scheduling: bool,
     units: Units,
     buffer: Vec<u8>,
 }
 
-/// One process. Its descriptor never refers to another: reading fails once the process is gone, even if its pid is
-/// reused.
+/// The open files of one process. A descriptor never refers to another process: reading fails once the process is gone,
+/// even if its pid is reused.
 #[derive(Debug)]
 struct Handle {
     stat: ProcFile,
     threads: HashMap<u32, Thread>,
-    /// Run-queue wait of threads that ended.
+    /// Run-queue wait of the process's threads that ended.
     waited: Nanos,
     switches: u64,
 }
@@ -53,7 +54,7 @@ struct Handle {
 #[derive(Debug)]
 enum State {
     Alive(ProcessReading),
-    /// It has ended, and its parent has not waited for it yet. The reading is final.
+    /// The process has ended, and its parent has not waited for it yet. The reading is final.
     Ended(ProcessReading),
     Gone,
 }
@@ -65,7 +66,7 @@ struct Thread {
     running: bool,
 }
 
-/// The kernel's units.
+/// The units in which the kernel reports figures.
 #[derive(Clone, Copy, Debug)]
 struct Units {
     tick_ns: u64,
@@ -73,7 +74,7 @@ struct Units {
 }
 
 impl ProcReader {
-    /// `root` contains /proc. The processes that are already in the accounts stay.
+    /// Opens the reader. `root` contains /proc. Processes that are already in the accounts stay there.
     pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
         let proc = root.join("proc");
         let mut reader = ProcReader {
@@ -136,7 +137,7 @@ impl ProcReader {
         self.scan.rest(begun);
     }
 
-    /// Updates the accounts with what every member has used.
+    /// Updates the accounts with the usage of every member.
     pub fn read(&mut self, accounts: &mut Accounts) {
         let ProcReader { handles, units, buffer, .. } = self;
         handles.retain(|&pid, handle| {
@@ -157,7 +158,7 @@ impl ProcReader {
         self.scheduling
     }
 
-    /// A description of the source of the figures.
+    /// A description of the source, for the sources of the figures.
     pub fn source(&self) -> String {
         let threads = match self.scheduling {
             true => "task/*/schedstat and task/*/stat",
@@ -197,7 +198,7 @@ impl ProcReader {
         self.children.rest(begun);
     }
 
-    /// `None` if there is no such process.
+    /// Opens the files of a process; `None` if there is no such process.
     fn open_handle(&mut self, pid: u32) -> Option<(Handle, ProcessReading)> {
         let stat = ProcFile::open(&self.proc.join(format!("{pid}/stat"))).ok()?;
         let mut handle = Handle { stat, threads: HashMap::new(), waited: Nanos::ZERO, switches: 0 };
@@ -220,11 +221,12 @@ impl ProcReader {
 impl Handle {
     fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
         let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
-        // Its parent has waited for it: nothing else is reported any more, not even which process waited.
+        // The parent has waited for the process: the kernel reports no other figures any more, not even which process
+        // waited.
         if stat.threads == 0 {
             return State::Gone;
         }
-        // If only the main thread has ended, the process continues.
+        // If only the main thread has ended, the process is still alive.
         let ended = matches!(stat.state, b'Z' | b'X') && stat.threads <= 1;
         let user = units.ticks(stat.user);
         let system = units.ticks(stat.system);
@@ -236,7 +238,7 @@ impl Handle {
         let reading = ProcessReading {
             comm,
             parent: stat.parent,
-            // Rounded up, so that a process started in the tick in which the watch began counts as new.
+            // The start is rounded up, so that a process that started in the same tick as the watch counts as new.
             started: units.ticks(stat.started.saturating_add(1)),
             own: Usage {
                 cpu: CpuTime::split(total, user, system),
@@ -256,7 +258,8 @@ impl Handle {
         if ended { State::Ended(reading) } else { State::Alive(reading) }
     }
 
-    /// Reads every thread; `directory` is the process's `task`. True if the kernel reports how they were scheduled.
+    /// Reads every thread; `directory` is the process's `task`. Returns true if the kernel reports how the threads were
+    /// scheduled.
     fn read_threads(&mut self, directory: &Path, buffer: &mut Vec<u8>) -> bool {
         let before = std::mem::take(&mut self.threads);
         let mut reported = false;
@@ -267,12 +270,12 @@ impl Handle {
             let stat = read("stat");
             let running = stat.as_deref().and_then(procfs::pid_stat).is_some_and(|stat| stat.state == b'R');
             let schedstat = read("schedstat").as_deref().and_then(procfs::schedstat);
-            // A kernel without this accounting reports zero switches even for a thread that runs.
+            // A kernel without this accounting reports zero switches even for a thread that is running.
             reported |= schedstat.is_some_and(|(_, switches)| switches > 0);
             let (waited, switches) = schedstat.unwrap_or_default();
             self.threads.insert(tid, Thread { waited, switches, running });
         }
-        // Keeps the counts of a thread that ended, or whose number was reused.
+        // Keeps the counts of a thread that has ended, or whose number was reused.
         for (tid, thread) in before {
             if self.threads.get(&tid).is_none_or(|now| now.switches < thread.switches) {
                 self.waited += thread.waited;
@@ -327,7 +330,7 @@ mod tests {
         std::fs::remove_dir_all(fixture.root().join(format!("{}/task/{}", P + 1, P + 2))).unwrap();
         fixture.thread(P + 1, P + 1, "schedstat", "1 1000 105\n");
         assert_eq!(read(), (125, 1001, 1));
-        fixture.thread(P + 1, P + 1, "schedstat", "1 2 3\n"); // another thread under the same number
+        fixture.thread(P + 1, P + 1, "schedstat", "1 2 3\n"); // another thread with the same number
         assert_eq!(read(), (128, 1003, 1));
         fixture.end(P + 1);
         assert_eq!(read(), (128, 1003, 0));
@@ -369,7 +372,7 @@ mod tests {
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
         assert_eq!(reader.forks, Some(103));
-        // Started before that scan, but its program was executed after it.
+        // The process started before that scan, but executed its program after it.
         fixture.newborn(P + 6, 1, "master", [5, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5));

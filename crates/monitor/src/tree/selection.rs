@@ -1,4 +1,4 @@
-//! Which selector matches a process, and which processes a port or a cgroup has.
+//! Decides which selector matches a process, and which processes a port or a cgroup has.
 
 use super::cgroup::Cgroup;
 use super::names::ProcessNames;
@@ -12,10 +12,10 @@ use crate::{NetNamespace, sys};
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// How long after its start a process may still set a title.
+/// Time after its start within which a process may still set a title.
 const TITLE_DELAY: Nanos = Nanos::from_secs(10);
-/// How long after its start a process may still be executing its program. During exec there is a moment in which the
-/// process has its new name and no arguments yet.
+/// Time after its start within which a process may still be executing its program. During exec there is a moment in
+/// which the process has its new name and no arguments yet.
 const EXEC_DELAY: Nanos = Nanos::from_secs(1);
 
 /// The selectors, in order.
@@ -25,13 +25,14 @@ pub(super) struct Selection {
     /// The network namespace of the ports.
     netns: NetNamespace,
     choices: Vec<Choice>,
-    /// The processes that listen on the watched ports: their users decide which processes of a name are selected.
+    /// The processes that listen on the watched ports. Their users determine which processes of a selected name belong
+    /// to the server.
     listeners: Listeners,
-    /// Whether the user of a name has become known, so that processes that were left out must be checked again.
+    /// Whether the user of a name has become known, so that excluded processes must be checked again.
     reconsiders: bool,
-    /// Processes that a port or a cgroup was just found to have, each with the index of its selector; only those that
-    /// are in no program yet. Valid until the next look at all processes: later, another process may have the same
-    /// number.
+    /// Processes that a look-up just found for a port or a cgroup, each with the index of its selector; only processes
+    /// that belong to no program yet. The list is valid until all processes are checked next: later, another process
+    /// may have the same number.
     found: Vec<(u32, usize)>,
 }
 
@@ -39,14 +40,14 @@ pub(super) struct Selection {
 struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
-    /// The users of the name, if the selector is one.
+    /// The users of the name, if the selector is a name.
     users: Users,
     search: Search,
-    /// When to look for further processes of a port or cgroup.
+    /// The time at which to look for further processes of a port or cgroup.
     refresh_at: Nanos,
 }
 
-/// A port or a cgroup, which has processes.
+/// A selector that holds processes: a port or a cgroup.
 #[derive(Debug)]
 enum Holder {
     Port(Port),
@@ -54,8 +55,8 @@ enum Holder {
 }
 
 impl Selection {
-    /// `root` contains /proc and /sys. The processes that listen on `ports` decide which user's processes of a name are
-    /// selected.
+    /// Creates the selection. `root` contains /proc and /sys. The processes that listen on `ports` determine which
+    /// user's processes of a name are selected.
     pub fn new(root: &Path, selectors: &[ProcessSelector], netns: &NetNamespace, ports: &[u16]) -> Selection {
         let choice = |selector: &ProcessSelector| Choice {
             selector: selector.clone(),
@@ -79,7 +80,7 @@ impl Selection {
         }
     }
 
-    /// Looks up the processes of ports and cgroups: of all of them, or of those that are due.
+    /// Looks up the processes of ports and cgroups: of all of them with `all`, otherwise of those that are due.
     pub fn look_up(&mut self, accounts: &Accounts, all: bool) {
         let own = std::process::id();
         let now = sys::now();
@@ -113,7 +114,7 @@ impl Selection {
         &self.netns
     }
 
-    /// Whether a port or a cgroup has a new process, or a name may have one.
+    /// Whether a look-up found a new process of a port or a cgroup, or whether a name may have one.
     pub fn has_found(&self) -> bool {
         self.reconsiders || !self.found.is_empty()
     }
@@ -136,8 +137,8 @@ impl Selection {
         })
     }
 
-    /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) must be checked again although nothing about it
-    /// has changed: some name has no process yet, and programs set their titles a moment after exec.
+    /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) must be checked again although it seems
+    /// unchanged: a selected name has no process yet, and programs set their titles a moment after exec.
     pub fn awaits_title(&self, started: Nanos, accounts: &Accounts) -> bool {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
@@ -152,7 +153,7 @@ impl Selection {
         sys::now() + sys::suspended() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
-    /// Other users' processes that match by name only, as name, pid and user. A process that descends from another
+    /// Processes of other users that match only by name, as name, pid and user. A process that descends from another
     /// member counts as the server's.
     pub fn foreign<'s>(&'s self, accounts: &'s Accounts) -> impl Iterator<Item = (&'s str, u32, u32)> {
         self.choices
@@ -167,7 +168,7 @@ impl Selection {
             })
     }
 
-    /// Remarks for `sources` on other users' processes of a selected name.
+    /// Remarks for `sources` on processes of a selected name that belong to other users.
     pub fn remarks(&self, accounts: &Accounts) -> Vec<String> {
         let mut remarks = Vec::new();
         for choice in &self.choices {
@@ -190,7 +191,8 @@ impl Selection {
         }
     }
 
-    /// Selectors that have no process, with a sentence on each. `every` is how often all processes are checked.
+    /// The selectors that have no process, with a sentence on each. `every` is the interval at which all processes are
+    /// checked.
     pub fn absent<'s>(
         &'s self,
         accounts: &'s Accounts,
@@ -218,7 +220,7 @@ impl Selection {
 }
 
 impl Holder {
-    /// Whether its processes belong to another program, as when one server listens on two ports.
+    /// Whether the selector's processes belong to another program, for example because one server listens on two ports.
     fn is_shared(&self, accounts: &Accounts) -> bool {
         let Holder::Port(port) = self else { return false };
         !port.owners.is_empty() && port.owners.iter().all(|&pid| accounts.program_of(pid).is_some())

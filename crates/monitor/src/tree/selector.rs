@@ -1,4 +1,4 @@
-//! How programs are named on the command line, in messages, and in figures.
+//! The selectors of programs, and how they are named on the command line, in messages, and in figures.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 /// `cgroup:system.slice/nginx.service`, or a systemd unit, `nginx.service`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
-    /// Every process of this name. The name may be that of its executable, the first word of its title (`php-fpm` of
-    /// `php-fpm: master process`), or the script that an interpreter runs. The kernel's name of a process counts too,
-    /// if the wanted name has no more than the 15 bytes that the kernel keeps. The monitoring process itself never
-    /// matches.
+    /// Every process of this name. The name may be that of the executable, the first word of the title (`php-fpm` of
+    /// `php-fpm: master process`), or that of the script that an interpreter runs. The kernel's name of a process
+    /// counts too, if the wanted name has no more than the 15 bytes that the kernel keeps. The monitoring process
+    /// itself never matches.
     Name(String),
-    /// One process. A later process with the same number does not match.
+    /// The process with this pid. A later process with the same pid does not match.
     Pid(u32),
     /// The processes that listen on a TCP port of this network namespace.
     Port(u16),
@@ -25,7 +25,8 @@ pub enum ProcessSelector {
 }
 
 impl ProcessSelector {
-    /// The name of the selector's program, and whether it is final (true) or replaced by that of its first process.
+    /// The name of the selector's program. The flag is true if the name is final, and false if the name of the
+    /// program's first process replaces it.
     pub(super) fn label(&self) -> (bool, Arc<str>) {
         match self {
             ProcessSelector::Name(name) => (true, name.as_str().into()),
@@ -38,7 +39,7 @@ impl ProcessSelector {
     }
 }
 
-/// For messages of the form "no process … is running".
+/// The text fits into messages of the form "no process … is running".
 impl fmt::Display for ProcessSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,7 +2,8 @@
 //! so no search is needed and all figures are as old as the sample.
 //!
 //! The scheduler updates a thread's CPU time when the thread leaves its CPU, and at each tick. So for a process with a
-//! thread that runs or is ready, its CPU clock is read, which is exact. All other figures are exact as they are.
+//! thread that runs or is ready, the CPU clock of the process is read, which is exact. All other figures are exact
+//! anyway.
 
 use super::selection::Selection;
 use crate::accounts::{Accounts, ProcessReading, Usage};
@@ -23,7 +24,7 @@ pub(super) struct TaskReader {
     members: Vec<Member>,
     /// The members' threads in the last pass, by id.
     threads: Vec<Thread>,
-    /// Lists of the previous pass, whose memory is reused.
+    /// The list of processes of the previous pass, whose memory is reused.
     former_processes: Vec<Process>,
     former_threads: Vec<Thread>,
     /// Indices of the records of processes that have ended.
@@ -31,25 +32,25 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process, across passes. Most processes of a machine belong to no program, so this is small.
+/// A process, remembered across passes. Most processes of a machine belong to no program, so this is small.
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
     parent: u32,
     started: Nanos,
     comm: [u8; 16],
-    /// Index of its main thread's record.
+    /// Index of the record of the process's main thread.
     record: usize,
     program: Option<usize>,
-    /// Whether it is new, or has changed its name.
+    /// Whether the process is new, or has changed its name.
     new: bool,
-    /// Run-queue wait of its threads that ended. The kernel does not sum them.
+    /// Run-queue wait of the process's threads that ended. The kernel does not sum these waits.
     waited: Nanos,
-    /// Its index among the members.
+    /// Index of the process among the members, if it is a member.
     member: Option<usize>,
 }
 
-/// The figures of a process that belongs to a program, in one pass.
+/// The figures of a process that belongs to a program, during one pass.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     process: usize,
@@ -77,7 +78,7 @@ impl fmt::Debug for TaskReader {
 impl TaskReader {
     pub const SOURCE: &str = "eBPF: a walk over all threads; CPU clock of processes that run";
 
-    /// The error says why this source cannot be used, and how to enable it.
+    /// Opens the reader. The error says why this source cannot be used, and how to enable it.
     pub fn open() -> Result<TaskReader, String> {
         let mut reader = TaskReader {
             iterator: TaskIterator::open().map_err(|error| error.to_string())?,
@@ -94,7 +95,7 @@ impl TaskReader {
             .iterator
             .read(&mut reader.records)
             .map_err(|error| format!("eBPF cannot walk over the threads: {error}"))?;
-        // This process must be found under its own pid: a check that the walk works here.
+        // This process must be found under its own pid: this checks that the walk works on this host.
         let own = reader.records.iter().find(|record| record.pid == std::process::id());
         match own.and_then(|own| own.process.as_ref()?.rss_pages) {
             Some(_) => Ok(reader),
@@ -102,7 +103,8 @@ impl TaskReader {
         }
     }
 
-    /// Updates the accounts with what every process has used. New processes are admitted, and ended ones removed.
+    /// Updates the accounts with the usage of every process. New processes are admitted, and ended processes are
+    /// removed.
     pub fn read(&mut self, accounts: &mut Accounts, selection: &Selection) -> io::Result<()> {
         self.iterator.read(&mut self.records)?;
         if self.recognise(accounts, selection) {
@@ -128,17 +130,17 @@ impl TaskReader {
         self.records.first().is_some_and(|record| record.waited.is_some())
     }
 
-    /// Matches the processes of this pass with those of the last. True if there may be new members.
+    /// Matches the processes of this pass with those of the previous one. Returns true if there may be new members.
     fn recognise(&mut self, accounts: &mut Accounts, selection: &Selection) -> bool {
         mem::swap(&mut self.processes, &mut self.former_processes);
         self.processes.clear();
         for (index, record) in self.records.iter().enumerate() {
             let Some(process) = &record.process else { continue };
-            // Its parent has waited for it, so its usage is in the parent's reaped counters.
+            // The parent has waited for the process, so its usage is in the parent's reaped counters.
             if process.threads == 0 {
                 continue;
             }
-            // If only the main thread has ended, the process continues.
+            // If only the main thread has ended, the process is still alive.
             if record.ended && process.threads <= 1 {
                 self.ended.push(index);
                 continue;
@@ -159,7 +161,7 @@ impl TaskReader {
         for record in self.ended.drain(..).map(|index| &self.records[index]) {
             let known = index_of(&self.former_processes, record.pid);
             let same = known.is_some_and(|index| self.former_processes[index].started == record.started);
-            // Its final counters, as long as its parent has not waited for it.
+            // Takes the final counters, as long as the parent has not waited for the process.
             if let Some(reading) = Member::last(record, self.page_bytes).filter(|_| same) {
                 accounts.update(record.pid, &reading);
             }
@@ -195,7 +197,7 @@ impl TaskReader {
         new
     }
 
-    /// Makes descendants of members members.
+    /// Makes the descendants of members into members.
     fn enlist(&mut self) {
         let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();
@@ -206,7 +208,7 @@ impl TaskReader {
         }
     }
 
-    /// Sums the threads of every member, ended and living.
+    /// Sums the usage of the threads of every member, ended and living.
     fn add_up(&mut self) {
         self.members.clear();
         for (index, process) in self.processes.iter_mut().enumerate().filter(|(_, process)| process.program.is_some()) {
@@ -247,7 +249,7 @@ impl TaskReader {
 }
 
 impl Member {
-    /// A member with the counters of its ended threads, from its main thread's record.
+    /// Creates a member with the counters of its ended threads, from its main thread's record.
     fn new(process: usize, record: &TaskRecord, page_bytes: u64) -> Option<Member> {
         let process_record = record.process.as_ref()?;
         let reading = ProcessReading {
@@ -283,7 +285,7 @@ impl Member {
         Some(member.reading)
     }
 
-    /// Adds what a living thread has used, and returns its wait.
+    /// Adds the usage of a living thread, and returns the thread's run-queue wait.
     fn add(&mut self, thread: &TaskRecord) -> Nanos {
         let waited = thread.waited.unwrap_or_default();
         let Member { reading, user, system, .. } = self;

@@ -1,10 +1,11 @@
-//! The user of a process that was selected by its name. Any user can give a program the server's name, so a name alone
+//! The users of processes that were selected by name. Any user can give a program the server's name, so a name alone
 //! does not make a process the server's.
 //!
-//! If a process of that name listens on a watched port, its user is the server's, and other users' processes of the
-//! name are left out. If none listens, they are watched and the sources name them, but they are never moved to other
-//! CPUs or into another control group. Root's processes and those of the user who watches are trusted. The real user of
-//! a process counts, because the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
+//! If a process of that name listens on a watched port, its user is the server's, and processes of that name that
+//! belong to other users are excluded. If none listens, these processes are watched and the sources name them, but they
+//! are never moved to other CPUs or into another control group. Root's processes and those of the user who watches are
+//! trusted. The real user of a process counts, because the effective one can be a setuid program's. Source:
+//! proc_pid_status(5), credentials(7).
 
 use super::names::ProcessNames;
 use super::port::{OWNER_REFRESH, Port};
@@ -19,9 +20,9 @@ use std::fs;
 use std::path::Path;
 
 const ROOT: u32 = 0;
-/// The most processes of one name that are remembered as left out.
+/// Maximum number of processes of one name that are remembered as excluded.
 const MAX_LEFT_OUT: usize = 1024;
-/// The most processes that one remark lists.
+/// Maximum number of processes that one remark lists.
 const MAX_LISTED: usize = 5;
 
 /// The processes that listen on the watched ports.
@@ -37,7 +38,7 @@ pub(super) struct Listeners {
 pub(super) struct Users {
     /// The users of the processes of that name that listen on a watched port, as last known.
     listening: Vec<u32>,
-    /// Processes of other users by pid, with those users.
+    /// Excluded processes of other users: the user by pid.
     left_out: RefCell<BTreeMap<u32, u32>>,
 }
 
@@ -47,7 +48,7 @@ impl Listeners {
         Listeners { ports, search: Search::default(), refresh_at: Nanos::ZERO }
     }
 
-    /// Finds the processes that listen, if that is due or `now` is set. True if it was done.
+    /// Finds the listening processes, if that is due or `now` is set. Returns true if they were looked up.
     pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
         if self.ports.is_empty() || !(now || self.search.due() && sys::now() >= self.refresh_at) {
             return false;
@@ -75,8 +76,8 @@ impl Listeners {
 }
 
 impl Users {
-    /// Updates the users of a name from the listening processes. True if other users' processes are admitted now. While
-    /// no process listens, as when a server restarts, the former users stay.
+    /// Updates the users of a name from the listening processes. Returns true if other users' processes are admitted
+    /// now. While no process listens, for example when a server restarts, the former users stay.
     pub fn learn(&mut self, listeners: &Listeners, proc: &Path, name: &str) -> bool {
         let listening = listeners.users_of(proc, name);
         let learns = !listening.is_empty() && listening != self.listening;
@@ -104,14 +105,14 @@ impl Users {
         is_admitted
     }
 
-    /// The user of a process, if nothing but its name says that it is the server's.
+    /// The user of a process, if only its name suggests that it belongs to the server.
     pub fn foreign(&self, proc: &Path, pid: u32) -> Option<u32> {
         let is_trusted = |user: u32| user == ROOT || user == getuid().as_raw() || self.listening.contains(&user);
         user_of(proc, pid).filter(|&user| !is_trusted(user))
     }
 
-    /// A remark on the processes of a name that are left out. `is_member` is true for those that belong to the program
-    /// for another reason, like a child of the server.
+    /// A remark on the excluded processes of a name. `is_member` is true for processes that belong to the program for
+    /// another reason, such as a child of the server.
     pub fn left_out(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
         let mut left_out = self.left_out.borrow_mut();
         left_out.retain(|&pid, user| !is_member(pid) && user_of(proc, pid) == Some(*user));
@@ -120,7 +121,7 @@ impl Users {
     }
 }
 
-/// A remark on the processes that were selected by their name alone.
+/// A remark on the processes that were selected only by their name.
 pub(super) fn by_name_alone(name: &str, foreign: impl Iterator<Item = (u32, u32)>) -> Option<String> {
     let processes = listed(foreign)?;
     Some(format!(
@@ -163,7 +164,7 @@ mod tests {
             fs::create_dir(root.path().join(pid.to_string())).unwrap();
             fs::write(root.path().join(format!("{pid}/status")), status).unwrap();
         };
-        // The name is the process's own choice, and must not pass for another line.
+        // The process itself chooses its name, and the name must not be mistaken for another line.
         process(7, "Name:\tUid:\t0\nState:\tS\nUid:\t1000\t0\t0\t0\nGid:\t0\n");
         process(8, "Name:\tx\nUid:\t33\t33\t33\t33\n");
         process(9, "Name:\tx\n");

@@ -1,5 +1,5 @@
-//! Connections by state from each source, compared with those that the test has made. Network namespaces exclude other
-//! connections; creating one takes root.
+//! Tests the connections by state from each source against those that the test has opened. Network namespaces exclude
+//! other connections; creating one needs root.
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
@@ -18,11 +18,11 @@ use std::time::Instant;
 
 type Counts = BTreeMap<State, u64>;
 
-/// A listening socket, and connections with a different number in each state.
+/// A listening socket, and a different number of connections in each state.
 struct Crowd {
     address: SocketAddr,
     listener: TcpListener,
-    /// Pairs of client and server.
+    /// Pairs of a client's and a server's socket.
     established: Vec<(TcpStream, TcpStream)>,
     close_wait: Vec<(TcpStream, TcpStream)>,
     others: Vec<TcpStream>,
@@ -42,15 +42,16 @@ impl Crowd {
         }
         for _ in 0..3 {
             let (client, server) = crowd.pair();
-            drop(server); // half closed, and no process holds it
+            drop(server); // half closed, and no process holds the connection
             crowd.others.push(client);
         }
         for _ in 0..2 {
             let (mut client, server) = crowd.pair();
             drop(server);
-            assert_eq!(client.read(&mut [0]).unwrap(), 0); // and now the client closes, too
+            assert_eq!(client.read(&mut [0]).unwrap(), 0); // the client closes too
         }
-        // With this option the last segment of the handshake is ignored until data arrive, and none do.
+        // With this option the kernel ignores the last segment of the handshake until data arrives, and here no data
+        // arrives.
         defer_accept(&crowd.listener, 60);
         crowd.others.extend((0..6).map(|_| TcpStream::connect(address).unwrap()));
         crowd
@@ -87,7 +88,7 @@ fn gauged(mut truth: Counts) -> Counts {
     truth
 }
 
-/// Delays accepting a connection until data have arrived, as Apache does.
+/// Delays accepting a connection until data has arrived, as Apache does.
 pub fn defer_accept(listener: impl AsFd, seconds: libc::c_int) {
     let size = size_of_val(&seconds) as libc::socklen_t;
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
@@ -104,7 +105,7 @@ fn refuse_netlink() {
     let mut filter = [
         op(load, 0, 0, 0), // the number of the system call
         op(equal, libc::SYS_socket as u32, 0, 3),
-        op(load, 16, 0, 0), // its first argument
+        op(load, 16, 0, 0), // the first argument of the system call
         op(equal, libc::AF_NETLINK as u32, 0, 1),
         op(give, libc::SECCOMP_RET_ERRNO | libc::EACCES as u32, 0, 0),
         op(give, libc::SECCOMP_RET_ALLOW, 0, 0),
@@ -118,7 +119,7 @@ fn refuse_netlink() {
     assert_eq!(done, 0);
 }
 
-/// Connections of the namespace, or of the calling thread's.
+/// A sampler of connections in the given namespace; without one, in that of the calling thread.
 fn sampler(namespace: Option<&Namespace>, ports: &[u16], ebpf: bool) -> Sampler {
     let netns = namespace.map_or(NetNamespace::Own, |namespace| NetNamespace::File(namespace.path()));
     let config = MonitorConfig { ports: ports.to_vec(), netns, ebpf, ..MonitorConfig::default() };
@@ -133,7 +134,7 @@ fn counts(sampler: &mut Sampler) -> Option<Counts> {
     ports(sampler).remove(0).connections
 }
 
-/// Waits, because the other end receives data a little later.
+/// Waits until the connections are as expected, because the other side receives data a little later.
 #[track_caller]
 fn settle(expected: &Counts, mut found: impl FnMut() -> Option<Counts>) {
     let begun = Instant::now();
@@ -154,7 +155,7 @@ fn all_sources_tell_the_truth_as_far_as_they_can_tell() {
         let mut crowd = namespace.inside(|| Crowd::new(address.parse().unwrap()));
         let mut on_a_count = sampler(Some(&namespace), &[8080], true);
         let mut check = |truth: &Counts| {
-            // Each count uses a new sampler, so that no pause applies.
+            // Each count uses a new sampler, so that it need not wait for the pause between two counts.
             settle(truth, || counts(&mut sampler(Some(&namespace), &[8080], false)));
             let by_tables = || {
                 refuse_netlink();
@@ -271,10 +272,10 @@ fn a_count_rests_and_several_ports_share_it() {
     let next = |sampler: &mut Sampler, expected| {
         wait_for("such a sample", || (established(ports(sampler)) == expected).then_some(()));
     };
-    next(&mut sampler, [None; 3]); // not counted this time
+    next(&mut sampler, [None; 3]); // not counted for this sample
     next(&mut sampler, [Some(0), Some(40), Some(0)]);
     let more: Vec<TcpStream> = namespace.inside(|| connect(2));
-    next(&mut sampler, [None; 3]); // it rests again
+    next(&mut sampler, [None; 3]); // the counter pauses again
     assert_eq!(established(sampler.last_sample().groups.connections.unwrap().ports), [Some(0), Some(42), Some(0)]);
     drop((clients, more));
 }

@@ -1,4 +1,4 @@
-//! Listening sockets and their owners.
+//! Tests listening sockets, and how their owners are found.
 
 use super::netns::Namespace;
 use super::{begin_connect, drops_of, listener, listener_of, open_socket, wait_for};
@@ -32,7 +32,7 @@ fn a_full_accept_queue_and_its_drops_are_seen() {
     let (empty, drops) = settled(&mut sampler, |_, _| true);
     assert_eq!((empty.accept_queue, empty.backlog, drops), (0, 8, 0));
 
-    // Linux admits one more than the backlog.
+    // Linux admits one connection more than the backlog.
     let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
     let (full, drops) = settled(&mut sampler, |listener, _| listener.accept_queue == 9);
     assert_eq!((full.accept_queue, full.backlog, drops), (9, 8, 0));
@@ -52,7 +52,7 @@ fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
     let connections: Vec<OwnedFd> = (0..12).map(|_| begin_connect(address)).collect();
     settled(&mut sampler, |_, drops| drops >= 3);
     drop((first, connections));
-    // A shell that another test is just starting holds a copy until it has become a shell.
+    // A shell that another test is just starting has a copy of the socket until it executes its program.
     wait_for("the end of the listener", || listener_of(&sampler.sample()).is_none().then_some(()));
     assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
     let second = std::net::TcpListener::bind(address).unwrap();
@@ -131,7 +131,7 @@ fn a_port_belongs_to_the_process_that_holds_it_or_to_the_child_it_left_it_to() {
     let child = Holder::of(heir);
     let shared = owners();
     drop(fd);
-    // A shell that another test is just starting holds a copy until it has become a shell.
+    // A shell that another test is just starting has a copy of the socket until it executes its program.
     assert_eq!((own, shared), (vec![std::process::id()], vec![std::process::id()]));
     wait_for("the child as the only owner", || (owners() == [child.0.id()]).then_some(()));
 }
@@ -145,7 +145,7 @@ fn a_port_that_is_not_listened_on_has_no_owner() {
     assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
-/// Two threads look for the owner as another user; for one of them /proc hides other users' processes.
+/// Two threads look for the owner as another user; for one of them, /proc hides the processes of other users.
 #[test]
 fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let (fd, address) = listener(8);
@@ -161,7 +161,7 @@ fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
                 }
             }
             become_nobody();
-            // Right after fork the child is still a copy of this process, which may be inspected.
+            // Directly after fork the child is still a copy of this process, which may be inspected.
             wait_for("a refusal", || listener_owners(address.port()).err()).to_string()
         };
         std::thread::spawn(look).join().unwrap()

@@ -1,5 +1,5 @@
-//! The monitor against real processes and real sockets. Network namespaces and processes take root; all traffic stays
-//! on 127.0.0.1.
+//! Tests the monitor with real processes and real sockets. Network namespaces and processes need root; all traffic
+//! stays on 127.0.0.1.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod connections;
@@ -27,7 +27,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A guard against hanging. No host is that slow.
+/// Time after which a test gives up waiting. No host is that slow.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Calls `answer` until it returns a value.
@@ -43,9 +43,9 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The program `sleep` under another name. Another process writes it: while this process has an executable open for
-/// writing, children started by other tests inherit the descriptor for a moment, and the kernel refuses to execute a
-/// file that is open for writing.
+/// Copies the program `sleep` under another name. Another process writes the file: while this process has an executable
+/// open for writing, children started by other tests inherit the descriptor for a moment, and the kernel refuses to
+/// execute a file that is open for writing.
 fn copy_of_sleep(directory: &Path, name: &str) -> PathBuf {
     let copy = directory.join(name);
     assert!(Command::new("cp").arg("/bin/sleep").arg(&copy).status().unwrap().success());
@@ -61,7 +61,7 @@ struct Shell {
 
 /// A shell command that uses about 100 ms of CPU.
 const BURN: &str = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
-/// A shell command that prints the shell's CPU time in nanoseconds, by another source than the monitor's. A thread's
+/// A shell command that prints the shell's CPU time in nanoseconds, from another source than the monitor's. A thread's
 /// own reading is as old as its last tick or wait, so this must be a separate command.
 const OWN_NS: &str = "read -r ns rest < /proc/self/schedstat; echo $ns";
 

@@ -1,4 +1,4 @@
-//! The Server Module's file, written by the real recorder of `server-module/` and read by the real reader.
+//! Tests the Server Module's file: the real recorder of `server-module/` writes it, and the real reader reads it.
 
 use brimful_core::Nanos;
 use brimful_core::server::Module;
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A program that writes such a file.
+/// Compiles a program that writes such a file.
 fn compiled(source: &Path, directory: &Path) -> PathBuf {
     let program = directory.join("program");
     let recorder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");
@@ -28,7 +28,7 @@ fn servers(sample: &Sample) -> &[std::sync::Arc<ServerSample>] {
     sample.groups.module.as_ref().map_or(&[], |module| &module.servers)
 }
 
-/// `module/server.c`, running.
+/// The running program `module/server.c`.
 struct Server {
     child: Child,
     input: ChildStdin,
@@ -41,7 +41,7 @@ impl Server {
         Server::started(Command::new(program).arg(file))
     }
 
-    /// Runs it in a mount namespace of its own, where this directory has other files.
+    /// Runs the program in its own mount namespace, in which this directory has other files.
     fn start_elsewhere(directory: &Path, hidden: &Path) -> Server {
         let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
         let script = "mount -t tmpfs none \"$1\" && exec \"$0\" \"$1/brimful-made-up\"";
@@ -168,13 +168,13 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     assert!(source.starts_with("none: "), "{source}");
 }
 
-/// The only server's number of requests, and whether its other figures match it.
+/// The number of requests of the only server. Checks that the server's other figures match it.
 fn consistent(sample: &Sample) -> u64 {
     let [server] = servers(sample) else { panic!("{sample:?}") };
     let small = &server.classes[0];
     let [_, parse, process, _, _, log] = &small.times;
     assert_eq!((small.bytes, server.requests()), (1000 * small.requests, small.requests));
-    // The latest request may be counted although its times are not known yet.
+    // The latest request may be counted before its times are known.
     assert!((small.requests.saturating_sub(1)..=small.requests).contains(&parse.count), "{small:?}");
     assert_eq!((parse.count, process.count), (log.count, log.count));
     assert_eq!((parse.sum_ns, parse.sum_us2, log.sum_ns), (10_000 * parse.count, 100 * parse.count, 2_000 * log.count));
@@ -206,7 +206,7 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     let file = directory.path().join("brimful-made-up");
     let mut counted = 0;
     for _ in 0..4 {
-        // There are only four slots, so some have several owners in turn.
+        // There are only four slots, so some slots have several owners in turn.
         let mut server = Server::start(directory.path(), &file);
         let modules = vec![file.clone()];
         let mut sampler = Sampler::open(&MonitorConfig { modules, ..MonitorConfig::default() }).unwrap();
@@ -223,7 +223,7 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     }
 }
 
-/// Like a container. Creating a mount namespace takes root: without it this test fails and says so.
+/// The server runs as in a container. Creating a mount namespace needs root: without it this test fails and says so.
 #[test]
 fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Servers in network namespaces of their own. Creating one takes root: without it these tests fail and say so.
+//! Tests servers in their own network namespaces. Creating a namespace needs root: without it these tests fail and say
+//! so.
 
 use super::{Shell, begin_connect, copy_of_sleep, drops_of, listener, listener_of, wait_for};
 use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
@@ -56,7 +57,7 @@ fn ip(arguments: &[&str]) {
     assert!(output.status.success(), "needs root and the program ip: ip {arguments:?}: {said}");
 }
 
-/// A process that waits, killed when this is dropped.
+/// A process that waits; it is killed when this value is dropped.
 struct Waiting(Child);
 
 impl Waiting {
@@ -76,7 +77,7 @@ fn tcp(sample: &Sample) -> TcpSample {
     sample.groups.network.as_ref().unwrap().tcp
 }
 
-/// Samples until it looks as expected: a busy kernel may finish a handshake after `connect` has returned.
+/// Samples until the sample looks as expected: a busy kernel may finish a handshake after `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&Sample) -> bool) -> Sample {
     wait_for("a sample as expected", || Some(sampler.sample()).filter(&expected))
 }
@@ -112,7 +113,7 @@ fn a_server_in_another_namespace_is_watched_there() {
     let connections: Vec<TcpStream> =
         namespace.inside(|| (0..5).map(|_| TcpStream::connect(address).unwrap()).collect());
     settled(&mut sampler, |sample| listener_of(sample).is_some_and(|listener| listener.accept_queue == 5));
-    let after = sampler.sample(); // in which the counters, too, know of the last handshake
+    let after = sampler.sample(); // by now the counters include the last handshake
     let (tcp_before, tcp_after) = (tcp(&before), tcp(&after));
     let grown = |counter: fn(&TcpSample) -> Option<u64>| counter(&tcp_after).unwrap() - counter(&tcp_before).unwrap();
     // No other program uses the namespace, so the figures are exact: three segments for each connection.
@@ -168,14 +169,14 @@ fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
         MonitorConfig { ports: vec![address.port()], netns: namespace.0.parse().unwrap(), ..MonitorConfig::default() };
     assert_eq!(config.netns, NetNamespace::File(namespace.path()));
     let mut sampler = Sampler::open(&config).unwrap();
-    // Open descriptors keep the namespace alive.
+    // An open descriptor keeps the namespace alive.
     let namespace_file = File::open(namespace.path()).unwrap();
     drop(namespace);
 
     let connections: Vec<OwnedFd> = std::thread::scope(|scope| {
         let inside = || {
             move_into_link_name_space(namespace_file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            // Linux admits one more than the backlog: three are refused.
+            // Linux admits one connection more than the backlog, so three are refused.
             (0..5).map(|_| begin_connect(address)).collect()
         };
         scope.spawn(inside).join().unwrap()

@@ -1,4 +1,4 @@
-//! The process group with real processes, for each of its sources. eBPF, cgroups and choosing a pid take root.
+//! Tests the process group with real processes, for each of its sources. eBPF, cgroups and choosing a pid need root.
 
 use crate::{BURN, OWN_NS, PATIENCE, Shell, copy_of_sleep, listener, near, open_socket, wait_for};
 use brimful_core::server::Program;
@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// With eBPF if it is built in, and with /proc alone.
+/// Each source: eBPF (if it is built in) and /proc alone.
 const SOURCES: &[bool] = if cfg!(feature = "ebpf") { &[true, false] } else { &[false] };
 
 /// A process that is killed on drop.
@@ -39,7 +39,7 @@ impl Drop for Killed {
     }
 }
 
-/// Watches processes only.
+/// A sampler that watches only processes.
 fn watch(selectors: &[ProcessSelector], ebpf: bool) -> Sampler {
     let mut intervals = Intervals::every(brimful_core::Nanos::from_millis(100));
     for group in [GroupName::Kernel, GroupName::Network, GroupName::Connections] {
@@ -63,7 +63,7 @@ fn program(sampler: &mut Sampler) -> ProgramSample {
     programs(sampler).remove(0)
 }
 
-/// The only program's figures.
+/// The figures of the only program between two samples.
 fn between(from: &Sample, to: &Sample) -> Program {
     Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
@@ -81,7 +81,7 @@ fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> Pr
     }
 }
 
-/// A cgroup of this test's own: version 1 has a hierarchy for CPU time, version 2 has one for all.
+/// A cgroup for one test. In version 1 the hierarchy for CPU time is used; version 2 has only one.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
@@ -101,7 +101,7 @@ impl Cgroup {
         fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
     }
 
-    /// CPU time of all processes that ever ran in it, in nanoseconds.
+    /// CPU time of all processes that were ever in the cgroup, in nanoseconds.
     fn cpu_ns(&self) -> u64 {
         if let Ok(usage) = fs::read_to_string(self.0.join("cpuacct.usage")) {
             return usage.trim().parse().unwrap();
@@ -114,7 +114,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The last process may take a moment to leave it.
+        // The last process may take a moment to leave the cgroup.
         for _ in 0..1000 {
             if fs::remove_dir(&self.0).is_ok() {
                 break;
@@ -128,7 +128,7 @@ impl Drop for Cgroup {
 fn cpu_time_of_a_child_is_that_of_the_scheduler() {
     let mut shell = Shell::start();
     let mut tree = shell.tree();
-    // Both windows end as they begin: the shell's figure first, then ours.
+    // Both measurements begin and end in the same order: the shell's figure first, then the monitor's.
     let (own_before, before) = (shell.run(OWN_NS), tree.cpu_reading());
     shell.run(&format!("{BURN}; echo 0"));
     let burnt = shell.run(OWN_NS) - own_before;
@@ -146,7 +146,7 @@ fn cpu_time_of_a_grandchild_that_came_and_went_is_counted() {
     let burnt = shell.run(&format!("(x=$(:); {BURN}; {OWN_NS})"));
     shell.run("echo 0"); // by now the shell has waited for its child
     let used = tree.cpu_ns() - before;
-    // Exact to a tick for user mode and for the kernel.
+    // The error is at most a tick for user mode and a tick for the kernel.
     assert!(used.abs_diff(burnt) <= 25_000_000, "{used} ns measured, {burnt} ns burnt");
 }
 
@@ -187,7 +187,7 @@ fn workers_that_come_and_go_count_once() {
                 last = now;
             }
         });
-        // Exact to a tick with /proc, whose figures of children have no higher resolution.
+        // With /proc the error is at most a tick, because the figures of children have no higher resolution.
         let used = program(&mut sampler).cpu.total.0 - first.cpu.total.0;
         let truth = cgroup.cpu_ns() - before;
         let tolerance = if ebpf { 2_000_000 } else { 20_000_000 };
@@ -211,7 +211,7 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
         assert!(program(&mut sampler).pids.is_empty());
 
         for run in 1..3 {
-            // It is a shell for a while, before it executes the program.
+            // The process is a shell for a while, before it executes the program.
             let script = format!("read -r go; exec {}/{name} 60", directory.path().display());
             let mut child = Killed::start(Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()));
             for _ in 0..3 {
@@ -233,8 +233,8 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
     }
 }
 
-/// A shell with this title and one child, which ends with the pipe. The kernel's name for it is `sh`, as PHP-FPM's is
-/// `php-fpm8.2`.
+/// A shell with this title and one child, which ends when the pipe closes. The kernel's name for the shell is `sh`, as
+/// PHP-FPM's is `php-fpm8.2`.
 fn titled(title: &str) -> Killed {
     Killed::start(Command::new("sh").arg0(title).args(["-c", "exec 3<&0; cat <&3 & wait"]).stdin(Stdio::piped()))
 }
@@ -249,14 +249,14 @@ fn a_process_is_found_by_the_title_it_gives_itself_with_its_workers() {
         assert!(with_worker.pids.contains(&first.pid()), "{with_worker:?}");
         let second = titled(&format!("/usr/sbin/{name} --nodaemonize"));
         until(&mut sampler, |program| program.pids.contains(&second.pid()));
-        // Neither a longer word nor a later one is its name.
+        // Neither a longer word nor a later word of the title is a name of the process.
         for other in [format!("{name}8.2: master process"), format!("run {name}")] {
             let other = titled(&other);
             let third = titled(&name);
             let all = until(&mut sampler, |program| program.pids.contains(&third.pid()));
             assert!(!all.pids.contains(&other.pid()), "{all:?}");
         }
-        // It is still found by the kernel's name.
+        // The process is still found by the kernel's name.
         let mut sampler = watch(&[ProcessSelector::Name("sh".to_owned())], ebpf);
         assert!(program(&mut sampler).pids.contains(&first.pid()));
     }
@@ -267,7 +267,7 @@ fn a_title_that_comes_after_the_start_is_seen() {
     for &ebpf in SOURCES {
         let name = format!("late-title-{}-{ebpf}", std::process::id());
         let mut sampler = watch(&[ProcessSelector::Name(name.clone())], ebpf);
-        // The kernel's name for it stays the same.
+        // The kernel's name for the process stays the same.
         let script = format!("read -r go; exec -a '{name}: master' bash -c 'read -r end'");
         let mut child = Killed::start(Command::new("bash").args(["-c", &script]).stdin(Stdio::piped()));
         for _ in 0..3 {
@@ -290,7 +290,7 @@ fn workers_started_on_demand_after_the_watch_began_are_followed() {
         let worker = shell.run(&format!("(read -r go < /dev/null; {BURN}; exec sleep 60) & echo $!")) as u32;
         let now = until(&mut sampler, |program| program.pids.contains(&worker));
         assert_eq!((now.started - first.started, now.pids.len()), (1, 2));
-        // Its usage is counted while it lives, and stays after its end.
+        // The worker's usage is counted while it lives, and stays after its end.
         let with_cpu = until(&mut sampler, |program| program.cpu.total.0 > first.cpu.total.0 + 1_000_000);
         shell.run(&format!("kill {worker}; wait {worker}; echo 0"));
         let ended = until(&mut sampler, |program| program.pids.len() == 1);
@@ -301,7 +301,7 @@ fn workers_started_on_demand_after_the_watch_began_are_followed() {
 #[test]
 fn a_zombie_has_ended_and_what_it_used_stays() {
     for &ebpf in SOURCES {
-        // The shell becomes a program that never waits for its child. Shells give jobs in the background an empty
+        // The shell executes a program that never waits for its child. Shells give jobs in the background an empty
         // stdin.
         let mut parent = Command::new("sh");
         let parent =
@@ -334,13 +334,13 @@ fn another_process_under_the_same_number_is_another() {
         let before = programs(&mut sampler);
         assert_eq!(&*before[0].pids, [pid]);
         drop(first);
-        // The next process gets the next pid, unless another process started in between.
+        // The next process gets the next pid, unless another process was started in between.
         let second = wait_for("the same number", || {
             fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).expect("this test must run as root");
             let child = Killed::start(Command::new("sleep").arg("60"));
             (child.pid() == pid).then_some(child)
         });
-        // It has the test's name until exec.
+        // The child has the test's name until exec.
         while fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "sleep\n" {}
         let now =
             wait_for("the other", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
@@ -364,8 +364,8 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         }
         let first = sampler.sample();
         sleep(Duration::from_millis(800));
-        // It either runs or waits. A wait counts when it has ended, and with /proc the figure is older than the sample.
-        // The longer the stretch, the smaller the error.
+        // The process always runs or waits. A wait counts only when it has ended, and with /proc the figure is older
+        // than the sample. The longer the period, the smaller the error.
         let stretch = wait_for("an account of all time", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
@@ -428,9 +428,9 @@ fn major_faults_are_those_of_the_kernel_and_stay_when_the_process_has_ended() {
         let mut shell = Shell::start();
         let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
         let before = sampler.sample();
-        // Its input ends after the line, and it ends with its input.
+        // The program's input ends after the line, and the program ends with its input.
         let first = shell.run(&format!("echo go | python3 {} {}", script.display(), path.display()));
-        shell.run("echo 0"); // by now the shell has waited for it
+        shell.run("echo 0"); // by now the shell has waited for the program
         let seen = between(&before, &sampler.sample()).major_faults.unwrap();
         assert!(first >= 32, "only {first} of 64 pages had to be read: is {} on a disk?", path.display());
         assert!(seen >= first && seen < first + 32, "eBPF {ebpf}: {seen} seen of {first}");

@@ -1,5 +1,5 @@
-//! The server on another host: both ends of a stream on the loopback interface, with relays in between that delay, cut
-//! and freeze it, and with strangers at either end.
+//! Tests the monitoring of a server on another host. Both sides of a stream are on the loopback interface. Relays in
+//! between delay, cut and freeze the stream, and strangers take the place of either side.
 
 mod hostile;
 
@@ -51,7 +51,7 @@ fn until(what: &str, happened: impl Fn() -> bool) {
     }
 }
 
-/// Waits until this is logged.
+/// Waits until a line with this text is logged.
 fn says(said: &Receiver<String>, part: &str) {
     let mut all = Vec::new();
     while !all.last().is_some_and(|text: &String| text.contains(part)) {
@@ -76,7 +76,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Data to the server are delayed by `there`, data from it by `back`.
+    /// Starts a relay. Data to the server is delayed by `there`, data from it by `back`.
     fn start(server: SocketAddr, there: Duration, back: Duration) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = Relay {
@@ -117,7 +117,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicU
     while let Ok(n @ 1..) = from.read(&mut chunk) {
         thread::sleep(delay);
         let _open = gate.lock().unwrap_or_else(PoisonError::into_inner);
-        // Counted before they are sent, so that all that the client has is counted.
+        // Lines are counted before they are sent, so that every line that the client has is counted.
         lines.fetch_add(chunk[..n].iter().filter(|&&byte| byte == b'\n').count(), Ordering::Relaxed);
         if to.write_all(&chunk[..n]).is_err() {
             break;
@@ -126,7 +126,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicU
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// The error of a client whose server sends just this.
+/// The error of a client whose server sends exactly these bytes.
 fn hears(says: impl Into<Vec<u8>>) -> String {
     let says = says.into();
     meets(&Token::generate().unwrap(), move |socket| {
@@ -134,7 +134,7 @@ fn hears(says: impl Into<Vec<u8>>) -> String {
     })
 }
 
-/// The error of a client with this token whose server behaves like this.
+/// The error of a client with this token whose server behaves like `other`.
 fn meets(token: &Token, other: impl FnOnce(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -196,7 +196,7 @@ fn figures_come_with_their_sources_on_this_hosts_clock() {
     assert!(kernel.cpu.is_some());
     assert!(process[0].pids.contains(&std::process::id()), "{process:#?}");
     assert_eq!(connections.listener.unwrap().accept_queue, 3, "the last sample is taken when it is asked for");
-    // On this host's clock they lie between the two moments at which this test read it.
+    // Instants on this host's clock must lie between the two moments at which this test read it.
     let (error, end) = (clock.uncertainty_s, (monotonic() - epoch).as_secs_f64());
     let during = |t_s: f64| t_s >= -error && t_s <= end + error;
     assert!(intervals.iter().all(|i| during(i.t_s) && during(i.t_s + i.length_s)), "{clock:?} {intervals:#?}");
@@ -209,7 +209,7 @@ fn a_way_that_is_slower_in_one_direction_stays_within_the_uncertainty() {
         let relay = Relay::start(serving.address(), Duration::from_millis(there), Duration::from_millis(back));
         let clock = Monitor::connect(&remote(relay.address, &token)).unwrap().finish(monotonic(), None).clock.unwrap();
         assert!(clock.offset_s.abs() <= clock.uncertainty_s, "{clock:?}");
-        // It is wrong by half the delay, in the slower direction.
+        // The offset is wrong by half the delay, in the slower direction.
         let wrong = if there > back { clock.offset_s } else { -clock.offset_s };
         assert!(wrong > 1e-3 && clock.uncertainty_s > 2e-3, "{there} {back} {clock:?}");
     }
@@ -248,14 +248,14 @@ fn who_does_not_know_the_token_is_told_nothing() {
 #[test]
 fn what_was_overheard_opens_nothing() {
     let token = Token::generate().unwrap();
-    // A program in the server's place receives no token, and cannot pretend to know it.
+    // A program that takes the server's place receives no token, and cannot pretend to know it.
     let (heard, hello) = channel();
     let impostor = move |socket: &mut TcpStream| drop(heard.send(welcome(socket, &Token::generate().unwrap())));
     let error = meets(&token, impostor);
     assert!(error.contains("it does not know the token"), "{error}");
     let hello = hello.recv().unwrap().unwrap();
     assert!(!hello.contains(token.reveal()), "{hello}");
-    // And the proof it received is useless elsewhere.
+    // The proof that the program received is useless in another connection.
     let (said, news) = channel();
     let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token, identity: None, watch: watch() };
     let serving = Serving::start(config, move |text| drop(said.send(text))).unwrap();
@@ -293,7 +293,7 @@ fn a_stream_that_is_cut_leaves_what_was_seen() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     relay.passes_lines(4);
     relay.cut();
-    // The watching side has finished with it.
+    // The watching side has ended the connection.
     says(&said, "closed the connection");
     let server = monitor.finish(epoch, None);
     let monitor = &server.sources["monitor"];
@@ -362,7 +362,8 @@ fn strangers_disturb_nobody() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     let connect = || TcpStream::connect(serving.address()).unwrap();
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
-    // They keep no client out: there are more of them than places, and the oldest lose theirs.
+    // The strangers keep no client out: they exceed the limit of pending connections, and the oldest of them are
+    // closed.
     Monitor::connect(&remote(serving.address(), &token)).unwrap();
     let turned_away = |mut socket: &TcpStream| {
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -373,7 +374,7 @@ fn strangers_disturb_nobody() {
     for bytes in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\0\xff\n", b"{\"hello\":\n", &[b'['; 100_000], b"\n"] {
         until("an end", || {
             let mut socket = connect();
-            // It may have been closed by now, because of the data or the number of connections.
+            // The connection may have been closed by now, because of the data or the number of connections.
             let _ = socket.write_all(bytes);
             let _ = socket.read_to_end(&mut Vec::new());
             said.try_iter().any(|text| text.contains("not of brimful's protocol"))
@@ -474,7 +475,7 @@ fn tls_lets_those_through_who_trust_and_those_alone() {
     let error = refused(&trusting(plain.address().to_string(), &own.certificate));
     assert!(error.contains("does not speak TLS"), "{error}");
 
-    // Files that are not what they are said to be.
+    // The contents of these files are not what the option requires.
     for (certificate, key) in
         [(&own.key, &own.key), (&own.certificate, &own.certificate), (&own.certificate, &other.key)]
     {

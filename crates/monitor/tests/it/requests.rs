@@ -1,4 +1,4 @@
-//! Requests as sockets show them, through the whole monitor. These tests take root.
+//! Tests the figures of requests as sockets show them, through the whole monitor. These tests need root.
 
 use crate::wait_for;
 use brimful_core::Nanos;
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A server of one connection that answers each request of 4 bytes with 4 bytes.
+/// A server with one connection that responds to each request of 4 bytes with 4 bytes.
 struct Echo {
     port: u16,
     client: TcpStream,
@@ -22,7 +22,7 @@ impl Echo {
             let mut server = listener.accept().unwrap().0;
             let mut bytes = [0; 4];
             while server.read_exact(&mut bytes).is_ok() {
-                // Longer than a clock tick, and than the tracing of one call.
+                // The pause is longer than a clock tick, and longer than the tracing of one call.
                 std::thread::sleep(Duration::from_millis(1));
                 server.write_all(&bytes).unwrap();
             }
@@ -92,7 +92,7 @@ fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
     let processes = vec![ProcessSelector::Pid(std::process::id())];
     let sampler = Sampler::open(&MonitorConfig { processes, intervals, ..MonitorConfig::default() }).unwrap();
     let source = &sampler.sources()["requests"];
-    // Other tests of this process listen on their own ports, perhaps on more than can be followed.
+    // Other tests of this process listen on their own ports, perhaps on more ports than can be traced.
     assert!(source.contains(&echo.port.to_string()) || source.contains("at most 16 ports"), "{source}");
 }
 

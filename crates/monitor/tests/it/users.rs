@@ -1,4 +1,4 @@
-//! Other users' processes with the server's name. The tests need root, to start them.
+//! Tests processes of other users that have the server's name. The tests need root to start them.
 
 use super::copy_of_sleep;
 use brimful_monitor::{MonitorConfig, MonitorError, ProcessSelector, ProcessTree, Sampler, online_cpus, pin_tree};
@@ -13,9 +13,9 @@ use std::process::{Child, Command, Stdio};
 
 const NOBODY: u32 = 65534;
 const SOMEBODY: u32 = 65533;
-/// Two programs of one name: a server that listens on a port, and another user's program.
+/// Two programs with the same name: a server that listens on a port, and a program of another user.
 struct Namesakes {
-    /// At most 15 letters, and different in each test.
+    /// The common name: at most 15 letters, and different in each test.
     name: &'static str,
     server: Child,
     other: Child,
@@ -40,7 +40,7 @@ impl Namesakes {
         Some(Namesakes { name, server, other, port, _directory: directory })
     }
 
-    /// The name of both, the server's pid and the other one's.
+    /// The common name, the pid of the server and the pid of the other program.
     fn identity(&self) -> (&'static str, u32, u32) {
         (self.name, self.server.id(), self.other.id())
     }
@@ -49,7 +49,7 @@ impl Namesakes {
         ProcessTree::open(&[ProcessSelector::Name(self.name.to_owned())], ports).unwrap()
     }
 
-    /// The pids, and the source of processes, with or without eBPF.
+    /// The pids found, and the source of processes, with or without eBPF.
     fn source(&self, ports: &[u16], ebpf: bool) -> (Vec<u32>, String) {
         let processes = vec![ProcessSelector::Name(self.name.to_owned())];
         let config = MonitorConfig { processes, ports: ports.to_vec(), ebpf, ..MonitorConfig::default() };
@@ -68,7 +68,7 @@ impl Drop for Namesakes {
     }
 }
 
-/// A program that sleeps, and keeps its input open meanwhile.
+/// Starts a program that sleeps, and keeps its input open meanwhile.
 fn start(program: &Path, user: u32, input: Stdio) -> Child {
     Command::new(program).arg("600").uid(user).gid(user).stdin(input).spawn().unwrap()
 }
@@ -130,7 +130,7 @@ fn a_survey_never_moves_another_users_program_of_the_servers_name() {
         MonitorError::OtherUser { .. }
     ));
     assert_eq!([server, other].map(cpus_of), [anywhere.clone(), anywhere.clone()]);
-    // The port determines which of the two is the server.
+    // The port determines which of the two programs is the server.
     let pinned = pin_tree(&namesakes.tree(&[namesakes.port]), &[first], |_| Ok(())).unwrap();
     assert_eq!([server, other].map(cpus_of), [first.to_string(), anywhere.clone()]);
     drop(pinned);

@@ -1,8 +1,6 @@
-//! Arrivals at a listener compared with the packets on the wire: **SYNs = accepted + dropped**. In some tests the
-//! clients are the kernel's, and a packet socket counts. In others the test is the network and all hosts behind it, and
-//! sends arbitrary packets. Network namespaces exclude other traffic; creating one takes root.
-//!
-//! Network namespaces of the tests' own keep other traffic away; making one takes root.
+//! Compares the arrivals at a listener with the packets on the wire: **SYNs = accepted + dropped**. In some tests the
+//! clients are the kernel's, and a packet socket counts. In others the test acts as the network and all hosts behind
+//! it, and sends arbitrary packets. Network namespaces exclude other traffic; creating one needs root.
 
 use super::connections::defer_accept;
 use super::netns::Namespace;
@@ -16,10 +14,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
-/// The listener of the namespace, with and without eBPF.
+/// The samplers of the namespace's listener, one with eBPF and one without.
 struct Watch([Sampler; 2]);
 
-/// The outcome of the SYNs since the watch began.
+/// What happened to the SYNs since the watch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arrivals {
     accepted: u64,
@@ -37,7 +35,8 @@ impl Watch {
         self.0[0].sources().remove("listener").unwrap()
     }
 
-    /// The outcomes by each of the two. In a namespace as young as the watch all counters begin at zero.
+    /// What happened to the SYNs according to each sampler. The namespace is as young as the watch, so all counters
+    /// begin at zero.
     fn both(&mut self) -> [Arrivals; 2] {
         self.0.each_mut().map(|sampler| {
             let connections = sampler.sample().groups.connections.unwrap();
@@ -46,7 +45,7 @@ impl Watch {
         })
     }
 
-    /// The outcome, on which both must agree if nothing arrives in between.
+    /// What happened to the SYNs. Both samplers must agree if nothing arrives in between.
     fn arrivals(&mut self) -> Arrivals {
         let [by_ebpf, without] = self.both();
         assert_eq!(by_ebpf, without);
@@ -63,7 +62,7 @@ fn every_syn_of_a_forced_overflow_is_accounted_for() {
     let connect =
         |count: u32| -> Vec<OwnedFd> { namespace.inside(|| (0..count).map(|_| begin_connect(address)).collect()) };
     let mut syns = 0;
-    // At a moment without SYNs in flight: refused ones are retransmitted when the kernel decides.
+    // Waits for a moment without SYNs in flight: the kernel decides when refused SYNs are retransmitted.
     let mut account = |at_least: u64, accepted: u64| {
         wait_for("an account of all SYNs", || {
             syns += tap.syns();
@@ -76,7 +75,7 @@ fn every_syn_of_a_forced_overflow_is_accounted_for() {
     let accepted: Vec<OwnedFd> = (0..3).map(|_| rustix::net::accept(&listener).unwrap()).collect();
     let second = connect(3);
     account(53, 12);
-    account(53 + 41, 12); // after a second the clients try again
+    account(53 + 41, 12); // the clients try again after a second
     assert!(!watch.source().contains("no SYNs"), "{}", watch.source());
     drop((first, second, accepted));
 }
@@ -106,7 +105,7 @@ fn segments_that_are_no_syns_are_not_taken_for_some() {
     let source = watch.source();
     assert!(source.contains("; 9 segments that were dropped but were no SYNs are not counted"), "{source}");
 
-    // There is room again: all SYNs are accounted for, except for the one that was reset.
+    // There is room again: all SYNs are accounted for, except the one that was reset.
     let served: Vec<OwnedFd> = (0..4).map(|_| rustix::net::accept(&listener).unwrap()).collect();
     (15..=17).for_each(|client| wire.ack(client));
     assert_eq!(watch.arrivals(), Arrivals { accepted: 5 + 8 - 1, dropped: 3 });
@@ -191,7 +190,7 @@ impl Tap {
         Tap { socket: namespace.inside(open).unwrap(), port }
     }
 
-    /// The number of SYNs for the port since the last call.
+    /// The number of SYNs to the port since the last call.
     fn syns(&self) -> u64 {
         let (mut packet, mut syns) = ([0; 2048], 0);
         while let Ok((_, length)) = recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
@@ -233,7 +232,7 @@ impl Wire {
         Wire { device, answers: BTreeMap::new() }
     }
 
-    /// Sends a segment, and processes the answers.
+    /// Sends a segment, and processes the kernel's replies.
     fn send(&mut self, from: u16, flags: u8, sequence: u32, data: &[u8]) {
         let acknowledged = if flags & ACK == 0 { 0 } else { self.answers[&from] };
         let segment = Segment { from, to: Wire::PORT, sequence, acknowledged, flags };

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longer than any test takes, but shorter than one would wait for a hung test.
+/// Timeout of a read: longer than any test takes, but short enough to notice a hung test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Client {
@@ -42,7 +42,7 @@ impl Client {
         self.reply()
     }
 
-    /// A reply with its body.
+    /// Reads a reply with its body.
     pub fn reply(&mut self) -> Reply {
         let mut reply = self.head();
         let length = reply.field("content-length").unwrap().parse().unwrap();
@@ -51,7 +51,7 @@ impl Client {
         reply
     }
 
-    /// A reply that has only a head.
+    /// Reads a reply that has only a head.
     pub fn head(&mut self) -> Reply {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -61,14 +61,14 @@ impl Client {
         Reply { status, head, body: Vec::new() }
     }
 
-    /// Whether the server has closed the connection properly, with nothing more sent.
+    /// Whether the server has closed the connection properly, without sending any more bytes.
     pub fn ended(&mut self) -> bool {
         let mut rest = Vec::new();
         self.reader.read_to_end(&mut rest).unwrap();
         rest.is_empty()
     }
 
-    /// Number of bytes that have arrived and were not read, without waiting.
+    /// Number of bytes that have arrived and were not read yet. Does not wait.
     pub fn arrived(&self) -> usize {
         self.stream().set_nonblocking(true).unwrap();
         let mut buffer = vec![0; 1 << 20];

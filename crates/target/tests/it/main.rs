@@ -1,6 +1,6 @@
-//! The reference server over real sockets: HTTP, the queue, and the truth.
+//! Tests the reference server over real sockets: HTTP, the queue, and the truth.
 
-// Clippy's exception for tests covers the tests themselves, not what they call.
+// Clippy's exception for tests covers the tests themselves, but not the functions that they call.
 #![allow(clippy::unwrap_used)]
 
 mod client;
@@ -34,7 +34,8 @@ fn start(service: &str, workers: usize) -> Target {
     Target::start(config(service, workers)).unwrap()
 }
 
-/// The truth once this many requests are booked: a client can read a response before the worker has booked it.
+/// Waits until this number of requests is booked, and returns the truth. A client can read a response before the worker
+/// has booked its request.
 fn truth_of(target: &Target, requests: u64) -> Truth {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {

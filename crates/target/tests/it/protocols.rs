@@ -1,4 +1,4 @@
-//! HTTP/2, and TLS with the server's own certificate.
+//! Tests HTTP/2, and TLS with the server's own certificate.
 
 use crate::{config, start, truth_of};
 use brimful_http::{Http2, Listener, RecentBlock, Request, StreamEnd, Version};
@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longer than any test takes, but shorter than one would wait for a hung test.
+/// Timeout of a read: longer than any test takes, but short enough to notice a hung test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn connect(target: &Target) -> TcpStream {
@@ -39,7 +39,7 @@ impl Listener<usize> for Ignore {
     fn received(&mut self, _: &mut usize, _: u64) {}
 }
 
-/// Status and length of the responses to these requests (method, path and length of the body), which are sent at once.
+/// Sends these requests (method, path and length of the body) at once. Returns status and length of the responses.
 fn by_http2(mut stream: impl Read + Write, requests: &[(&str, &str, usize)]) -> Vec<(u16, u64)> {
     let (mut http2, mut recent) = (Http2::new(), RecentBlock::default());
     for (nth, (method, path, body)) in requests.iter().enumerate() {
@@ -106,7 +106,7 @@ fn both_protocols_work_with_tls() {
     }
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut last = Vec::new();
-    // An end without close_notify would be an error.
+    // An end of the stream without close_notify would be an error.
     stream.read_to_end(&mut last).unwrap();
     assert!(last.ends_with(b"brimful\n"));
 }
@@ -117,7 +117,7 @@ fn a_client_without_tls_is_disconnected() {
     let mut stream = connect(&target);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    // There may be a reset instead, if the server has not read everything.
+    // The client may get a reset instead, if the server has not read all of the input.
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
     assert_eq!(by_http2(secured(&target, b"h2"), &[("GET", "/", 0)]), [(200, 1024)], "and others are served");

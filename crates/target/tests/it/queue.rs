@@ -1,4 +1,4 @@
-//! The queue: first come, first served, by m servers, none of which is idle while a request waits.
+//! Tests the queue: first come, first served, by m servers. No server is idle while a request waits.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -6,7 +6,7 @@ use brimful_target::{Target, TargetConfig};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A client whose connection has been accepted.
+/// Creates a client whose connection the server has accepted.
 fn known(target: &Target) -> Client {
     let mut client = Client::new(target.addr());
     assert_eq!(client.get("/none").status, 200);
@@ -73,11 +73,13 @@ fn pipelining_does_not_starve_others() {
 
 #[test]
 fn the_backlog_has_the_requested_length() {
-    // On a slow host the worker may be idle again before all clients have connected; then it gets a longer request.
+    // On a slow host the worker may be idle again before all clients have connected. The test is then repeated with a
+    // longer request.
     assert!((0..5).any(|power| backlog_was_full(1 << power)), "no work lasts long enough on this host");
 }
 
-/// Fills the listen queue while the only worker is busy for so many seconds. Returns false if that was too short.
+/// Fills the listen queue while the only worker is busy for this number of seconds. Returns false if that time was too
+/// short.
 fn backlog_was_full(seconds: u32) -> bool {
     const BACKLOG: u32 = 3;
     let mut config = config(&format!("none=0,heavy={seconds}s"), 1);
@@ -91,7 +93,7 @@ fn backlog_was_full(seconds: u32) -> bool {
         std::thread::sleep(Duration::from_millis(1));
     }
     let connect = || TcpStream::connect_timeout(&target.addr(), Duration::from_millis(300));
-    // Nothing is accepted now; Linux lets one connection more than the backlog wait.
+    // No connection is accepted now; Linux lets one connection more than the backlog wait.
     let waiting: Vec<_> = (0..=BACKLOG).map(|_| connect()).collect();
     let too_many = connect();
     let was_full = busy.arrived() == 0;
@@ -164,7 +166,7 @@ fn stopping_does_not_wait_for_a_long_queue() {
     let clients: Vec<Client> = (0..40).map(|_| known(&target)).collect();
     clients.iter().for_each(|c| c.send(request("/heavy")));
     target.stop();
-    // All forty requests would take 12 s of CPU time; those without a response are reset.
+    // All forty requests would take 12 s of CPU time. Connections of requests without a response are reset.
     let answered = clients.iter().filter(|client| client.stream().peek(&mut [0]).is_ok_and(|n| n > 0)).count();
     assert!(answered < clients.len(), "all {answered} were answered");
 }

@@ -1,4 +1,4 @@
-//! Misbehaving clients, and a host without free descriptors.
+//! Tests misbehaving clients, and a host without free descriptors.
 
 use crate::client::{Client, request};
 use crate::start;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 static TARGET: LazyLock<brimful_target::Target> = LazyLock::new(|| start("a=0", 2));
 
-/// Pieces that form requests, or almost, more often than random bytes do.
+/// Pieces of input that form requests, or nearly do, more often than random bytes would.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 14] = [
         b"GET / HTTP/1.1\r\n",
@@ -85,7 +85,7 @@ fn clients_that_disappear_leave_no_descriptors_behind() {
     }
     assert_eq!(Client::new(target.addr()).get("/small").status, 200);
     let patience = Instant::now() + Duration::from_secs(20);
-    // Other tests of this process have descriptors open, but not hundreds for long.
+    // Other tests of this process have descriptors open, but not hundreds of them for long.
     while descriptors() > 200 {
         assert!(Instant::now() < patience, "{} descriptors are open", descriptors());
         std::thread::yield_now();
@@ -98,7 +98,7 @@ fn without_free_descriptors_the_server_keeps_serving() {
     if std::env::var_os(CHILD).is_some() {
         return without_descriptors();
     }
-    // The limit applies to the process, so the test needs its own.
+    // The limit applies to the whole process, so the test runs in a process of its own.
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "robust::without_free_descriptors_the_server_keeps_serving"])
         .env(CHILD, "1")
@@ -118,7 +118,7 @@ fn without_descriptors() {
         setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
     };
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    // Lower than the number of open descriptors: the server cannot accept.
+    // The limit is lower than the number of open descriptors, so the server cannot accept connections.
     limit(3);
     net::connect(&socket, &target.addr()).unwrap();
     let mut new = Client::on(TcpStream::from(socket));
@@ -132,6 +132,6 @@ fn without_descriptors() {
     assert!(spent < elapsed / 3.0, "it spun: {spent} s of CPU in {elapsed} s");
     assert_eq!(new.arrived(), 0);
     limit(1000);
-    // There is no event when descriptors are free again; the server tries periodically.
+    // No event is reported when descriptors are free again, so the server tries to accept periodically.
     assert_eq!(new.reply().status, 200);
 }

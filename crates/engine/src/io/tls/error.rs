@@ -1,33 +1,33 @@
-//! Why TLS cannot be set up.
+//! The errors with which TLS cannot be set up.
 
 use std::path::PathBuf;
 
-/// Why TLS cannot be set up with these options.
+/// The reason why TLS cannot be set up with the given options.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
-    /// A file that could not be read as PEM.
+    /// A file could not be read as PEM.
     #[error("{path} holds no usable {what}: {why}; it must be PEM, with -----BEGIN {begin}-----", path = path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it should contain.
+        /// What the file should contain.
         what: &'static str,
-        /// The label of its first line.
+        /// The label of the first line that the file should have.
         begin: &'static str,
-        /// What is wrong.
+        /// What is wrong with the file.
         why: String,
     },
-    /// A file that contains something else, or nothing.
+    /// A file contains something else than it should, or nothing.
     #[error("{path} holds no usable {what}: {why}", path = path.display())]
     Unsuitable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it should contain.
+        /// What the file should contain.
         what: &'static str,
-        /// What it contains, and what to do about it.
+        /// What the file contains, and what the user can do about it.
         why: String,
     },
-    /// The server's name cannot be in a certificate.
+    /// The server's name is not one that a certificate can contain.
     #[error("`{0}` is not a name that a certificate could have: give the server's name by --sni NAME")]
     Name(String),
     /// This host has no trusted authorities.
@@ -40,18 +40,18 @@ pub enum SecurityError {
         certificate = certificate.display()
     )]
     Mismatch {
-        /// The file with the certificate.
+        /// Path of the file with the certificate.
         certificate: PathBuf,
-        /// The file with the key.
+        /// Path of the file with the key.
         key: PathBuf,
     },
-    /// A kind of key that is not supported.
+    /// Keys of this kind are not supported.
     #[error(
         "the key in {key} cannot be used: brimful signs with RSA keys of 2,048 bits and more, EC keys on P-256 and P-384, \
          and Ed25519 keys; have a certificate made for one of these", key = key.display()
     )]
     KeyKind {
-        /// The file with the key.
+        /// Path of the file with the key.
         key: PathBuf,
     },
     /// An error of rustls.
@@ -60,7 +60,7 @@ pub enum SecurityError {
 }
 
 impl SecurityError {
-    /// Whether the command line or a file is wrong, and not the host.
+    /// Whether the command line or a file is at fault, rather than the host.
     pub fn is_usage(&self) -> bool {
         !matches!(self, SecurityError::NoStore | SecurityError::Config(_))
     }

@@ -1,10 +1,10 @@
-//! Errors of rustls, as the kinds of fault that a Record counts, and in words.
+//! Converts errors of rustls into the kinds of fault that a Record counts, and into words.
 
 use super::verify::is_authority_certificate;
 use brimful_core::TlsFault;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-/// The kind of fault.
+/// Returns the kind of fault for an error.
 pub fn kind(error: &Error) -> TlsFault {
     match error {
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
@@ -33,7 +33,7 @@ fn certificate_fault(why: &CertificateError) -> TlsFault {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFault::CertificateName
         }
-        // A bad signature means that the issuer has the name of a trusted authority, but another key.
+        // A bad signature means that the issuer has the name of a trusted authority, but a different key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::CertificateIssuer,
         _ => TlsFault::CertificateInvalid,
     }
@@ -58,7 +58,7 @@ fn alert_fault(alert: AlertDescription) -> TlsFault {
     }
 }
 
-/// Details of an error, beyond its kind.
+/// Returns the details of an error that its kind does not tell; `None` if there are none.
 pub fn detail(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
@@ -89,7 +89,7 @@ pub fn detail(error: &Error) -> Option<String> {
     }
 }
 
-/// The first few names of a certificate, without the notation of rustls, as in `DnsName("a.example")`.
+/// The first few names of a certificate, without the notation of rustls (`DnsName("a.example")`).
 fn plain_names(names: &[String]) -> String {
     const MAX_NAMES: usize = 5;
     let plain = |name: &String| {

@@ -1,4 +1,4 @@
-//! Blocking handshakes: of connections that are opened before a run, and of the one that tests whether TLS works at
+//! Blocking handshakes: those of connections that are opened before a run, and the one that tests whether TLS works at
 //! all.
 
 use super::fault;
@@ -15,11 +15,11 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::pki_types::CertificateDer;
 use std::time::{Duration, Instant};
 
-/// How long to wait for the server to reject the client, which it may do after its side of the handshake (RFC 8446
-/// §4.4.2.4).
+/// How long to wait for the server to reject the client. It may do so after it has completed its side of the handshake
+/// (RFC 8446 §4.4.2.4).
 const REJECTION_WAIT: Duration = Duration::from_millis(100);
 
-/// Why a handshake failed.
+/// The reason why a handshake failed.
 #[derive(Debug)]
 pub enum HandshakeError {
     /// An error of TLS itself.
@@ -28,14 +28,14 @@ pub enum HandshakeError {
     Protocol,
     /// The server closed the connection.
     Ended,
-    /// The connection was reset or failed otherwise.
+    /// The connection was reset, or failed for another reason.
     Broken,
     /// The handshake took too long.
     TimedOut,
 }
 
-/// Completes the handshake of `session`, whose first bytes are in `scratch`, on a non-blocking socket. Application data
-/// that the server sent behind it is then in `scratch.plaintext`.
+/// Completes the handshake of `session` on a non-blocking socket. The first bytes to send are in `scratch`. Application
+/// data that the server sent directly after the handshake is then in `scratch.plaintext`.
 pub fn complete(
     socket: &OwnedFd,
     session: &mut Session,
@@ -64,7 +64,7 @@ fn receive(
             Ok(news) if news.finished => Err(HandshakeError::Ended),
             Ok(_) => Ok(()),
             Err(error) => {
-                // The alert is for the server's log. It does not matter here whether it arrives.
+                // The alert is for the server's log. The result here does not depend on whether it arrives.
                 let _ = send_all(socket, scratch, until);
                 Err(HandshakeError::Tls(error))
             }
@@ -102,11 +102,12 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 pub enum Handshake {
     /// TLS works, with these parameters.
     Works(TlsSpoken),
-    /// There was no connection, or the handshake took too long: the server may be meant to be overloaded.
+    /// There was no connection, or the handshake took too long. That is no verdict: the server may be overloaded on
+    /// purpose.
     Unknown,
     /// TLS does not work.
     Fails {
-        /// The kind of failure; `None` if the connection just ended.
+        /// The kind of failure; `None` if the connection ended without one.
         why: Option<TlsFault>,
         /// Details of the failure.
         detail: Option<String>,
@@ -134,7 +135,7 @@ impl Security {
                     Err(failed) => return Err(failed),
                 }
                 if session.send_close_notify(&mut scratch.outgoing).is_ok() {
-                    // A courtesy to the server: nothing depends on its success.
+                    // Closes politely. The result does not depend on whether this succeeds.
                     let _ = send_all(&socket, &mut scratch, until);
                 }
                 Ok(session)
@@ -160,7 +161,7 @@ impl Security {
         let mut scratch = Scratch::default();
         let mut session = Session::begin(&config, self.name(), &mut scratch).ok()?;
         await_socket(&socket, PollFlags::OUT, until).ok()?;
-        // The handshake need not be completed: the certificates come before its end.
+        // The handshake need not be completed: the certificates arrive before its end.
         let _ = complete(&socket, &mut session, &mut scratch, until);
         Some(explain_chain(session.connection().peer_certificates()?))
     }

@@ -1,7 +1,7 @@
-//! Reads certificates and private keys from files, and prepares the client's own for handshakes.
+//! Reads certificates and private keys from files, and prepares the client's own certificate for handshakes.
 //!
-//! A client's certificate is sent unchecked, as the server decides whether it is valid. That includes certificates of
-//! X.509 version 1, which curl sends too, although rustls would reject them.
+//! A client's certificate is sent unchecked, because the server decides whether it is valid. This allows certificates
+//! of X.509 version 1, which rustls would reject; curl sends them too.
 
 use super::error::SecurityError;
 use brimful_core::pem::{self, Wanted};
@@ -22,7 +22,7 @@ const KEY: (&str, &str) = ("private key", "PRIVATE KEY");
 /// Reads a client's certificate chain and its private key.
 ///
 /// # Errors
-/// [`SecurityError`] if a file cannot be used, or the key does not belong to the certificate.
+/// [`SecurityError`] if a file cannot be used, or if the key does not belong to the certificate.
 pub(super) fn read(
     certificate: &Path,
     key: &Path,
@@ -39,16 +39,16 @@ pub(super) fn read(
     Ok(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, signing))))
 }
 
-/// Whether the certificate belongs to this private key: it then contains the public key byte for byte, in every version
-/// of X.509.
+/// Whether the certificate belongs to this private key. If so, it contains the public key byte for byte, in every
+/// version of X.509.
 fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
     key.public_key().is_none_or(|public| certificate.windows(public.len()).any(|window| window == &public[..]))
 }
 
-/// All certificates of a PEM file; at least one.
+/// Reads all certificates of a PEM file; there must be at least one.
 ///
 /// # Errors
-/// [`SecurityError`] if there is none, or one that cannot be read.
+/// [`SecurityError`] if there is no certificate, or if one cannot be read.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let bytes = fs::read(path).map_err(|error| unusable(path, CERTIFICATE, &error))?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem::without_bom(&bytes)).collect();

@@ -1,4 +1,4 @@
-//! [`Tls`] with a server in memory, whose bytes a test or a fuzzer can split, change, cut short or mix with others.
+//! [`Tls`] with a server in memory. A test or a fuzzer can split, change, cut short or interleave the server's bytes.
 
 use super::{Security, Tls};
 use crate::clock::Clock;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 const TOKEN: Token = Token { slot: 0, generation: 0 };
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// How the server's bytes are changed on their way.
+/// How the server's bytes are changed before the client receives them.
 #[derive(Clone, Debug, Default)]
 pub struct Tampering {
-    /// Lengths of the pieces in which they arrive, used cyclically; if empty, they arrive as they are sent.
+    /// Lengths of the pieces in which the bytes arrive, used cyclically; if empty, they arrive as they were sent.
     pub pieces: Vec<usize>,
-    /// Offset of a byte, and its bits that are flipped.
+    /// Offset of the byte to change, and the bits to flip in it.
     pub flip: Option<(usize, u8)>,
     /// Offset at which bytes are inserted, and the bytes.
     pub insert: Option<(usize, Vec<u8>)>,
@@ -31,7 +31,7 @@ pub struct Tampering {
     pub notify: bool,
 }
 
-/// What a shard would have received.
+/// The data and events that a shard would have received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Whether the handshake was completed.
@@ -47,11 +47,11 @@ pub struct Received {
 /// How the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By the end of the stream.
+    /// The stream ended after close_notify.
     Stream,
-    /// By the end of the stream without close_notify.
+    /// The stream ended without close_notify.
     Truncated,
-    /// By a fault.
+    /// The connection ended by a TLS fault.
     Broken(TlsFault),
 }
 
@@ -119,11 +119,11 @@ struct Memory {
     established: bool,
     /// Bytes on their way to the client, after tampering.
     wire: Vec<u8>,
-    /// Number of bytes that the server has sent.
+    /// Number of bytes that the server has sent so far.
     at: usize,
-    /// Number of pieces that the client has received.
+    /// Number of pieces that the client has received so far.
     nth: usize,
-    /// The latest of them.
+    /// The latest piece.
     piece: Vec<u8>,
     ended: bool,
 }
@@ -254,7 +254,7 @@ mod tests {
         })
     }
 
-    /// Several records.
+    /// A response that fills several records.
     fn response() -> Vec<u8> {
         (0..40_000_u32).map(|i| (i ^ i >> 8) as u8).collect()
     }
@@ -307,7 +307,7 @@ mod tests {
             prop_assert_eq!(received(Tampering { pieces, ..unchanged.clone() }), received(unchanged));
         }
 
-        /// A changed byte is detected: what was received before it is right, and nothing is received after it.
+        /// A changed byte is detected: the data received before it is right, and no data is received after it.
         #[test]
         fn a_changed_byte_is_detected(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {
             let seen = received(Tampering { pieces, flip: Some((at, bits)), notify: true, ..Tampering::default() });
@@ -316,7 +316,7 @@ mod tests {
             prop_assert!(seen.plaintext.len() < 40_000 || seen.secured);
         }
 
-        /// Inserted bytes are a fault, or part of a record that never becomes complete.
+        /// Inserted bytes cause a fault, or become part of a record that is never complete.
         #[test]
         fn inserted_bytes_are_not_received(at in 0_usize..42_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
             let seen = received(Tampering { insert: Some((at, bytes)), notify: true, ..Tampering::default() });

@@ -15,31 +15,31 @@ use std::sync::Arc;
 
 /// The ALPN name of HTTP/2 (RFC 9113 §3.1).
 pub const HTTP2: &[u8] = b"h2";
-/// The ALPN name of HTTP/1, which is also used if the server chooses no protocol.
+/// The ALPN name of HTTP/1. HTTP/1 is also used if the server chooses no protocol.
 const HTTP1: &[u8] = b"http/1.1";
 
-/// Files with the trusted authorities of Debian, Fedora, openSUSE and Alpine.
+/// Paths of the trusted authorities on Debian, Fedora, openSUSE and Alpine.
 const STORES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// The environment variable by which OpenSSL and most of its replacements are given another store.
+/// The environment variable that names another store for OpenSSL and most of its replacements.
 const STORE_VARIABLE: &str = "SSL_CERT_FILE";
 
-/// A user's options of TLS.
+/// The TLS options that a user can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecurityOptions {
-    /// The server's name or address, which is sent in the handshake and which its certificate must be valid for.
+    /// The server's name or address. It is sent in the handshake, and the server's certificate must be valid for it.
     pub name: String,
-    /// PEM file of the certificates to trust instead of this host's store.
+    /// PEM file of the certificates to trust; they replace this host's store.
     pub authorities: Option<PathBuf>,
     /// PEM files of the client's certificate chain and of its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Whether to accept any certificate.
     pub insecure: bool,
-    /// The oldest version to accept.
+    /// The oldest TLS version to accept.
     pub minimum: TlsVersion,
     /// Whether to resume sessions.
     pub resume: bool,
@@ -54,14 +54,14 @@ pub struct Security {
     name: ServerName<'static>,
     /// Checks certificates against the trusted authorities; `None` to accept any certificate.
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// Certificates that the user named as trusted.
+    /// The certificates that the user named as trusted.
     named: Arc<[CertificateDer<'static>]>,
     resume: bool,
     http2: bool,
 }
 
 impl fmt::Debug for Security {
-    /// Shows no secrets.
+    /// Formats only fields that are not secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Security { name, resume, http2, .. } = self;
         f.debug_struct("Security")
@@ -73,7 +73,7 @@ impl fmt::Debug for Security {
 }
 
 impl Security {
-    /// Makes the configuration, and reads the files that the options name.
+    /// Builds the configuration from the options, and reads the files that they name.
     ///
     /// # Errors
     /// [`SecurityError`] if a file or the name cannot be used.
@@ -101,8 +101,8 @@ impl Security {
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
-    /// The same configuration for another server, which has this certificate (DER) for this name. No other certificate
-    /// is accepted, unless this configuration accepts any.
+    /// The same configuration, but for another server that has this certificate (DER) for this name. No other
+    /// certificate is accepted, unless this configuration accepts any.
     ///
     /// # Errors
     /// [`SecurityError`] if the certificate or the name cannot be used.
@@ -129,7 +129,7 @@ impl Security {
         Arc::new(config)
     }
 
-    /// A configuration that accepts any certificate, to look at a server's certificates.
+    /// A configuration that accepts any certificate, used to inspect a server's certificates.
     pub(crate) fn unchecked_config(&self) -> Arc<ClientConfig> {
         Arc::new(self.config.clone())
     }
@@ -160,7 +160,8 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             named
         }
         None => {
-            // Of some hundred authorities, one or another always has an odd certificate, which the user cannot help.
+            // Unparsable certificates are skipped: among hundreds of authorities there is nearly always an odd one, and
+            // the user cannot change that.
             roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoStore)?)?);
             Vec::new()
         }
@@ -173,7 +174,7 @@ fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<
     verifier.map_err(|error| SecurityError::Config(rustls::Error::General(error.to_string())))
 }
 
-/// This host's store of trusted authorities.
+/// Path of this host's store of trusted authorities.
 fn store() -> Option<PathBuf> {
     let named = std::env::var_os(STORE_VARIABLE).map(PathBuf::from);
     named.into_iter().chain(STORES.map(PathBuf::from)).find(|path| path.is_file())

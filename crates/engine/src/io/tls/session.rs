@@ -1,12 +1,12 @@
-//! The TLS session of one connection, without I/O: received bytes in, plaintext and bytes to send out.
+//! The TLS session of one connection, without I/O: it turns received bytes into plaintext and bytes to send.
 //!
-//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages, in a
-//!   buffer that it returns afterwards: idle connections have none.
-//! - At most [`MAX_INCOMPLETE`] bytes are incomplete. rustls itself rejects records and messages that are longer than
-//!   allowed.
+//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages. Their
+//!   buffer is returned once they are complete, so idle connections have none.
+//! - A connection keeps at most [`MAX_INCOMPLETE`] bytes of incomplete data. rustls itself rejects records and messages
+//!   that are longer than allowed.
 //! - rustls allocates once for each record in either direction; there are no other allocations for a call.
 //!
-//! It uses rustls' `unbuffered` API, which leaves all buffers to the caller.
+//! The session uses the `unbuffered` API of rustls, which leaves all buffers to the caller.
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -14,19 +14,20 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 use rustls::{ClientConfig, Error, HandshakeKind, PeerMisbehaved};
 use std::sync::Arc;
 
-/// More than the longest handshake message (64 KiB) and the longest record (18 KiB) together.
+/// Maximum length of incomplete data: more than the longest handshake message (64 KiB) and the longest record (18 KiB)
+/// together.
 const MAX_INCOMPLETE: usize = 128 * 1024;
-/// Most bytes of a record beyond its content: header, explicit nonce, tag and content type.
+/// Maximum number of bytes of a record beyond its content: header, explicit nonce, tag and content type.
 const RECORD_OVERHEAD: usize = 32;
-/// Most bytes of content in one record.
+/// Maximum number of bytes of content in one record.
 const MAX_RECORD_CONTENT: usize = 16 * 1024;
-/// Most buffers for incomplete records that are incomplete for the next connections that need one.
+/// Maximum number of empty buffers that are kept for the next connections with incomplete records.
 const MAX_SPARE_BUFFERS: usize = 16;
 
-/// Buffers that all connections of a shard share. Between events they are empty, except for `plaintext`.
+/// Buffers that all connections of a shard share. Between events, all except `plaintext` are empty.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Received bytes, decrypted in place.
+    /// Received bytes; they are decrypted in place.
     incoming: Vec<u8>,
     /// The application data in the latest received bytes.
     pub plaintext: Vec<u8>,
@@ -35,14 +36,14 @@ pub struct Scratch {
     spare: Vec<Vec<u8>>,
 }
 
-/// What received bytes have changed.
+/// The changes of a session's state that received bytes have caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The handshake is complete.
     pub secured: bool,
     /// The server has sent close_notify.
     pub finished: bool,
-    /// The server has sent more after its close_notify.
+    /// The server has sent more data after its close_notify.
     pub excess: bool,
 }
 
@@ -66,7 +67,7 @@ impl Session {
     }
 
     /// Processes received bytes: adds application data to `plaintext`, and replies to `outgoing`. After an error, the
-    /// reply is the alert for it.
+    /// reply is the corresponding alert.
     pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
             return Ok(Progress { excess: !received.is_empty(), ..Progress::default() });
@@ -143,7 +144,7 @@ impl Session {
         let secured = !self.secured && !self.tls.is_handshaking();
         self.secured |= secured;
         self.finished = finished;
-        // rustls does not process what follows close_notify.
+        // rustls does not process data that follows close_notify.
         let excess = finished && !std::mem::take(&mut self.incomplete).is_empty();
         Ok(Progress { secured, finished, excess })
     }
@@ -180,7 +181,7 @@ impl Session {
         outgoing: &mut Vec<u8>,
         mut write: impl FnMut(&mut Traffic<'_>, &mut Vec<u8>) -> Result<usize, EncryptError>,
     ) -> Result<(), Error> {
-        /// Upper bound of the steps that rustls' own output takes.
+        /// Upper bound of the number of steps that the output of rustls takes.
         const MAX_STEPS: usize = 8;
         for _ in 0..MAX_STEPS {
             let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incomplete);
@@ -232,7 +233,7 @@ impl Session {
 /// The state in which application data can be written.
 type Traffic<'c> = rustls::unbuffered::WriteTraffic<'c, rustls::client::ClientConnectionData>;
 
-/// Adds a handshake message, with as much room as it needs.
+/// Adds a handshake message to `outgoing`, after making room for its length.
 fn encode(outgoing: &mut Vec<u8>, mut message: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) {
     let start = outgoing.len();
     let mut room = 4 * RECORD_OVERHEAD;

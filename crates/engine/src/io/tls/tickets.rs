@@ -1,7 +1,8 @@
-//! The session tickets of one shard's server.
+//! The TLS session tickets that one shard has received from its server.
 //!
-//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so that a shard needs one for each connection that it opens at a
-//! time; rustls' own store keeps eight. As tickets expire, the latest is used first and the oldest dropped first.
+//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs one for each connection that it opens at the
+//! same time; rustls' own store keeps eight. Because tickets expire, the latest is used first and the oldest is dropped
+//! first.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -10,10 +11,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Most tickets that are kept; each has some hundred bytes.
+/// Maximum number of tickets that are kept; each takes some hundred bytes.
 const MAX_TICKETS: usize = 4096;
 
-/// Tickets of the run's only server. The lock is never contended, as a shard runs on one thread.
+/// Tickets of the run's only server. The lock is never contended, because a shard runs on one thread.
 #[derive(Default)]
 pub struct Tickets {
     /// Whether sessions are resumed at all.
@@ -23,8 +24,8 @@ pub struct Tickets {
 
 #[derive(Default)]
 struct Known {
-    /// The key exchange group that the server chose. Without it, each handshake with a server that does not accept the
-    /// first offer would take another round trip.
+    /// The key exchange group that the server chose. If it were not remembered, each handshake with a server that
+    /// rejects the first offer would take another round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
@@ -41,7 +42,7 @@ impl Tickets {
 }
 
 impl fmt::Debug for Tickets {
-    /// Shows no secrets.
+    /// Formats only fields that are not secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets").field("resume", &self.resume).finish_non_exhaustive()
     }

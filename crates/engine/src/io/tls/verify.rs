@@ -1,10 +1,10 @@
 //! Verifies servers' certificates.
 //!
-//! - A verified chain is not verified again for a while, if the server sends it unchanged. Verifying a chain costs as
+//! - A verified chain is not verified again for a while if the server sends the same chain. Verifying a chain costs as
 //!   much as the rest of a handshake, and a load has thousands of handshakes with one server in a minute. Each
 //!   handshake still verifies that the server has the certificate's key.
-//! - A server may use an authority's own certificate, if the user named that as trusted: `openssl req -x509` makes such
-//!   certificates by default, and other clients accept them. The name is checked.
+//! - A server may use an authority's certificate as its own if the user named that certificate as trusted: `openssl req
+//!   -x509` makes such certificates by default, and other clients accept them. The name is checked nevertheless.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -13,16 +13,16 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A chain is verified again after this many seconds.
+/// Number of seconds after which a chain is verified again.
 const VERIFIED_FOR_S: u64 = 60;
 
 /// Verifies certificates for one shard, and remembers the latest verified chain.
 #[derive(Debug)]
 pub struct CachingVerifier {
     authorities: Arc<WebPkiServerVerifier>,
-    /// Certificates that the user named as trusted.
+    /// The certificates that the user named as trusted.
     named: Arc<[CertificateDer<'static>]>,
-    /// The chain that was verified last, and when.
+    /// The chain that was verified last, and the time of that.
     verified: Mutex<Option<(Vec<CertificateDer<'static>>, UnixTime)>>,
 }
 
@@ -88,13 +88,14 @@ impl ServerCertVerifier for CachingVerifier {
     }
 }
 
-/// Whether the error is that the server uses an authority's certificate. rustls passes the error of its library on.
+/// Whether the error is that the server uses an authority's certificate. rustls wraps this error of the webpki library.
 pub fn is_authority_certificate(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref::<webpki::Error>(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Accepts any certificate and any signature (`--insecure`): a check of the key would prove nothing then.
+/// Accepts any certificate and any signature (`--insecure`). With any certificate accepted, checking the key would
+/// prove nothing.
 #[derive(Debug)]
 pub struct Unchecked(pub Vec<SignatureScheme>);
 

@@ -1,13 +1,13 @@
-//! Whether io_uring is available on this host, and with how many descriptors.
+//! Whether io_uring is available on this host, and how many descriptors a ring may have.
 
 /// Size of a ring's table of direct descriptors: the descriptor limit, but no more than the kernel allows.
 pub fn table_size(descriptor_limit: Option<u64>) -> u32 {
-    /// `IORING_MAX_FIXED_FILES`, Linux 5.13 to 6.18.
+    /// The kernel's `IORING_MAX_FIXED_FILES`, from Linux 5.13 to 6.18.
     const MAX_FIXED_FILES: u64 = 1 << 20;
     descriptor_limit.unwrap_or(MAX_FIXED_FILES).min(MAX_FIXED_FILES) as u32
 }
 
-/// Why no ring could be created, and what to do about it.
+/// Explains why no ring could be created, and what the user can do about it.
 pub fn unavailable(error: std::io::Error) -> String {
     let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
     match (error.raw_os_error(), disabled.trim()) {

@@ -1,12 +1,12 @@
-//! Receives by a ring.
+//! Receives data by a ring.
 //!
-//! One receive per connection stays armed (multishot). Pipelined connections are the exception: they gain by receiving
-//! everything that has come at once, when they are ready for it.
+//! One receive per connection stays armed (multishot). Pipelined connections are the exception: it is faster to receive
+//! all responses that have arrived at once, when the shard is ready for them.
 //!
 //! The armed receive is a *read*: after each success, the kernel tries the socket once more. A multishot `recv` skips
-//! that when the socket reports that it is empty. It then misses what arrived in the meantime, and is not woken again
-//! (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; seen on Linux 6.18). It missed a reset
-//! right behind a response, so that the next call timed out, and the last of many small segments.
+//! that when the socket reports that it is empty. It then misses data that arrives in the meantime, and is not woken
+//! again (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; observed on Linux 6.18). It missed a
+//! reset directly after a response, so that the next call timed out, and the last of many small segments.
 
 use super::super::operation::{Kind, user_data};
 use super::super::{IoEvent, Token};
@@ -17,9 +17,10 @@ use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
 impl Uring<'_> {
-    /// Arms the receive. That of a pipelined connection first waits until the socket is readable, unless it is `eager`.
+    /// Arms the receive of a connection. If the connection is pipelined and not `eager`, the receive first waits until
+    /// the socket is readable.
     pub(super) fn receive(&mut self, token: Token, eager: bool) {
-        /// `IORING_RECVSEND_POLL_FIRST`.
+        /// The kernel's `IORING_RECVSEND_POLL_FIRST`.
         const POLL_FIRST: u16 = 1 << 0;
         let Some(slot) = self.get_mut(token) else { return };
         slot.receiving = true;
@@ -28,7 +29,7 @@ impl Uring<'_> {
             let receive = opcode::Recv::new(socket, std::ptr::null_mut(), buffers::SIZE as u32).buf_group(0);
             receive.ioprio(if eager { 0 } else { POLL_FIRST }).build().flags(Flags::BUFFER_SELECT)
         } else {
-            // io-uring 0.7.15 does not set this flag for it.
+            // io-uring 0.7.15 does not set this flag for `ReadMulti`.
             opcode::ReadMulti::new(socket, 0, 0).build().flags(Flags::FIXED_FILE)
         };
         self.push(&entry.user_data(user_data(token, Kind::Receive)));
@@ -40,7 +41,7 @@ impl Uring<'_> {
         }
     }
 
-    /// Handles a completion of the armed receive: received bytes, or its end.
+    /// Handles a completion of the armed receive: bytes were received, or the receive has ended.
     pub(super) fn receive_completed(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
         let result = entry.result();
         let more = cqueue::more(entry.flags());

@@ -1,8 +1,8 @@
-//! Sends by a ring.
+//! Sends data by a ring.
 //!
-//! A send that succeeds has no completion; nearly all do so at once. A send from a slot's own buffer is *tried* first:
-//! it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it. Only
-//! if it fails, because the socket has no room, the rest is sent by an operation that waits.
+//! A send that succeeds has no completion; nearly all succeed at once. A send from a slot's own buffer is *tried*
+//! first: it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it.
+//! If it fails because the socket has no room, the rest is sent by an operation that waits for room.
 
 use super::super::operation::{Kind, parse_user_data, user_data};
 use super::super::{IoEvent, Token};
@@ -11,19 +11,19 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
-/// Bytes of a request that count as taken by the kernel when it is sent, as an empty socket has room for them. The rest
-/// counts as taken when the send has completed.
+/// Number of bytes of a request that count as taken by the kernel as soon as it is sent, because an empty socket has
+/// room for them. The rest counts as taken when the send has completed.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
-    /// Whether bytes can be sent at once, with `outgoing` as their buffer.
+    /// Whether `outgoing` is free, so that bytes can be sent from it at once.
     pub(super) fn is_free(&self, turn: u64) -> bool {
         !self.sending && self.unsent.is_empty() && self.tried_in < turn
     }
 }
 
 impl Uring<'_> {
-    /// Sends the gathered requests, and keeps the connections with more to send.
+    /// Sends the gathered requests, and keeps the connections that still have more to send.
     pub(super) fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {
@@ -36,8 +36,9 @@ impl Uring<'_> {
         self.gathering.truncate(kept);
     }
 
-    /// Sends the gathered requests of a connection, by one send at a time, as sends could overtake one another. Returns
-    /// whether nothing is left to be requested; the completion of a send under way continues with the rest.
+    /// Sends the gathered requests of a connection, one send at a time, because sends could overtake one another.
+    /// Returns whether no further send needs to be requested; the completion of a send under way continues with the
+    /// rest.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
@@ -79,8 +80,8 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Whether this is the completion of a tried send for which the socket did not have enough room. The rest is then
-    /// sent by an operation that waits.
+    /// Whether this is the completion of a tried send for which the socket did not have enough room. If so, the rest is
+    /// sent by an operation that waits for room.
     pub(super) fn is_failed_try(&mut self, entry: &cqueue::Entry) -> bool {
         let (token, kind) = parse_user_data(entry.user_data());
         let result = entry.result();
@@ -98,11 +99,11 @@ impl Uring<'_> {
         true
     }
 
-    /// Handles the completion of a send that waits.
+    /// Handles the completion of a send that waited for room.
     pub(super) fn send_completed(&mut self, token: Token, result: i32) -> Option<(Token, IoEvent)> {
         let slot = self.get_mut(token)?;
         slot.sending = false;
-        // EPIPE means that the server had ended its stream before the reset.
+        // EPIPE means that the server had ended its stream before it reset the connection.
         slot.broken |= result < 0 && result != -libc::EPIPE;
         let sent = result.max(0) as usize;
         let gathered = slot.outgoing.len();
@@ -112,11 +113,11 @@ impl Uring<'_> {
         } else if slot.short > 0 {
             (LONG_REQUEST + slot.short).saturating_sub(sent)
         } else {
-            // A short request failed: none of it was sent.
+            // The send of a short request failed: no byte was sent.
             usize::MAX
         };
         if slot.short > 0 {
-            // The receive reports the end, after what the server may have sent before.
+            // The receive reports the end, after any data that the server sent before.
             return None;
         }
         if !slot.unsent.is_empty() {
@@ -127,8 +128,8 @@ impl Uring<'_> {
     }
 }
 
-/// A send operation. With MSG_WAITALL, it continues when the socket has room again; with MSG_DONTWAIT as well, it
-/// fails.
+/// A send operation. With MSG_WAITALL alone, it continues when the socket has room again; with MSG_DONTWAIT too, it
+/// fails instead.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, Kind::Send))

@@ -13,13 +13,13 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{Progress, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// What is known to follow a response on its connection.
+/// What follows a response on its connection, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
-    /// The end of the stream.
+    /// The end of the stream follows.
     End,
-    /// Bytes that belong to no response.
+    /// Bytes follow that belong to no response.
     Excess,
 }
 
@@ -32,7 +32,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the request of the nth call in the queue, by default of the last.
+    /// Sends the request of the nth call in the queue; of the last call, if `nth` is `None`.
     pub(in crate::shard) fn send(&mut self, slot: u32, nth: Option<usize>, now: Nanos) {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -61,7 +61,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.send(token, bytes, self.time.now());
     }
 
-    /// Sends the head of a request whose body is sent after it, for the only call on its connection.
+    /// Sends the head of a request whose body is sent separately. Its call is the only one on the connection.
     fn send_in_parts(&mut self, slot: u32, request: Cow<'a, Request>, file: Option<&'a BodyFile>) {
         let waits = request.expects_continue();
         let (head, body) = match request {
@@ -90,7 +90,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the body on this connection, if it has waited for the server to request it.
+    /// Sends the body on this connection if it was waiting for the server to request it.
     pub(super) fn send_body(&mut self, slot: u32) {
         if self.bodies.release(slot) {
             self.send_body_piece(slot);
@@ -113,7 +113,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles received bytes, which may complete several responses. With `end_follows` the server has closed its side.
+    /// Handles received bytes, which may complete several responses. With `end_follows`, the server has closed its
+    /// side.
     pub(super) fn received(&mut self, slot: u32, end_follows: bool) {
         let now = self.time.now();
         let mut from = 0;
@@ -124,7 +125,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 return self.received_on_streams(slot, end_follows);
             };
             let Some(call) = connection.calls.front_mut() else {
-                // No response is expected on an idle connection: after anything but empty lines it cannot be trusted.
+                // No response is expected on an idle connection. If anything but empty lines arrives, the connection
+                // cannot be trusted.
                 if parser.skip_empty_lines(bytes) < bytes.len() {
                     self.close(slot);
                 }
@@ -170,7 +172,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     if connection.calls.len() == 1 {
                         let empty = parser.skip_empty_lines(rest);
                         from += empty;
-                        // After bytes beyond the last response, nothing on this connection can be trusted.
+                        // If bytes follow the last response, nothing on this connection can be trusted.
                         has_excess = empty < rest.len();
                     }
                     let following = match (has_excess, end_follows) {
@@ -189,7 +191,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn complete(&mut self, slot: u32, response: Response, following: Following) {
         let unsent = self.sockets.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        // A call is large: after this move out of the queue it is moved no further.
+        // A call is large, so it is not moved again after this move out of the queue.
         let mut answered = connection.calls.pop_front();
         let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
@@ -205,8 +207,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
-            // The first response shows this; a server that ends a connection after many calls does keep connections
-            // open.
+            // The first response shows whether the server keeps connections open. A server that ends a connection after
+            // many calls does keep connections open.
             if self.config.connections.pipeline > 1 && connection.responses == 1 {
                 self.connections.note_keep_alive(session, response.keep_alive);
             }
@@ -218,7 +220,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
         self.end(call, end, bytes_sent);
         if response.status == 101 {
-            // The server now uses another protocol on this connection, in which it would not be closed.
+            // The server now uses another protocol on this connection, in which `Connection: close` has no meaning.
             return self.close(slot);
         }
         match following {
@@ -241,7 +243,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
             self.timers.start_close(self.time.now(), slot, stamp);
-            // While it had room behind other calls it was available.
+            // The connection may have been available before, with room behind other calls.
             self.connections.update_availability(slot);
         }
     }

@@ -1,13 +1,14 @@
-//! HTTP/2: sends requests on streams and receives the responses on them. A call under way is kept with its stream; a
-//! call that waits for a stream, in its connection's queue.
+//! HTTP/2: sends requests on streams and receives the responses. A call under way is kept with its stream. A call that
+//! waits for a stream is kept in its connection's queue.
 //!
-//! - When a call is overdue, its stream is reset, and no other. If nothing at all has come on the connection since that
+//! - When a call is overdue, only its own stream is reset. If nothing at all has arrived on the connection since that
 //!   call was sent, the connection carries no further call: the server may be gone.
-//! - The output of the connections is collected and handed over before the shard waits ([`Shard::hand_over_output`]):
-//!   the requests of one turn leave in one write.
-//! - Until the server has announced how many streams it allows, one is opened, or as many as it allowed on an earlier
-//!   connection. Calls beyond that limit are moved to other connections, and so are those that it refuses.
-//! - A connection that has carried its last call says goodbye (GOAWAY) before it is closed.
+//! - The output of the connections is collected and handed over before the shard waits ([`Shard::hand_over_output`]),
+//!   so that the requests of one turn leave in one write.
+//! - Until the server has announced how many streams it allows, one stream is opened, or the number it allowed on an
+//!   earlier connection. Calls beyond the limit are moved to other connections, and so are calls whose stream the
+//!   server refuses.
+//! - A connection that has carried its last call sends GOAWAY before it is closed.
 
 use crate::Requests;
 use crate::body_file::PIECE_BYTES;
@@ -20,7 +21,8 @@ use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
 use brimful_http::{ClosedStream, Listener, REFUSED_STREAM, StreamEnd};
 
-/// Most bytes of replies to the server's frames that it may leave unread before the connection is dropped.
+/// Maximum number of bytes of replies to the server's frames that the server may leave unread; beyond that, the
+/// connection is dropped.
 const MAX_OWED_BYTES: usize = 256 * 1024;
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -34,7 +36,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.note_output(slot, self.time.now());
     }
 
-    /// Sends the request of the call that was queued last, or lets it wait for a stream.
+    /// Sends the request of the call that was queued last, or lets the call wait for a stream.
     pub(in crate::shard) fn send_newest_on_stream(&mut self, slot: u32, now: Nanos) {
         self.send_on_streams(slot, now);
         if let Some(call) = self.connections.get(slot).and_then(|connection| connection.calls.back()) {
@@ -101,8 +103,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Frames more of the bodies that come from files, while the server accepts more and little of this connection's
-    /// output is unsent.
+    /// Frames more of the bodies that come from files, while the server accepts more data and little of this
+    /// connection's output is unsent.
     fn frame_bodies(&mut self, slot: u32) {
         while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
             && let Some(wanted) = http2.wanted()
@@ -127,7 +129,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles received bytes. With `end_follows` the server has closed its side.
+    /// Handles received bytes. With `end_follows`, the server has closed its side.
     pub(super) fn received_on_streams(&mut self, slot: u32, end_follows: bool) {
         let now = self.time.now();
         let mut from = 0;
@@ -149,7 +151,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     None => break,
                 },
                 Err(_) => {
-                    // The output says why.
+                    // The output contains the frame that tells the server what was wrong.
                     self.hand_over_and_flush(slot);
                     return self.drop_connection(slot, |_, _| End::Malformed);
                 }
@@ -187,7 +189,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends a call again whose stream was refused, or ends it.
+    /// Sends a call again whose stream was refused, or ends the call.
     fn retry_refused(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         if self.may_send_elsewhere(&call) {
             self.send_again(call, Retry::RefusedStream, bytes_sent);
@@ -196,7 +198,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Moves a call that was not sent from a connection that is going away to another one, or ends it.
+    /// Moves a call that was not sent away from a connection that is going away, or ends the call.
     fn move_or_end(&mut self, mut call: Call<O::PerCall>) {
         if self.may_send_elsewhere(&call) {
             call.earlier.tries += 1;
@@ -211,7 +213,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         call.may_retry_unprocessed(&self.config.connections) && self.may_have_new_connection(call.spec)
     }
 
-    /// Moves calls that wait for more streams than the server allows to other connections, if more may be opened.
+    /// Moves calls that exceed the server's limit of streams to other connections, if more connections may be opened.
     fn move_surplus(&mut self, slot: u32) {
         if !self.due_calls.may_open(self.connections.open()) {
             return;
@@ -219,7 +221,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut surplus = Vec::new();
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(limit) = connection.protocol.http2().and_then(|http2| http2.max_streams()) else { return };
-        // One call may wait, so that a server that allows no streams does not have connections opened without end.
+        // One call may wait, so that a server that allows no streams does not cause endless new connections.
         while connection.under_way() > (limit as usize).max(1)
             && connection.calls.back().is_some_and(|call| !call.earlier.moved)
             && let Some(call) = connection.calls.pop_back()
@@ -233,14 +235,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// How many bytes of a request the kernel has taken.
+    /// Number of bytes of a request that the kernel has taken.
     fn bytes_sent_on(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.sockets.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
         bytes_within(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
     }
 
-    /// Sends what waits on a connection after an event, or closes the connection if it has carried its last call.
+    /// After an event, sends the waiting requests of a connection, or closes the connection if it has carried its last
+    /// call.
     fn send_waiting_or_close(&mut self, slot: u32) {
         self.send_on_streams(slot, self.time.now());
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -261,7 +264,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Resets the stream of a call, or removes the call from those that wait for a stream.
+    /// Resets the stream of a call, or removes the call from the queue of those that wait for a stream.
     pub(in crate::shard) fn give_up_stream(&mut self, call: TimerKey, end: End) {
         let TimerKey { slot, stamp, stream } = call;
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -279,7 +282,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_waiting_or_close(slot);
     }
 
-    /// Closes a connection without calls; an HTTP/2 connection says goodbye first.
+    /// Closes a connection without calls; an HTTP/2 connection sends GOAWAY first.
     pub(in crate::shard) fn say_goodbye_and_close(&mut self, slot: u32) {
         if self.send_goaway(slot) {
             self.hand_over_and_flush(slot);
@@ -287,7 +290,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// Says goodbye on all connections that have no call under way.
+    /// Sends GOAWAY on all connections that have no call under way.
     pub(in crate::shard) fn say_goodbyes(&mut self) {
         let mut must_flush = false;
         for slot in self.connections.slots() {
@@ -302,7 +305,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Adds a goodbye to the output of an HTTP/2 connection. Returns whether it is one.
+    /// Adds a GOAWAY to the output of an HTTP/2 connection. Returns whether the connection uses HTTP/2.
     fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
@@ -316,7 +319,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.flush_before_close();
     }
 
-    /// Closes a connection and ends its calls: those on streams first, from the oldest on, then those that wait.
+    /// Closes a connection and ends its calls: first the calls on streams, the oldest first, then the calls that wait.
     pub(super) fn drop_streams(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let unsent = self.sockets.unsent(slot) as u64;
         let Some(mut connection) = self.remove(slot) else { return };
@@ -334,12 +337,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// How many bytes of a request are among the first `taken` bytes of its connection.
+/// Number of bytes of a request that are among the first `taken` bytes of its connection.
 fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written)
 }
 
-/// Records what arrives for each call.
+/// Records the data that arrives for each call.
 struct Reader<'r, R, O> {
     now: Nanos,
     requests: &'r mut R,

@@ -1,4 +1,4 @@
-//! The gauges against /proc/net/tcp, each test in a network namespace of its own. They must run as root.
+//! Compares the gauges with /proc/net/tcp, each test in its own network namespace. These tests must run as root.
 
 use super::*;
 use crate::fixture::TEST_TIMEOUT;
@@ -14,7 +14,7 @@ const PORT: u16 = 8080;
 const OTHER: u16 = 9090;
 const KEPT: [usize; 6] = [1, 4, 5, 8, 9, 11];
 
-/// Runs a test in a network namespace of its own, whose loopback device is up.
+/// Runs a test in its own network namespace, whose loopback device is up.
 pub(in crate::ebpf) fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let body = move || {
         // SAFETY: changes the namespace of this thread only, which has no sockets.
@@ -54,7 +54,7 @@ fn abort(socket: TcpStream) {
     set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
 }
 
-/// The sockets of a port by state as /proc/net/tcp lists them, without the records that stand for closed sockets.
+/// The sockets of a port by state, as /proc/net/tcp lists them, without the records of closed sockets.
 fn listed(port: u16) -> [i64; STATES] {
     let mut states = [0; STATES];
     for file in ["tcp", "tcp6"] {
@@ -70,7 +70,7 @@ fn listed(port: u16) -> [i64; STATES] {
     std::array::from_fn(|state| if KEPT.contains(&state) { states[state] } else { 0 })
 }
 
-/// Waits until the gauges say this: what one end sends, the other hears a little later.
+/// Waits until the gauges have the expected values: a packet that one side sends reaches the other a little later.
 #[track_caller]
 fn settle(gauges: &Gauges, index: usize, expected: [i64; STATES]) {
     let begun = Instant::now();
@@ -99,12 +99,12 @@ fn every_way_to_end_a_connection_is_followed() {
             assert_eq!(gauges.read(1).accepted, 20);
         };
         check(&[(1, 20)]);
-        served.drain(..3); // the server closes: FIN_WAIT1, FIN_WAIT2, then a record instead of a socket
+        served.drain(..3); // the server closes: FIN_WAIT1, FIN_WAIT2, then a record replaces each socket
         clients.drain(..3);
         check(&[(1, 17)]);
         served[..2].iter().for_each(|socket| socket.shutdown(Shutdown::Write).unwrap());
         check(&[(1, 15), (5, 2)]);
-        clients.drain(..4); // two of them close first, two answer a close
+        clients.drain(..4); // two of these clients close first, two after the server
         check(&[(1, 13), (8, 2)]);
         served.drain(..4);
         check(&[(1, 13)]);
@@ -112,9 +112,9 @@ fn every_way_to_end_a_connection_is_followed() {
         check(&[(1, 11)]);
         served.drain(2..4).for_each(abort);
         check(&[(1, 9)]);
-        served.drain(..2); // reset by their clients before
+        served.drain(..2); // their clients have reset these connections before
         check(&[(1, 9)]);
-        drop(listener); // resets the five in its queue
+        drop(listener); // resets the five connections in its queue
         check(&[(1, 4)]);
         drop(served);
         drop(clients);
@@ -198,7 +198,7 @@ fn an_abandoned_handshake_is_no_connection() {
     apart(|| {
         let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
-        // A request stays a request until its first byte, so that the client can go before.
+        // The kernel keeps a connection as a request until its first byte, so that the client can leave before.
         let seconds: libc::c_int = 30;
         let size = size_of_val(&seconds) as libc::socklen_t;
         let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
@@ -272,23 +272,24 @@ proptest! {
     }
 }
 
-/// Does the steps; gauges, listed sockets, accepted connections and the namespace's count of passive opens after it.
+/// Performs the steps. Returns the gauges, the listed sockets, the number of accepted connections, and the namespace's
+/// count of passive opens.
 fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES], u64, u64) {
     let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
     let listener = listener(PORT);
-    let mut ends = Vec::new(); // of both sides
+    let mut ends = Vec::new(); // the sockets of both sides
     for (step, which) in steps {
         match step {
             Step::Open => ends.extend([client(PORT), listener.accept().unwrap().0]),
             _ if ends.is_empty() => {}
-            // It fails if the other side has reset the connection.
+            // This fails if the other side has reset the connection.
             Step::Shutdown => drop(which.get(&ends).shutdown(Shutdown::Write)),
             Step::Close => drop(ends.swap_remove(which.index(ends.len()))),
             Step::Abort => abort(ends.swap_remove(which.index(ends.len()))),
         }
     }
     let begun = Instant::now();
-    // A connection may change its state between two readings: only those of one turn belong together.
+    // A connection may change its state between two readings, so both readings are repeated until they agree.
     let (seen, listed) = loop {
         let (seen, listed) = (gauges.read(0).states, listed(PORT));
         if seen == listed || begun.elapsed() >= TEST_TIMEOUT {

@@ -8,14 +8,15 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
-/// The kernel changes the memory by atomic additions while we read. We cannot write to it.
+/// The mapped memory of a BPF array. The kernel changes it by atomic additions while it is read here. It is mapped
+/// read-only.
 pub(super) struct Mapping {
     start: NonNull<c_void>,
     bytes: usize,
 }
 
 impl Mapping {
-    /// Maps the first `bytes` of an array that was created with `BPF_F_MMAPABLE`.
+    /// Maps the first `bytes` bytes of an array that was created with `BPF_F_MMAPABLE`.
     pub(super) fn new(array: BorrowedFd<'_>, bytes: usize) -> io::Result<Mapping> {
         // SAFETY: a new mapping, at an address of the kernel's choice, touches no memory of ours.
         let start = unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, array, 0) }?;

@@ -1,4 +1,4 @@
-//! Tests of the programs with real sockets, each in a network namespace of its own. They must run as root.
+//! Tests the programs with real sockets, each test in its own network namespace. These tests must run as root.
 
 use super::*;
 use crate::ebpf::connections::tests::{apart, client, listener};
@@ -14,7 +14,7 @@ const PORT: u16 = 8080;
 const OTHER: u16 = 9090;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// The client's and the server's end of a connection.
+/// The client's and the server's socket of a connection.
 type Pair = (TcpStream, TcpStream);
 
 fn probe() -> RequestProbe {
@@ -37,7 +37,7 @@ fn read(mut from: &TcpStream, bytes: usize) {
     from.read_exact(&mut vec![0; bytes]).unwrap();
 }
 
-/// Sends one request, and an answer in these parts.
+/// Sends one request, and a response in parts of these sizes.
 fn exchange((client, server): &Pair, parts: &[usize]) {
     let (mut asks, mut answers) = (client, server);
     asks.write_all(REQUEST).unwrap();
@@ -48,13 +48,14 @@ fn exchange((client, server): &Pair, parts: &[usize]) {
     read(client, parts.iter().sum());
 }
 
-/// Begun, answered and unanswered at `PORT`.
+/// The numbers of requests begun, answered and unanswered at `PORT`.
 fn counts(probe: &RequestProbe) -> (u64, u64, u64) {
     let tally = &probe.read().unwrap()[1];
     (tally.begun, tally.sizes.iter().map(|size| size.answered).sum(), tally.unanswered)
 }
 
-/// Waits until the counts are these: the server's end is traced a moment after the client has its bytes.
+/// Waits until the counts have these values: the server's send is traced a moment after the client has received its
+/// bytes.
 #[track_caller]
 fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
     let begun = Instant::now();
@@ -74,7 +75,7 @@ fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
             (0..7).for_each(|_| exchange(pair, &[2_000, 2_000, 2_000]));
         }
         settle(&probe, (171, 171, 0));
-        // A client's close is no request, nor is a connection without one.
+        // Neither a client's close nor a connection without a request counts as a request.
         drop(pairs);
         probe.end();
         let tally = &probe.read().unwrap()[1];
@@ -98,7 +99,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
         let listener = listener(PORT);
         let mut asks = client(PORT);
         asks.write_all(REQUEST).unwrap();
-        thread::sleep(3 * PAUSE); // nobody has accepted it
+        thread::sleep(3 * PAUSE); // the connection has not been accepted yet
         let mut answers = listener.accept().unwrap().0;
         read(&answers, 5);
         thread::sleep(PAUSE);
@@ -109,7 +110,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
         settle(&probe, (1, 1, 0));
         let size = || probe.read().unwrap()[1].sizes[0].clone();
         let begun = Instant::now();
-        // The second send takes back what the first has recorded.
+        // At the second send, the record of the first is subtracted again.
         while size().sent != 8 {
             assert!(begun.elapsed() < TEST_TIMEOUT, "{:?}", size());
         }
@@ -202,7 +203,7 @@ fn what_a_slice_cuts_is_not_counted_in_the_next() {
         ask(&before);
         settle(&probe, (1, 0, 0));
         probe.end();
-        ask(&within); // between slices
+        ask(&within); // between two slices
         answer(&within);
         probe.begin(Nanos::ZERO, Nanos::MAX).unwrap();
         answer(&before);
@@ -211,7 +212,7 @@ fn what_a_slice_cuts_is_not_counted_in_the_next() {
         answer(&within);
         settle(&probe, (2, 1, 0));
         probe.end();
-        // Requests outside the counting part do not count.
+        // Requests outside the counting part of a slice do not count.
         for (from, until) in [(Nanos::ZERO, Nanos::ZERO), (Nanos::MAX, Nanos::MAX)] {
             probe.begin(from, until).unwrap();
             (0..5).for_each(|_| exchange(&within, &[10]));

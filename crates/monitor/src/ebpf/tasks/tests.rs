@@ -1,4 +1,4 @@
-//! Both ways to list threads, against one another and against /proc. They must run as root.
+//! Compares the two programs that list threads with one another and with /proc. These tests must run as root.
 
 use super::*;
 use crate::sys;
@@ -8,7 +8,7 @@ use rustix::thread::gettid;
 use std::process::{Command, Stdio};
 use std::{fs, thread};
 
-/// All threads. Both programs must report the same ones; they are read again if threads started or ended in between.
+/// All threads. Both programs must report the same threads; they are read again if threads started or ended in between.
 fn all() -> Vec<TaskRecord> {
     let mut walk = TaskIterator { method: Method::walk(1).expect("this test must run as root, on Linux 6.7") };
     let mut iterate = TaskIterator { method: Method::iterate().unwrap() };
@@ -33,7 +33,7 @@ fn of(pid: u32) -> Option<TaskRecord> {
     all().into_iter().find(|task| task.pid == pid)
 }
 
-/// The numbers in a line of fields; what is no number becomes 0.
+/// The numbers in a line of fields; a field that is not a number becomes 0.
 fn numbers(text: &str) -> Vec<u64> {
     text.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect()
 }
@@ -42,7 +42,7 @@ fn proc_file(pid: u32, file: &str) -> String {
     fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap()
 }
 
-/// The number after `name` in a file of such lines.
+/// The number after `name` in a file of lines with a name and a number.
 fn named(text: &str, name: &str) -> u64 {
     let line = text.lines().find(|line| line.starts_with(name)).unwrap();
     line[name.len()..].trim().parse().unwrap()
@@ -50,7 +50,7 @@ fn named(text: &str, name: &str) -> u64 {
 
 #[test]
 fn a_count_below_zero_is_zero() {
-    // Behind the ids, the name, the start, the thread's counters and its waits.
+    // Offset of the number of threads: it follows the ids, the name, the start, the thread's counters and its waits.
     const THREADS: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1);
     let mut record = [0; RECORD_BYTES];
     record[12..16].copy_from_slice(&(LEADER | RSS).to_ne_bytes());
@@ -118,7 +118,7 @@ sys.stdin.read()";
     let mut child = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 5];
     child.stdout.take().unwrap().read_exact(&mut line).unwrap();
-    // It has written and goes to sleep, after which its clock stops.
+    // The child has written its output and goes to sleep. After that its CPU clock stands still.
     while of(child.id()).unwrap().runnable {
         thread::yield_now();
     }
@@ -151,7 +151,7 @@ fn ids_are_those_of_the_readers_pid_namespace() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// Gives its bytes in pieces of these sizes.
+/// A reader that returns its bytes in pieces of these sizes.
 struct Pieces<'a>(&'a [u8], std::vec::IntoIter<usize>);
 
 impl Read for Pieces<'_> {

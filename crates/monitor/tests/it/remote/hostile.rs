@@ -1,4 +1,4 @@
-//! A malicious watching side that knows the token: its messages must not fill the load generator's memory.
+//! Tests a malicious watching side that knows the token: its messages must not fill the load generator's memory.
 
 use super::{monotonic, remote, serve, watch, welcome};
 use brimful_core::Nanos;
@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much the load generator's memory may grow by the messages, in bytes.
+/// Maximum number of bytes by which the messages may increase the load generator's memory.
 const MOST_MEMORY: u64 = 64 << 20;
 /// The longest message of the protocol, in bytes.
 const LONGEST: usize = 4 << 20;
@@ -24,13 +24,13 @@ fn high_water_mark() -> u64 {
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// A sample whose groups are these.
+/// A sample with these groups, as JSON.
 fn sample(groups: &str) -> String {
     let overhead = serde_json::to_string(&Overhead::default()).unwrap();
     format!("{{\"sample\":{{\"sample\":{{\"at\":1,\"groups\":{groups}}},\"overhead\":{overhead}}}}}\n")
 }
 
-/// Greets like a `brimful watch --serve`, compares clocks and sends a first sample.
+/// Sends a greeting like `brimful watch --serve`, compares clocks and sends a first sample.
 fn begin(socket: &mut TcpStream, token: &Token) {
     welcome(socket, token).unwrap();
     let clocks = "{\"clock\":{\"at\":1}}\n".repeat(16);
@@ -38,8 +38,8 @@ fn begin(socket: &mut TcpStream, token: &Token) {
     socket.write_all((clocks + watching + &sample("{}")).as_bytes()).unwrap();
 }
 
-/// The outcome of a run whose watching side begins correctly and then sends `line` `times` times, `apart` from each
-/// other.
+/// Runs against a watching side that begins correctly, and then sends `line` repeatedly: `times` times, with a pause of
+/// `apart`. Returns the result of the run.
 fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Server {
     let token = Token::generate().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -69,8 +69,8 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     server
 }
 
-/// Every collection of a sample: its groups, with `*` in place of the elements, and one element. `#` stands for a
-/// number that differs from element to element.
+/// Every collection in a sample: the groups that contain it, with `*` in place of the elements, and one element. `#`
+/// stands for a number that differs between elements.
 const COLLECTIONS: [(&str, &str); 13] = [
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "{}"),
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "[]"),
@@ -105,7 +105,7 @@ fn filled((groups, element): (&str, &str), count: usize) -> String {
     groups.replace('*', &elements)
 }
 
-/// Runs `body` with each line, in a process of its own: the peak memory is known only per process.
+/// Runs `body` for each line in its own process, because the peak memory is known only per process.
 fn alone(test: &str, lines: usize, line: impl Fn(usize) -> String, body: impl Fn(&Arc<str>)) {
     const CHILD: &str = "BRIMFUL_MONITOR_TEST_OF_MEMORY";
     if let Some(index) = std::env::var(CHILD).ok().and_then(|index| index.parse::<usize>().ok()) {
@@ -138,13 +138,13 @@ fn the_largest_messages_break_the_stream_and_not_the_memory() {
 #[test]
 fn messages_within_the_bounds_do_not_fill_the_memory_together() {
     let line = |index| match COLLECTIONS.get(index) {
-        // Fewer than the bound: the message has some objects around the collection.
+        // The number is below the bound, because the message has some objects around the collection.
         Some(&collection) => sample(&filled(collection, 12_000 / objects(collection.1))),
         None => sample(&format!(r#"{{"process":[{{"name":"{}"}}]}}"#, "x".repeat(LONGEST - 1000))),
     };
     alone("messages_within_the_bounds_do_not_fill_the_memory_together", COLLECTIONS.len() + 1, line, |line| {
         let before = high_water_mark();
-        // Not faster than requested, so that all of them are kept.
+        // The messages are sent no faster than requested, so that all of them are kept.
         let server = run(line, 16, Nanos::from_millis(10), Duration::from_millis(10));
         let (why, grown) = (&server.sources["monitor"], high_water_mark() - before);
         assert!(why.contains("the other side closed the connection"), "{why}");
@@ -152,7 +152,7 @@ fn messages_within_the_bounds_do_not_fill_the_memory_together() {
     });
 }
 
-/// How many objects and lists an element has.
+/// The number of objects and lists in an element.
 fn objects(element: &str) -> usize {
     element.bytes().filter(|byte| b"[{".contains(byte)).count().max(1)
 }
@@ -176,7 +176,7 @@ fn strangers_cannot_fill_the_log() {
     let begun = Instant::now();
     for _ in 0..100 {
         let mut stranger = TcpStream::connect(serving.address()).unwrap();
-        // It may have been closed by now.
+        // The connection may have been closed by now.
         let _ = stranger.write_all(b"no token\n");
         let _ = stranger.read_to_end(&mut Vec::new());
     }
