@@ -65,7 +65,8 @@ impl Chunked {
         self.feed_with(bytes, |_| {})
     }
 
-    /// Consumes the bytes that belong to the body, passes the data to `on_data`, and returns the number of bytes consumed.
+    /// Consumes the bytes that belong to the body and passes the data to `on_data`. Returns the number of bytes
+    /// consumed.
     #[inline]
     pub(crate) fn feed_with(&mut self, bytes: &[u8], mut on_data: impl FnMut(&[u8])) -> Result<usize, ParseError> {
         let mut at = 0;
