@@ -145,7 +145,7 @@ fn classes(runs: &Runs) -> Vec<ModelClass> {
     runs.classes.iter().zip(rates).map(class).collect()
 }
 
-/// Half widths as a model has them: the distance of the farther end of each interval.
+/// Half widths in the form of a model: the distance of each estimate to the farther end of its interval.
 fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
     let half_width = |(demand, known): (&f64, &Uncertainty)| {
         known.ci95.map_or(0.0, |ci| (ci.high - demand).max(demand - ci.low).max(0.0))

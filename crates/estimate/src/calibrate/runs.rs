@@ -283,8 +283,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all CPUs
-/// watched.
+/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all watched
+/// CPUs.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();
