@@ -68,7 +68,7 @@ impl Default for Options {
 pub struct Call {
     /// Due time of the call, in nanoseconds after the first call.
     pub due_ns: u64,
-    /// Index in [`CLASSES`].
+    /// Index of the call's class in [`CLASSES`].
     pub class: u16,
     /// Method of the call.
     pub method: String,

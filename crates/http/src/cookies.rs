@@ -287,7 +287,7 @@ mod tests {
             let expected = if goes { "a=b" } else { "" };
             assert_eq!(sent(&[&format!("a=b; Path={path}")], target), expected, "{path} {target}");
         }
-        // Without a valid path, it is the directory of the request target.
+        // Without a valid `Path`, the cookie's path is the directory of the request target.
         for field in ["a=b", "a=b; Path=x", "a=b; Path", "a=b; Path=/z; Path="] {
             assert_eq!(["/app/x", "/app", "/"].map(|target| sent(&[field], target)), ["a=b", "a=b", ""], "{field}");
         }

@@ -42,7 +42,7 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
 }
 
-/// How the body is delimited.
+/// The method that delimits the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Delimited by its length in bytes, which is 0 if there is no body.

@@ -112,7 +112,7 @@ pub struct BodyDemand {
     pub bytes: usize,
 }
 
-/// How a stream has ended.
+/// The way in which a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The response is complete.

@@ -153,7 +153,7 @@ struct Speeds {
     /// Minimum and maximum of n/α(n), which is R/D with n customers.
     quickest: f64,
     slowest: f64,
-    /// Maximum of α(n).
+    /// Maximum of α(n): the greatest speed.
     most: f64,
 }
 

@@ -189,7 +189,7 @@ pub(crate) enum Tail {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub tail: Tail,
-    /// Whether its timestamps mark the end of the request.
+    /// Whether the format's timestamps mark the end of the request.
     pub is_end: bool,
     /// Whether a backslash before a quote makes the quote part of the text.
     pub has_escapes: bool,

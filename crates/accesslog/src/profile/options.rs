@@ -13,26 +13,26 @@ const MAX_HOST_BYTES: usize = 255;
 /// The treatment of requests of robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Robots {
-    /// Counts them like all other requests.
+    /// Counts requests of robots like all other requests.
     #[default]
     Keep,
-    /// Excludes them.
+    /// Excludes requests of robots.
     Drop,
-    /// Excludes all other requests.
+    /// Excludes all requests except those of robots.
     Only,
 }
 
 /// The criterion by which requests are divided into classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ClassBy {
-    /// The bytes of their responses.
+    /// By the bytes of the response.
     #[default]
     Size,
-    /// Their URLs. Each class has a name and a pattern, in which `*` matches any text; the first match counts.
+    /// By the URL. Each class has a name and a pattern, in which `*` matches any text; the first match counts.
     Url(Vec<(String, String)>),
-    /// The status of their responses.
+    /// By the status of the response.
     Status,
-    /// Their virtual hosts.
+    /// By the virtual host.
     Host,
 }
 

@@ -34,7 +34,7 @@ pub struct Calibrated {
     pub background: Estimate,
     /// Condition number of the regression at the CPU; above about 30 the intervals are wide.
     pub condition_number: f64,
-    /// How the cost of a request depends on the load; `None` if it is constant.
+    /// The dependence of the cost of a request on the load; `None` if the cost is constant.
     pub load_dependence: Option<LoadDependence>,
     /// D(X) of the mix, from the lowest rate measured to saturation. Empty if D does not depend on the load.
     pub demand_curve: Vec<DemandAtRate>,
@@ -49,7 +49,7 @@ pub struct Calibrated {
     pub sizes: Option<SizeDemand>,
     /// Delay and variability of service, from response times.
     pub response: Option<ResponseFit>,
-    /// Where the measured throughput bends, without a queueing model.
+    /// The load at which the measured throughput bends, without a queueing model.
     pub knee: KneeCheck,
     /// The burstiness of the arrivals, and the cost of bursts.
     pub bursts: Bursts,

@@ -8,7 +8,7 @@ pub(super) struct Head {
     /// The status; `None` in trailers.
     pub(super) status: Option<u16>,
     pub(super) content_length: Option<u64>,
-    /// Why a response with this head is malformed (§8.1.1), if it is.
+    /// The reason why a response with this head is malformed (§8.1.1); `None` if it is valid.
     pub(super) fault: Option<&'static str>,
 }
 

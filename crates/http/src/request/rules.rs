@@ -21,7 +21,7 @@ pub enum RequestError {
     /// The value of a header contains a control character, which could end its line.
     #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
-        /// The header.
+        /// The name of the header.
         name: String,
         /// The value of the header.
         value: String,

@@ -100,7 +100,7 @@ impl Solver<'_> {
         }
     }
 
-    /// R = N/X, N = D × found.
+    /// Computes R = N/X, where N = D × found.
     fn residence(&self, k: usize, found: &[f64]) -> Vec<f64> {
         let demands = self.closed.centres[k].demands.iter();
         demands.zip(found).zip(&self.throughput).map(|((d, found), x)| d * (found / x)).collect()

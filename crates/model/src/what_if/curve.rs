@@ -14,7 +14,7 @@ use serde::Serialize;
 /// A model along one range, or over the grid of two.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
-    /// The ranges.
+    /// The ranges of the scenario, one per axis.
     pub axes: Vec<Axis>,
     /// The classes, in the order of the points' figures.
     pub classes: Vec<String>,

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// A solved model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlook {
-    /// The model.
+    /// The model that was solved.
     pub model: Model,
     /// The solution; `None` if a station cannot keep up.
     pub solution: Option<Solution>,
