@@ -11,7 +11,8 @@ use crate::network::Network;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Model, Scheduling, Station, StationKind};
 
-/// X of each class, and R, stations × classes. The error says why there is no exact solution.
+/// The throughput X of each class, and the residence times R, stations × classes. The error says why there is no exact
+/// solution.
 pub(crate) fn exact(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), ModelError> {
     network.check_product_form()?;
     effort(network).check()?;

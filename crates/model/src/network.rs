@@ -24,9 +24,9 @@ pub(crate) struct Network<'a> {
     /// For each station: additional service time of a request that finds all servers idle, in seconds
     /// ([`crate::exceptional`]).
     pub(crate) waking: Vec<f64>,
-    /// λ of each class; 0 for a closed class.
+    /// λ: arrivals per second of each class; 0 for a closed class.
     pub(crate) rates: Vec<f64>,
-    /// N of each class; 0 for an open class.
+    /// N: number of customers of each class; 0 for an open class.
     pub(crate) population: Vec<u32>,
     /// For each station: squared coefficient of variation of the service times of each class.
     pub(crate) scv: Vec<f64>,

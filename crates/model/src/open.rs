@@ -84,7 +84,7 @@ pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     Ok((rate, network.name(bottleneck)))
 }
 
-/// R of each class at one station.
+/// The residence time R of each class at one station.
 fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
     let busy: Vec<f64> = products(&network.demands[k], &network.rates).collect();
     let waiting = vec![0.0; busy.len()];

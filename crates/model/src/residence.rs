@@ -45,7 +45,7 @@ pub(crate) struct StateAtArrival<'a> {
     pub(crate) waiting: &'a [f64],
 }
 
-/// R of class `c` at station `k`.
+/// The residence time R of class `c` at station `k`.
 pub(crate) fn residence(
     network: &Network<'_>,
     k: usize,

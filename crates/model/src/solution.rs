@@ -64,7 +64,7 @@ pub struct Solution {
     /// if it never does.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// R over all requests, at their present mix.
+    /// Mean response time R over all requests, at their present mix.
     pub mean_response_time: f64,
 }
 

@@ -208,7 +208,7 @@ struct Field {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    // Shared, so that detection can copy formats cheaply.
+    // The text is shared, so that detection can copy formats cheaply.
     head: Arc<[u8]>,
     fields: Arc<[Field]>,
     traits: Traits,

@@ -39,7 +39,7 @@ const MAX_ROUNDS: usize = 10;
 /// example of its authors, and at worst 1.004 with processor sharing.
 const MAX_EXCESS: f64 = 0.005;
 
-/// X of each class, and R, stations × classes.
+/// The throughput X of each class, and the residence times R, stations × classes.
 pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
 
 /// Solves the closed classes by the fixed point of Bard & Schweitzer.
@@ -83,7 +83,7 @@ struct Iteration<'a> {
     queues: Vec<Queue>,
     /// N: number of customers of each class.
     population: Vec<f64>,
-    /// Z of each class, delay stations included.
+    /// Z: think time of each class, delay stations included.
     delay: Vec<f64>,
     /// Z + Σ D of each class: the cycle time of a lone customer.
     alone: Vec<f64>,

@@ -225,8 +225,8 @@ mod tests {
         q.clock(2.0);
         let class = |request| (if request < 2 { 2 } else { 1 }, f64::from(request));
         assert_eq!(q.interrupt(2, class), None);
-        // Both requests in service share the work of one server. Each has received ½ s; before, the first has received
-        // 1 s alone.
+        // Both requests in service share the work of one server and have received ½ s each. Before that, the first has
+        // received 1 s alone.
         assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
         assert_eq!(q.next_waiting(), Some(1));
     }

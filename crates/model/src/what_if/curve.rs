@@ -59,7 +59,7 @@ pub struct Steady {
     pub throughput: Vec<f64>,
     /// R: response time of each class.
     pub response_time: Vec<f64>,
-    /// R over all requests.
+    /// Mean response time R over all requests.
     pub mean_response_time: f64,
 }
 

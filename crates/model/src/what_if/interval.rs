@@ -131,7 +131,7 @@ fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model 
 /// The results of one draw.
 struct DrawResult {
     saturation_rate: f64,
-    /// R of each class; infinite if a station is saturated.
+    /// Mean response time R of each class; infinite if a station is saturated.
     response_time: Vec<f64>,
     headroom: Vec<f64>,
 }
