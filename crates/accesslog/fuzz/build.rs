@@ -1,5 +1,5 @@
-//! Links the targets without the code that they do not use: libFuzzer goes through the counters of all code after each
-//! input, and those of the statistics alone are a quarter of a million.
+//! Links each target without the code that it does not use: libFuzzer scans the counters of all linked code after each
+//! input, and the statistics alone have a quarter of a million counters.
 
 fn main() {
     println!("cargo:rustc-link-arg-bins=-Wl,--gc-sections,-z,start-stop-gc");

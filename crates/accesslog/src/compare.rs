@@ -1,28 +1,28 @@
 //! Compares two profiles figure by figure: whether the traffic of one log resembles that of another.
 //!
 //! Each figure has a tolerance, which is stated with the result, in the figure's own unit. The tolerance of a share
-//! includes random variation. A figure that one profile lacks is shown, but does not count. Rates, mix and dispersion are
-//! those of the peak windows; the others are those of the whole logs.
+//! includes random variation. A figure that one profile lacks is shown, but does not count. Rates, mix and dispersion
+//! are those of the peak windows; all other figures are those of the whole logs.
 
 use crate::profile::classes::EMPTY;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Relative tolerance of rates: more than the error of a load generator and of a window's ends, and less than the effect
-/// of one quiet minute in an hour.
+/// Relative tolerance of rates. It is more than the error of a load generator and of the window's boundaries, and less
+/// than the effect of one quiet minute in an hour.
 const RATES: f64 = 0.05;
-/// Absolute tolerance of shares: less than the difference between two peak hours.
+/// Absolute tolerance of shares. It is less than the difference between two peak hours.
 const SHARES: f64 = 0.02;
-/// Standard errors of a binomial share, with the smaller of the two counts, that are added to its tolerance: random
-/// variation stays within them 95 times in 100.
+/// Number of standard errors of a binomial share that are added to its tolerance, from the smaller of the two counts.
+/// Random variation is within two standard errors in 95 of 100 cases.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Relative tolerance of bytes: means of heavy-tailed sizes vary more than rates.
+/// Relative tolerance of bytes. Means of heavy-tailed sizes vary more than rates.
 const SIZES: f64 = 0.10;
 /// Absolute tolerance of the exponent of Zipf's law: the variation of fits to some thousand requests.
 const ZIPF: f64 = 0.10;
-/// Relative tolerance of sessions: the ends of the logs cut some of them short.
+/// Relative tolerance of sessions. Some sessions are cut short at the start or end of a log.
 const SESSIONS: f64 = 0.20;
-/// Methods with a smaller share in both profiles are left out.
+/// Methods with a smaller share in both profiles are not compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
 /// Length of the epochs in which dispersion is compared, in seconds.
 const EPOCH_S: f64 = 1.0;
@@ -30,7 +30,7 @@ const EPOCH_S: f64 = 1.0;
 /// The comparison of two profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// All figures.
+    /// The compared figures.
     pub differences: Vec<Difference>,
     /// Whether all figures that both profiles have are within tolerance, and there is at least one.
     pub alike: bool,
@@ -43,28 +43,28 @@ pub struct Difference {
     pub figure: String,
     /// Unit of the figure.
     pub unit: Unit,
-    /// Its value in the first profile, if known.
+    /// The figure's value in the first profile; `None` if unknown.
     pub before: Option<f64>,
-    /// Its value in the second profile, if known.
+    /// The figure's value in the second profile; `None` if unknown.
     pub after: Option<f64>,
-    /// `after`/`before` − 1.
+    /// Relative difference: `after`/`before` − 1.
     pub off: Option<f64>,
     /// The tolerance, in the figure's unit.
     pub allowed: f64,
-    /// Whether the values differ by no more than the tolerance; `None` if one of them is unknown.
+    /// Whether the values differ by at most the tolerance; `None` if one of them is unknown.
     pub holds: Option<bool>,
 }
 
 /// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Per second.
+    /// A rate per second.
     Rate,
     /// A fraction, 0 to 1.
     Share,
-    /// Bytes.
+    /// A number of bytes.
     Bytes,
-    /// Seconds.
+    /// A number of seconds.
     Seconds,
     /// A plain number.
     Number,
@@ -96,28 +96,29 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// A figure whose tolerance is a fraction of its first value.
+    /// Compares a figure whose tolerance is a fraction of its first value.
     fn relative(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         let before = figure(self.before);
         Difference::new(name, unit, before, figure(self.after), by * before.map_or(0.0, f64::abs))
     }
 
-    /// A figure with an absolute tolerance.
+    /// Compares a figure with an absolute tolerance.
     fn absolute(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
 
-    /// The share of all requests that `count` returns.
+    /// Compares the share of the requests that `count` returns in all requests.
     fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
         let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
         let requests = self.before.requests.min(self.after.requests);
         share_difference(name, share(self.before), share(self.after), requests)
     }
 
-    /// Variance over mean of the requests per second. The tolerance lets the confidence intervals overlap.
+    /// Compares the index of dispersion of the requests per second: variance divided by mean. The tolerance is chosen
+    /// so that overlapping confidence intervals agree.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // The sum of the two half-widths that face each other.
+        // The tolerance is the sum of the two half widths between the values.
         let allowed = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
@@ -126,13 +127,14 @@ impl Pair<'_> {
         Difference::new("dispersion of requests per second", Unit::Number, before, after, allowed)
     }
 
-    /// Each class's share of the requests and of the data.
+    /// Compares each class's share of the requests and of the data.
     fn classes(self) -> Vec<Difference> {
         type Share = fn(&LogClass) -> f64;
         let before = &self.before.classes;
         let after = &self.after.classes;
         let requests = total(before).min(total(after));
-        // A profile without any classes does not know them; one that lacks this class has no requests of it.
+        // A profile without classes has no share for any class; a profile that lacks only this class has no requests of
+        // it.
         let share = |of: &[LogClass], class: Option<&LogClass>, share: Share| {
             (!of.is_empty()).then(|| class.map_or(0.0, share))
         };
@@ -203,13 +205,13 @@ impl Difference {
             after,
             off: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
             allowed,
-            // Allow for rounding.
+            // The addition covers rounding errors.
             holds: both.map(|(before, after)| (after - before).abs() <= allowed * (1.0 + 1e-9) + 1e-12),
         }
     }
 }
 
-/// A difference of shares, with a tolerance of [`SHARES`] and of random variation.
+/// Compares two shares, with a tolerance of [`SHARES`] plus random variation.
 fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, requests: u64) -> Difference {
     let chance = before.zip(after).map_or(0.0, |(before, after)| {
         let share = (0.5 * (before + after)).clamp(0.0, 1.0);
@@ -218,8 +220,9 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
     Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
 }
 
-/// Pairs the classes of two profiles: by name, or by order if names differ and there are equally many. Classes of sizes
-/// are named after sizes that hardly any two logs share. The class without a body is paired by name.
+/// Pairs the classes of two profiles by name. If the names differ and the numbers of classes are equal, it pairs them
+/// by order: classes of sizes are named after sizes, which two logs rarely share. The class without a body is always
+/// paired by name.
 fn class_pairs<'a>(
     before: &'a [LogClass],
     after: &'a [LogClass],
@@ -304,7 +307,7 @@ mod tests {
         }
     }
 
-    /// The figures out of tolerance.
+    /// The names of the figures that are out of tolerance.
     fn apart(before: &Profile, after: &Profile) -> Vec<String> {
         let comparison = compare(before, after);
         let apart = comparison.differences.into_iter().filter(|difference| difference.holds == Some(false));

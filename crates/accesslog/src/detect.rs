@@ -1,6 +1,6 @@
-//! Which formats a log has: specified, or detected from a sample of its lines.
+//! Determines the formats of a log: they are specified, or detected from a sample of its lines.
 //!
-//! - `columns`: added fields after those of a known format. `units`: the unit of durations that are whole numbers.
+//! - `columns`: fields that were added to a known format. `units`: the unit of durations that are whole numbers.
 //! - `forwarded`: whether lines begin with a virtual host or with a forwarded client.
 
 mod columns;
@@ -16,7 +16,7 @@ use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
 
-/// The formats of one log, the likeliest first, with the number of lines that each has read.
+/// The formats of one log, the likeliest first, and the number of lines that each format has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
     formats: Vec<CountedFormat>,
@@ -27,11 +27,11 @@ pub struct Formats {
 #[derive(Clone, Debug)]
 struct CountedFormat {
     format: Format,
-    /// Number of requests it has read.
+    /// Number of requests that the format has read.
     lines: u64,
-    /// The fields of the first request it has read.
+    /// The fields of the first request that the format has read.
     sample: Vec<FieldSample>,
-    /// A note for the user on how it reads lines.
+    /// A note for the user on how the format reads lines.
     remark: Option<String>,
 }
 
@@ -59,13 +59,13 @@ impl CountedFormat {
 }
 
 impl Formats {
-    /// Uses the given formats, the likeliest first.
+    /// Creates the set from given formats, the likeliest first.
     pub fn given(formats: Vec<Format>) -> Formats {
         Formats { formats: formats.into_iter().map(|format| CountedFormat::new(format, None)).collect(), current: 0 }
     }
 
-    /// Detects formats from sample lines (without newlines). Keeps the formats that read any of them, the one that reads
-    /// most first; of formats that read the same lines, the most specific.
+    /// Detects formats from sample lines (without newlines). Keeps the formats that read at least one line, sorted by
+    /// the number of lines. Of formats that read the same lines, it keeps the most specific.
     pub fn detect(sample: &[&[u8]]) -> Result<Formats, LogError> {
         let lines: Vec<Cow<'_, [u8]>> = sample.iter().map(|line| without_wrapping(line)).collect();
         let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).filter(|line| !line.trim_ascii().is_empty()).collect();
@@ -90,7 +90,7 @@ impl Formats {
         Ok(Formats { formats: chosen, current: 0 })
     }
 
-    /// Appends formats that are not known yet, and adds up the counts of all others.
+    /// Appends formats that are not known yet, and adds the counts of those that are known.
     pub fn join(&mut self, others: Formats) {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
@@ -105,15 +105,15 @@ impl Formats {
         }
     }
 
-    /// The same formats with counts of zero.
+    /// A copy of the formats with counts of zero.
     pub(crate) fn with_zero_counts(&self) -> Formats {
         let with_zero_counts =
             |counted: &CountedFormat| CountedFormat::new(counted.format.clone(), counted.remark.clone());
         Formats { formats: self.formats.iter().map(with_zero_counts).collect(), current: 0 }
     }
 
-    /// Reads a line by the format that read the last one, else by the others, and counts it. If no format reads it, the
-    /// likeliest format describes the error. A line wrapped by Docker is unwrapped first.
+    /// Reads a line by the format that read the last one, or else by another format, and counts the line. If no format
+    /// reads it, the likeliest format describes the error. A line wrapped by Docker is unwrapped first.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
         let Scratch { bytes, line: place } = scratch;
         match docker::unwrap(line, place) {
@@ -145,7 +145,8 @@ impl Formats {
         })
     }
 
-    /// Reads a line that the current format cannot read, and returns which format did. The error is that of the likeliest.
+    /// Reads a line that the current format cannot read. Returns the index of the format that read it, or the error of
+    /// the likeliest format.
     #[cold]
     fn read_by_another<'a>(&mut self, line: &'a [u8], malformed: Malformed) -> Result<(usize, Parsed<'a>), Malformed> {
         let mut likeliest = malformed;
@@ -159,7 +160,7 @@ impl Formats {
         Err(likeliest)
     }
 
-    /// The share of requests that each format has read, the largest first; without formats that have read none.
+    /// The share of requests that each format has read, the largest first. Formats that have read none are not listed.
     pub fn shares(&self) -> Vec<FormatShare> {
         let all: u64 = self.formats.iter().map(|counted| counted.lines).sum();
         let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
@@ -168,25 +169,25 @@ impl Formats {
         counted.iter().map(|c| FormatShare { name: c.format.name().to_owned(), share: share(c) }).collect()
     }
 
-    /// The fields of the first request read by the format that has read the most.
+    /// The fields of the first request that was read by the format with the most requests.
     pub fn sample(&self) -> Vec<FieldSample> {
         let most = self.formats.iter().max_by_key(|counted| counted.lines);
         most.map(|counted| counted.sample.clone()).unwrap_or_default()
     }
 
-    /// Notes on how lines were read, from formats that have read any.
+    /// Notes on how lines were read, from the formats that have read at least one.
     pub fn remarks(&self) -> Vec<String> {
         self.formats.iter().filter(|counted| counted.lines > 0).filter_map(|counted| counted.remark.clone()).collect()
     }
 }
 
-/// A line without Docker's wrapping.
+/// Removes Docker's wrapping from a line.
 fn without_wrapping(line: &[u8]) -> Cow<'_, [u8]> {
     let mut place = Vec::new();
     docker::unwrap(line, &mut place).map_or(Cow::Borrowed(line), |inner| Cow::Owned(inner.to_vec()))
 }
 
-/// A format under consideration, and how it reads the sample.
+/// A format under consideration, and the results of reading the sample with it.
 struct Candidate {
     format: Format,
     outcomes: Vec<Outcome>,
@@ -239,12 +240,12 @@ impl Candidate {
                 Err(_) => Outcome::Malformed,
             });
         }
-        // `-` matches any column. A column of nothing else is not a duration.
+        // `-` is valid in any column. A column with only `-` is not a duration.
         let times = ["%D", "%T", "s}T", "request_time", "$duration"];
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::Malformed);
         }
-        // Nor is a quoted column a forwarded client if few of its values are addresses.
+        // A quoted column is not a forwarded client if few of its values are addresses.
         let mut candidate = Candidate { format, outcomes, remark: None };
         if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
             candidate.outcomes.fill(Outcome::Malformed);
@@ -262,7 +263,7 @@ fn is_host(client: &[u8]) -> bool {
     parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
 
-/// Where a format with a virtual host and one with a forwarded client read the same lines, refuses one of them.
+/// If a format with a virtual host and one with a forwarded client read the same lines, rejects one of them.
 fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
     let forwarded: Vec<String> = candidates
@@ -283,7 +284,7 @@ fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     }
 }
 
-/// The candidate that reads the most lines not read by others; the first of equals.
+/// The candidate that reads the most lines not read by others; of equal candidates, the first.
 fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     let reads = |candidate: &Candidate| {
         let new = candidate.outcomes.iter().zip(is_read);
@@ -293,7 +294,8 @@ fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     counts.min_by_key(|(index, count)| (std::cmp::Reverse(*count), *index)).map(|(index, _)| index)
 }
 
-/// The error for an unknown format: shows a line, the nearest format and where it fails, and what to do.
+/// The error for an unknown format. It shows a line, the nearest format, the position at which that format fails, and
+/// what to do.
 fn unknown(lines: &[&[u8]]) -> LogError {
     let line = lines.iter().find(|line| !line.starts_with(b"#")).or(lines.first()).copied().unwrap_or_default();
     let start = String::from_utf8_lossy(line.get(..100).unwrap_or(line)).into_owned();

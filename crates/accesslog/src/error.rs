@@ -3,13 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The error of this crate. A malformed line is not an error, but counted.
+/// The error of this crate. Malformed lines are not errors; they are counted.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A file cannot be opened or read.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The cause.
         source: io::Error,
@@ -17,7 +17,7 @@ pub enum LogError {
     /// No file matches a pattern.
     #[error("no file matches {0}: check the path, and that the shell has not expanded it already")]
     NoMatch(String),
-    /// No log has a line.
+    /// No log contains a line.
     #[error("the log is empty: {0}")]
     Empty(String),
     /// No known format reads the lines.
@@ -26,7 +26,7 @@ pub enum LogError {
     /// A format string or a workload that cannot be used.
     #[error("{0}")]
     BadFormat(String),
-    /// The logs have no request that can be used.
+    /// The logs contain no usable request.
     #[error("{0}")]
     NoRequests(String),
 }

@@ -1,8 +1,10 @@
-//! The document root that a Workload's requests need: a file of the right size for every URL that the Workload lists,
-//! in the document, in a file or in a set. URL templates get no file, as a program answers them.
+//! Creates the document root that a Workload's requests need. It contains a file of the right size for every URL that
+//! the Workload lists, in the document, in a file or in a set. URL templates get no file, because a program answers
+//! them.
 //!
-//! File names have no query, so URLs that differ only in the query share a file of their mean size, weighted by their
-//! requests. A URL that ends with a slash becomes `index.html`, as does one that is also a directory of other URLs.
+//! File names have no query, so URLs that differ only in the query share one file. Its size is their mean size,
+//! weighted by requests. A URL that ends with a slash becomes `index.html`; so does a URL that is also a directory of
+//! other URLs.
 
 use crate::LogError;
 use brimful_core::template::is_template;
@@ -16,19 +18,20 @@ use std::path::{Path, PathBuf};
 const UNKNOWN_BYTES: u64 = 1;
 /// Upper bound of a file's size.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// Content of the files, repeated: text, which compresses well but not to nothing.
+/// Content of the files, repeated. It is text, which compresses well but not to nothing.
 const LINES: &[u8] = include_bytes!("fileset.rs");
 
-/// The files that were created.
+/// Number and size of the files that were created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesetTotals {
     /// Number of files.
     pub files: u64,
-    /// Total bytes.
+    /// Total size of the files in bytes.
     pub bytes: u64,
 }
 
-/// Creates the files under a directory, which is created if necessary. Other files in it are left alone.
+/// Creates the files under a directory, which is created if necessary. Existing files in it are not changed unless they
+/// have the name of a created file.
 ///
 /// # Errors
 /// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its file
@@ -59,9 +62,9 @@ pub(crate) fn rounded_size(bytes: u64) -> u64 {
     (bytes.saturating_add(half) >> shift << shift).min(MAX_FILE_BYTES)
 }
 
-/// Sizes of the files, by their names below the directory.
+/// Size of each file, by its path relative to the directory.
 fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
-    // The sum of weights, and of weights times bytes.
+    // For each file: the sum of the weights, and the sum of weights times bytes.
     let mut sizes: BTreeMap<PathBuf, (f64, f64)> = BTreeMap::new();
     for class in workload.classes.iter().filter(|class| class.has_list()) {
         for place in 0..class.len() {

@@ -1,13 +1,13 @@
-//! Formats of access logs: from the bytes of a line to an [`Entry`](crate::Entry).
+//! Formats of access logs, which convert the bytes of a line to an [`Entry`](crate::Entry).
 //!
 //! - `pattern`: fields in a fixed order. `apache` and `nginx` compile a server's format string into a pattern, and
 //!   `configuration` extracts the format strings from a server's configuration files.
 //! - `labelled`: fields with names, as in LTSV and in JSON (`json`).
 //! - `w3c`, `haproxy` and `squid`: formats with readers of their own.
-//! - `prefix`: what syslog and container runtimes write before a line. `docker`: lines wrapped in JSON.
-//! - `time`, `number`: values of fields. `request`: a request while its line is being read.
+//! - `prefix`: texts that syslog and container runtimes write before a line. `docker`: lines wrapped in JSON.
+//! - `time`, `number`: values of fields. `request`: the state of a request while its line is being read.
 //!
-//! A reader looks at each byte of a line a few times at most. It allocates only to describe a malformed line.
+//! A reader reads each byte of a line a few times at most. It allocates memory only to describe a malformed line.
 
 mod apache;
 mod configuration;
@@ -44,7 +44,7 @@ pub struct Format {
 #[derive(Clone, Debug)]
 enum Reader {
     Pattern(Box<Pattern>),
-    /// With the unit of whole-number durations whose field does not name one.
+    /// JSON, with the unit of whole-number durations whose field does not name one.
     Json(Clock, TimeUnit),
     Ltsv(Clock, TimeUnit),
     W3c(Box<w3c::W3c>),
@@ -58,7 +58,7 @@ struct BuiltIn {
     /// The fields, written as an nginx `log_format`.
     format: &'static str,
     tail: Tail,
-    /// Whether its timestamps mark the end of the request.
+    /// Whether the format's timestamps mark the end of the request.
     is_end: bool,
 }
 
@@ -140,7 +140,7 @@ static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
 ];
 
-/// Fields often added to Common, Combined and vhost_combined that are recognized without inspecting their numbers.
+/// Fields often added to Common, Combined and vhost_combined. They are recognized without inspecting their numbers.
 static ADDED: [&str; 5] = [
     "$request_time",
     "\"$request_time\"",
@@ -149,7 +149,7 @@ static ADDED: [&str; 5] = [
     "\"$http_x_forwarded_for\"",
 ];
 
-/// Fields that may be added to a format: as its name shows them, and as variables of the built-in formats.
+/// Fields that may be added to a format: in the notation of its name, and as variables of the built-in formats.
 static ADDED_FIELDS: [(&str, &str); 14] = [
     ("%T/%D", "${seconds}/${microseconds}"),
     ("%{ms}T", "${milliseconds}"),
@@ -161,14 +161,15 @@ static ADDED_FIELDS: [(&str, &str); 14] = [
     ("$request_time", "${decimal_time}"),
     ("$upstream_response_time", "${decimal_upstream}"),
     ("$http_x_forwarded_for", "${http_x_forwarded_for}"),
-    // A profile does not use these.
+    // The following fields are not used by a profile.
     ("%P", "${process}"),
     ("%k", "${keepalive}"),
     ("%O", "${sent}"),
     ("_", "${anything}"),
 ];
 
-/// Translates added fields to nginx variables. Fields are separated by a space, and may have quotes or a label (`rt=%D`).
+/// Translates added fields to nginx variables. Fields are separated by spaces, and may have quotes or a label
+/// (`rt=%D`).
 fn addition_format(name: &str) -> Option<String> {
     let read = |field: &str| {
         let (label, field) = match field.split_once('=') {
@@ -186,7 +187,7 @@ fn addition_format(name: &str) -> Option<String> {
 }
 
 impl BuiltIn {
-    /// Whether servers are often configured to write more fields after those of this format.
+    /// Whether servers are often configured to write additional fields after those of this format.
     fn is_extended(&self) -> bool {
         self.name.ends_with("combined") || self.name.ends_with("common")
     }
@@ -209,7 +210,7 @@ impl Format {
         Some(Format { name: lower, reader })
     }
 
-    /// Returns a built-in pattern, with the fields that its name adds (`combined + %D`).
+    /// Returns a built-in pattern with the fields that its name adds (`combined + %D`).
     fn with_addition(name: &str, lower: &str) -> Option<Format> {
         let (base, addition) = name.split_once(" + ").map_or((lower, None), |(base, addition)| (base, Some(addition)));
         let built_in = BUILT_IN.iter().find(|built_in| built_in.name == base)?;
@@ -222,7 +223,7 @@ impl Format {
         Some(Format::from_pattern(if addition.is_some() { name } else { lower }, pattern))
     }
 
-    /// The formats that servers often extend, each reading any text after its own fields.
+    /// The formats that servers often extend. Each accepts any text after its own fields.
     pub(crate) fn open_ended() -> impl Iterator<Item = (&'static str, Format)> {
         static OPEN_ENDED: LazyLock<Vec<(&str, Format)>> = LazyLock::new(|| {
             let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
@@ -235,7 +236,7 @@ impl Format {
         OPEN_ENDED.iter().cloned()
     }
 
-    /// Returns what follows the format's own fields in a line, or `None` if these cannot be read.
+    /// Returns the text after the format's own fields in a line, or `None` if these fields cannot be read.
     pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = line.get(prefix::prefix_length(line)..)?;
@@ -245,7 +246,7 @@ impl Format {
         }
     }
 
-    /// The names of all formats, without those of formats with added fields.
+    /// The names of all formats, except formats with added fields.
     pub fn names() -> Vec<&'static str> {
         let patterns = BUILT_IN.iter().rev().map(|built_in| built_in.name);
         patterns.chain(["json", "ltsv", "w3c", "cloudfront", "haproxy", "squid"]).collect()
@@ -261,7 +262,7 @@ impl Format {
         Ok(Format::from_pattern(log_format, nginx::pattern(log_format)?))
     }
 
-    /// Parses what `--format` takes: a name, an Apache format string (with `%`) or an nginx format string (with `$`).
+    /// Parses a value of `--format`: a name, an Apache format string (with `%`) or an nginx format string (with `$`).
     pub fn parse(text: &str) -> Result<Format, LogError> {
         if let Some(format) = Format::named(text) {
             return Ok(format);
@@ -286,13 +287,13 @@ impl Format {
         }
     }
 
-    /// All formats that a server's configuration file defines or uses, the most used first, named as in the file. Reads
-    /// nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
+    /// All formats that a server's configuration file defines or uses, the most used first. They are named as in the
+    /// file. Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
     pub fn of_configuration(text: &str) -> Result<Vec<Format>, LogError> {
         configuration::formats(text)
     }
 
-    /// Its name, or its format string if it has no name.
+    /// The name of the format, or its format string if it has no name.
     pub fn name(&self) -> &str {
         match &self.reader {
             Reader::W3c(w3c) if w3c.is_cloudfront() => "cloudfront",
@@ -300,12 +301,13 @@ impl Format {
         }
     }
 
-    /// Whether it accepts lines with any further fields.
+    /// Whether the format accepts lines with any additional fields.
     pub(crate) fn is_loose(&self) -> bool {
         self.name.ends_with(" + fields")
     }
 
-    /// Reads a line without its newline. Texts of the entry borrow from the line or from `scratch`, which is overwritten.
+    /// Reads a line without its newline. Texts of the entry borrow from the line or from `scratch`, whose content is
+    /// overwritten.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
         Ok(finish_line(&self.read_raw(line)?, &mut scratch.bytes))
     }
@@ -338,8 +340,8 @@ impl Format {
         }
     }
 
-    /// Whether a syslog or container prefix may precede its lines. A format that begins with a time would mistake its own
-    /// fields for a prefix.
+    /// Whether a syslog or container prefix may precede the format's lines. A format that begins with a time would
+    /// mistake its own fields for a prefix.
     fn may_have_prefix(&self) -> bool {
         match &self.reader {
             Reader::Pattern(pattern) => !pattern.begins_with_time(),
@@ -348,7 +350,8 @@ impl Format {
         }
     }
 
-    /// The same format with another unit for whole-number durations; `None` if its durations always have a known unit.
+    /// A copy of the format with another unit for whole-number durations; `None` if its durations always have a known
+    /// unit.
     pub(crate) fn with_default_unit(mut self, unit: TimeUnit) -> Option<Format> {
         match &mut self.reader {
             Reader::Json(_, default_unit) | Reader::Ltsv(_, default_unit) => *default_unit = unit,
@@ -388,7 +391,7 @@ impl Format {
     }
 }
 
-/// Turns a parsed line into an entry. `buffer` holds texts that differ from the line's bytes.
+/// Converts a parsed line into an entry. `buffer` stores texts that are not equal to bytes of the line.
 #[inline]
 pub(crate) fn finish_line<'a>(parsed: &Parsed<'a>, buffer: &'a mut Vec<u8>) -> Line<'a> {
     match parsed {

@@ -8,22 +8,21 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step in seconds: short enough to show daily patterns, and as short as changes of daylight saving time
-/// allow.
+/// Length of a step in seconds. It is short enough to show daily patterns, and divides changes of daylight saving time.
 pub const STEP_S: i64 = 3600;
 const STEP_NS: i64 = STEP_S * 1_000_000_000;
-/// The longest gap between two requests, in hours; a longer gap means that a stamp is wrong.
+/// The longest gap between two requests, in hours. A longer gap means that a stamp is wrong.
 const MAX_GAP_HOURS: i64 = 24 * 366;
 
 /// Requests per hour.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// Beginning of the first hour, in seconds since 1970.
+    /// Start of the first hour, in seconds since 1970.
     pub from_s: i64,
-    /// The offset of the logs' clocks from UTC, in seconds east, as most of the first stamps state it; 0 if they state
-    /// none.
+    /// The offset of the logs' clocks from UTC, in seconds east, according to most of the logs' first stamps; 0 if
+    /// these state no offset.
     pub offset_s: i32,
-    /// Requests in each whole hour. The incomplete hours at the ends of the logs are left out.
+    /// Requests in each whole hour. The incomplete hours at the start and end of the logs are not included.
     pub counts: Vec<u64>,
     /// The result of reading the logs.
     pub read: ReadSummary,
@@ -45,7 +44,7 @@ pub fn is_log(head: &[u8]) -> bool {
 /// Counts the requests of logs, which may be in any order.
 ///
 /// # Errors
-/// [`LogError`] if they cannot be read, or have fewer than two whole hours.
+/// [`LogError`] if the logs cannot be read, or contain fewer than two whole hours.
 pub fn history(
     paths: &[String],
     options: ReadOptions,
@@ -70,7 +69,8 @@ pub fn history(
     Ok(History { from_s: from * STEP_S, offset_s, counts, read })
 }
 
-/// The first whole hour, and the counts of all whole hours. If a gap is too long, only the part with the most requests.
+/// The first whole hour, and the counts of all whole hours. If a gap is too long, only the part with the most requests
+/// is returned.
 fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
     let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
     let parts = all.chunk_by(|a, b| b.0 - a.0 <= MAX_GAP_HOURS);
@@ -82,8 +82,8 @@ fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
 }
 
 impl History {
-    /// CSV for `plan forecast`, with a time and a count per line. Times have the logs' own offset, so that days begin at
-    /// their midnight.
+    /// Formats CSV for `plan forecast`, with a time and a count per line. Times have the logs' own offset, so that days
+    /// begin at their local midnight.
     pub fn to_csv(&self) -> String {
         let mut text = "time,requests\n".to_owned();
         for (step, count) in (0..).zip(&self.counts) {
@@ -134,7 +134,7 @@ mod tests {
         let there = fs::read_to_string(&file).unwrap().replace("+0000", "+0530");
         fs::write(&file, there).unwrap();
         let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
-        // Whole hours in UTC are half past the hour in this zone.
+        // Whole hours in UTC are at half past the hour in this zone.
         assert_eq!(found.offset_s, 19_800);
         assert!(found.to_csv().starts_with("time,requests\n2026-03-02T03:30:00+05:30,"), "{}", found.to_csv());
     }

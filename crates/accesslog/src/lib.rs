@@ -2,8 +2,8 @@
 //!
 //! - [`source`]: files (compressed or not), rotated sets of files, standard input → lines.
 //! - [`format`](mod@format), [`detect`]: a line → an [`Entry`]. The format is specified or detected.
-//! - [`readout`](mod@readout): an entry in words, which shows the user how a line was read.
-//! - [`read`](mod@read): all lines of all logs, with counts of their outcomes. [`logs`]: the same, merged by time.
+//! - [`readout`](mod@readout): the fields of an entry as text, so that users can check how a line was read.
+//! - [`read`](mod@read): all lines of all logs, with counts of their outcomes. [`logs`]: all logs, merged by time.
 //! - [`profile`]: entries → a profile, in bounded memory.
 //! - [`workload`]: a profile → a `Workload` with the same traffic. [`fileset`]: the files that its requests need.
 //! - [`history`](mod@history): entries → requests per hour, the input of a forecast.

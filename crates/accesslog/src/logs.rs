@@ -1,16 +1,16 @@
 //! All logs of a site, merged by time.
 //!
-//! A rotated set has one log for each stretch of time; a site of several servers has several logs for the same time. The
-//! reader finds out which it is. It reads the logs one after another, beginning with the one whose first request is the
-//! oldest. If a log overlaps the beginning of the next one, a second thread reads the next one concurrently, and the
-//! oldest request of both comes next. So a rotated set costs no more than [`read()`](crate::read::read()).
+//! A rotated set has one log for each time period; a site of several servers has several logs of the same period. The
+//! reader distinguishes the two. It reads the logs one after another, starting with the log whose first request is the
+//! oldest. If a log overlaps the start of the next one, a second thread reads that one concurrently, and the oldest
+//! request of both is delivered next. So a rotated set costs no more than [`read()`](crate::read::read()).
 //!
-//! Servers write a line when a response has ended, so a log is slightly out of order. Requests of one log are not sorted.
-//! A stamp that leaps ahead waits for the next line, so that a wrong stamp does not delay its log until all others have
-//! ended. `read = parsed + malformed + filtered` over all logs.
+//! Servers write a line when a response has ended, so a log is slightly out of order. The requests of one log are not
+//! sorted. If a stamp is far ahead, its request is held until the next line is known, so that a wrong stamp does not
+//! delay its log until all other logs have ended. `read = parsed + malformed + filtered` over all logs.
 //!
-//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT`]. Requests of further logs with
-//! the same time come later, out of order.
+//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT`]. Requests of any additional
+//! logs of the same period are delivered later, out of order.
 
 mod batch;
 
@@ -30,11 +30,11 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of logs that are read concurrently besides the current one.
 pub const MAX_CONCURRENT: usize = 64;
-/// Batches of entries that each concurrent log may be ahead of the merge.
+/// Number of batches of entries by which each concurrent log may be ahead of the merge.
 const BATCHES_AHEAD: usize = 2;
-/// Bytes per read of a concurrent log.
+/// Number of bytes per read of a concurrent log.
 const CONCURRENT_BLOCK: usize = 64 * 1024;
-/// A stamp further ahead of the previous one than this may be wrong.
+/// A stamp that is ahead of the previous one by more than this may be wrong.
 const LEAP_NS: i64 = 60_000_000_000;
 /// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -54,8 +54,8 @@ impl Logs {
         Ok(Logs { prepared: prepare(source::find(paths)?, &options)?, options })
     }
 
-    /// The offset of the logs' clocks from UTC, in seconds east, as most of their first stamps state it; `None` if the
-    /// stamps have no offset.
+    /// The offset of the logs' clocks from UTC, in seconds east, according to most of their first stamps; `None` if
+    /// these state no offset.
     pub fn offset_s(&self) -> Option<i32> {
         sample::offset_s(&self.prepared.logs, &self.prepared.formats)
     }
@@ -85,7 +85,7 @@ impl Logs {
     /// Reads one log after another, for callers that ignore the order of requests.
     ///
     /// # Errors
-    /// As [`Logs::read`].
+    /// The errors of [`Logs::read`].
     pub fn read_in_turn(
         self,
         sink: &mut impl FnMut(&Entry<'_>) -> Kept,
@@ -97,7 +97,7 @@ impl Logs {
 
 /// A merge in progress.
 struct Merge<'s, S> {
-    /// Logs that have not begun, with their indices. Those without a readable request come last.
+    /// Logs that have not been started, with their indices. Logs without a readable request come last.
     waiting: VecDeque<(usize, OpenedLog)>,
     concurrent: Vec<ConcurrentLog>,
     /// Until this time, only the log that this thread reads has requests.
@@ -126,7 +126,7 @@ struct Delivery<'s, S> {
     out_of_order: u64,
 }
 
-/// Progress of all threads together.
+/// The progress of all threads together.
 #[derive(Default)]
 struct SharedProgress {
     bytes: AtomicU64,
@@ -159,7 +159,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         self.finish(progress)
     }
 
-    /// Reads a log in this thread, and passes on older requests of the concurrent logs before each of its requests.
+    /// Reads a log in this thread. Before each of its requests, passes on the older requests of the concurrent logs.
     fn read_in_this_thread(
         &mut self,
         log: OpenedLog,
@@ -170,7 +170,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         let prepared =
             Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), total_bytes: None };
         self.update_next_time();
-        // Entries that wait for the next line, as their stamps may be wrong.
+        // These entries are held until the next line is known, because their stamps may be wrong.
         let mut held = Batch::default();
         let mut packer = Packer::default();
         let mut last_ns = i64::MIN;
@@ -194,7 +194,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         Ok(read)
     }
 
-    /// Passes on the held entries, once the time of the next request in their log is known.
+    /// Passes on the held entries, now that the time of the next request in their log is known.
     fn pass_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
         for at in 0..held.len() {
             if let Some((entry, key_ns)) = held.get(at) {
@@ -205,7 +205,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         held.clear();
     }
 
-    /// Passes on all requests of the concurrent logs before `time_ns`.
+    /// Passes on all requests of the concurrent logs that arrived before `time_ns`.
     #[inline]
     fn pass_on_before(&mut self, time_ns: i64) {
         if time_ns >= self.next_ns {
@@ -220,11 +220,12 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         self.update_next_time();
     }
 
-    /// Starts threads for logs whose first request came before `time_ns`, up to the limit.
+    /// Starts threads for logs whose first request arrived before `time_ns`, up to the limit.
     fn start_threads_until(&mut self, time_ns: i64) {
         while self.concurrent.len() < MAX_CONCURRENT
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
-            // `<`, not `<=`: the end and the beginning of two rotated logs may share a second.
+            // The comparison is `<`, not `<=`, because the end of one rotated log and the start of the next may share a
+            // second.
             && first_ns < time_ns
             && let Some((place, log)) = self.waiting.pop_front()
         {
@@ -244,7 +245,8 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         }
     }
 
-    /// Passes on the oldest request of the concurrent logs if it came no later than `time_ns`. Returns whether there was one.
+    /// Passes on the oldest request of the concurrent logs if it arrived at `time_ns` or earlier. Returns whether there
+    /// was one.
     fn pass_on_oldest(&mut self, time_ns: i64) -> bool {
         let mut oldest: Option<(usize, i64)> = None;
         let mut index = 0;
@@ -274,7 +276,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         true
     }
 
-    /// Computes the time until which the concurrent logs need no attention.
+    /// Computes the time until which the concurrent logs have no requests to pass on.
     fn update_next_time(&mut self) {
         let heads = self.concurrent.iter_mut().filter_map(ConcurrentLog::next_ns).min();
         let more = self.concurrent.len() < MAX_CONCURRENT;
@@ -288,7 +290,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         }
         progress(&self.shared.current());
         let mut read = self.results.read;
-        // Entries still in flight when reading was stopped count as filtered.
+        // Entries that were not delivered when reading was stopped count as filtered.
         read.lines.filtered += read.lines.parsed.saturating_sub(self.delivery.kept);
         read.lines.parsed = self.delivery.kept;
         read.lines.out_of_order = self.delivery.out_of_order;
@@ -298,7 +300,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
 }
 
 impl ConcurrentLog {
-    /// The key of the next entry; waits for it. `None` at the end of the log.
+    /// The merge key of the next entry. Waits until it is known. `None` at the end of the log.
     fn next_ns(&mut self) -> Option<i64> {
         while self.at >= self.batch.len() {
             (self.batch, self.at) = (self.batches.recv().ok()?, 0);
@@ -338,7 +340,7 @@ impl SharedProgress {
 impl Results {
     fn join(&mut self, concurrent: ConcurrentLog) {
         let ConcurrentLog { place, batches, thread, .. } = concurrent;
-        // Otherwise the thread would wait for its batches to be received.
+        // Without this, the thread would wait for its batches to be received.
         drop(batches);
         match thread.join() {
             Ok(Ok(read)) => self.add(place, read),
@@ -390,7 +392,7 @@ fn read_concurrently(
         shared.add(now, &mut before);
     };
     let read = read_prepared(prepared, options, limits, &mut sink, &mut progress)?;
-    // A send fails if the receiver is gone; then the batch is not needed.
+    // A send fails if the receiver no longer exists, and then the batch is not needed.
     let _ = batches.send(batch);
     Ok(read)
 }

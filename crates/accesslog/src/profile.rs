@@ -1,13 +1,13 @@
-//! Turns entries into a profile in one pass, in any order of their stamps, and in bounded memory.
+//! Computes a profile from entries in one pass, in any order of their stamps, and in bounded memory.
 //!
-//! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in it.
+//! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in that window.
 //! - [`sizes`], [`urls`], `popularity`, `kinds`, `histogram`: bytes, URLs, status and methods, durations.
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
-//! - `notes`: warnings for the reader of the figures.
+//! - `notes`: warnings for users of the figures.
 //!
-//! The peak window is the given one, or the whole log if that is not longer than a window, or the busiest window that
-//! begins at a whole multiple of its length. All figures of the peak are those of this window, as far as the log covers
-//! it.
+//! The peak window is the given one. Otherwise it is the whole log if that is not longer than a window, or else the
+//! busiest window that starts at a whole multiple of its length. All figures of the peak are those of this window, as
+//! far as the log covers it.
 
 mod bursts;
 mod calendar;
@@ -78,7 +78,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// An empty profiler.
+    /// Creates an empty profiler.
     pub fn new(options: Options) -> Profiler {
         let hasher = RandomState::default();
         let policy = match options.robots {
@@ -109,7 +109,7 @@ impl Profiler {
         }
     }
 
-    /// Adds a request. Returns `Kept::No` if the policy on robots leaves it out.
+    /// Adds a request. Returns `Kept::No` if the policy on robots excludes it.
     pub fn add(&mut self, entry: &Entry<'_>) -> Kept {
         let bytes = entry.bytes.unwrap_or(0);
         let agent = fixed_hash(entry.agent);
@@ -217,7 +217,7 @@ impl Profiler {
         self.gaps.add(entry.time_ns);
     }
 
-    /// Length of the span in seconds. A stamp in whole seconds stands for its whole second.
+    /// Length of the span in seconds. A stamp in whole seconds represents its whole second.
     fn span_s(&self, span: &Span) -> f64 {
         let resolution = if self.seen.has_fine_stamps() { 0.0 } else { 1.0 };
         (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)
@@ -274,14 +274,14 @@ fn no_peak(options: &Options, span: &Span) -> LogError {
     ))
 }
 
-/// RFC 3339 in the zone: `2026-03-01T14:00:00+01:00`.
+/// Formats a time as RFC 3339 in the zone: `2026-03-01T14:00:00+01:00`.
 fn rfc3339(time_ns: i64, zone: &TimeZone) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(time_ns)) else { return String::new() };
     let offset = zone.to_offset(time);
     if offset == Offset::UTC { time.to_string() } else { time.display_with_offset(offset).to_string() }
 }
 
-/// The name of a zone: `Europe/Berlin`, `UTC` or `+01:00`.
+/// The name of a zone, such as `Europe/Berlin`, `UTC` or `+01:00`.
 fn zone_name(zone: &TimeZone) -> String {
     let offset = || {
         let seconds = offset_s(zone, 0);

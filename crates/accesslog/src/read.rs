@@ -1,9 +1,9 @@
 //! Reads all lines of all logs, in the order of the logs, and accounts for each line.
 //!
-//! One thread reads, decompresses and cuts the bytes at ends of lines; the caller's thread parses. Small logs, whose ends
-//! are known when they are opened, need no second thread. Blocks go from one to
-//! the other and back, so memory does not grow with the log. `read = parsed + malformed + filtered` for any input: a log
-//! that ends early counts as far as it goes. `account` does the counting.
+//! One thread reads and decompresses the bytes, and cuts them into blocks of whole lines; the caller's thread parses.
+//! Small logs, whose ends are known when they are opened, need no second thread. Blocks are passed from one thread to
+//! the other and back, so memory does not grow with the log. `read = parsed + malformed + filtered` for any input: a
+//! log that ends early counts up to that point. `account` does the counting.
 
 mod account;
 
@@ -22,12 +22,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Number of blocks that the reading thread may be ahead.
+/// Number of blocks by which the reading thread may be ahead.
 const BLOCKS_AHEAD: usize = 3;
 /// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// How logs are read.
+/// Options for reading logs.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// The formats of the lines; detected from the first lines if `None`.
@@ -36,7 +36,7 @@ pub struct ReadOptions {
     pub first_malformed: usize,
     /// Whether to read files to their current end, and not only to the end that they had when they were opened.
     pub follow_growth: bool,
-    /// Set by the caller to stop reading within a block.
+    /// A flag that the caller sets to stop reading within a block.
     pub enough: Arc<AtomicBool>,
 }
 
@@ -46,7 +46,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// MessageKind the sink did with an entry.
+/// Whether the sink accepted an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// The entry counts.
@@ -55,23 +55,23 @@ pub enum Kept {
     No,
 }
 
-/// How far reading has progressed.
+/// The progress of reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes read, as stored (perhaps compressed).
+    /// Number of stored bytes (possibly compressed) that were read.
     pub bytes: u64,
-    /// Total bytes as stored; unknown for streams.
+    /// Total number of stored bytes; `None` for streams.
     pub total_bytes: Option<u64>,
-    /// Lines read.
+    /// Number of lines read.
     pub lines: u64,
 }
 
-/// The result of reading logs, besides their entries.
+/// The result of reading logs, except for their entries.
 #[derive(Clone, Debug)]
 pub struct ReadSummary {
     /// Counts of lines by outcome.
     pub lines: Lines,
-    /// Each log, in the order in which they were read.
+    /// The logs, in the order in which they were read.
     pub sources: Vec<Source>,
     /// The formats that read the lines.
     pub formats: Formats,
@@ -96,7 +96,7 @@ pub fn read(
 ///
 /// # Errors
 ///
-/// As for [`read()`].
+/// The errors of [`read()`].
 pub fn read_stream(
     name: &str,
     reader: impl io::Read + Send + 'static,
@@ -117,11 +117,11 @@ fn read_logs(
     read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
 }
 
-/// Opened logs in the order of time.
+/// Opened logs in the order of their first requests.
 pub(crate) struct Prepared {
     pub logs: Vec<OpenedLog>,
     pub formats: Formats,
-    /// Their total bytes as stored, if known.
+    /// Total number of stored bytes of the logs, if known.
     pub total_bytes: Option<u64>,
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared,
     Ok(Prepared { logs, formats, total_bytes })
 }
 
-/// Reads opened logs, with the options that they were opened with.
+/// Reads opened logs, with the options with which they were opened.
 pub(crate) fn read_prepared(
     prepared: Prepared,
     options: &ReadOptions,
@@ -179,7 +179,7 @@ fn empty(logs: &[OpenedLog]) -> LogError {
 struct Message {
     /// Index of the log.
     source: usize,
-    /// Bytes of the log read so far, as stored.
+    /// Number of stored bytes of the log that have been read.
     taken: u64,
     kind: MessageKind,
 }
@@ -190,7 +190,7 @@ enum MessageKind {
     End { bytes: u64, cut_short: Option<String> },
 }
 
-/// Passes all blocks of logs to `deliver`, which returns a block to be reused, or `None` if nothing more is wanted.
+/// Passes all blocks of the logs to `deliver`. It returns a block for reuse, or `None` to stop reading.
 fn read_blocks(
     logs: Vec<OpenedLog>,
     follow_growth: bool,
@@ -228,18 +228,18 @@ fn read_blocks(
     }
 }
 
-/// Parses blocks, and keeps the account of their lines.
+/// Parses blocks, and counts the outcomes of their lines.
 struct Parser<'a, S> {
     account: Account<'a, S>,
     reporter: ProgressReporter<'a>,
-    /// Stored bytes of the logs that have ended.
+    /// Number of stored bytes of the logs that have ended.
     ended: u64,
-    /// Stored bytes read of the current log.
+    /// Number of stored bytes of the current log that have been read.
     current: u64,
 }
 
 impl<S: FnMut(&Entry<'_>) -> Kept> Parser<'_, S> {
-    /// Reads logs in this thread. They are small, as opening them has already shown their ends.
+    /// Reads small logs in this thread. They have been read to their ends when they were opened.
     fn parse_whole(&mut self, logs: Vec<OpenedLog>, options: &ReadOptions, limits: Limits) {
         let is_wanted = || !options.enough.load(Ordering::Relaxed);
         let longest = logs.iter().map(OpenedLog::head_bytes).max().unwrap_or(0);
@@ -252,7 +252,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Parser<'_, S> {
         }
     }
 
-    /// Parses in this thread what another thread reads.
+    /// Parses in this thread the blocks that another thread reads.
     fn parse_beside_reader(
         &mut self,
         logs: Vec<OpenedLog>,
@@ -262,14 +262,14 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Parser<'_, S> {
         let (blocks, received) = mpsc::sync_channel(BLOCKS_AHEAD);
         let (spent, reused) = mpsc::channel::<Block>();
         let follow_growth = options.follow_growth;
-        // A failed send means that the receiver is gone, because nothing more is wanted.
+        // A failed send means that the receiver no longer exists, because reading was stopped.
         let deliver = move |message| blocks.send(message).ok().map(|()| reused.try_recv().unwrap_or_default());
         thread::Builder::new()
             .name("log reader".to_owned())
             .spawn(move || read_blocks(logs, follow_growth, limits, deliver))
             .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
         while let Some(message) = next(&received, &options.enough) {
-            // If the reader has ended, it needs no more blocks.
+            // If the reading thread has ended, it needs no more blocks.
             let _ = spent.send(self.parse(message));
         }
         Ok(())
@@ -306,7 +306,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Parser<'_, S> {
     }
 }
 
-/// The next message; `None` at the end or when reading is stopped, which a silent stream must not prevent.
+/// The next message; `None` at the end or when reading is stopped. A silent stream must not prevent stopping.
 fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
     while !enough.load(Ordering::Relaxed) {
         match blocks.recv_timeout(PROGRESS_EVERY) {
@@ -334,7 +334,7 @@ impl ProgressReporter<'_> {
 }
 
 impl ReadSummary {
-    /// The error for logs without a single request: counts of lines, and the first malformed ones.
+    /// The error for logs without a request. It contains the counts of lines, and the first malformed lines.
     pub fn no_requests(&self) -> LogError {
         let lines = &self.lines;
         LogError::NoRequests(format!(
@@ -347,8 +347,8 @@ impl ReadSummary {
     }
 }
 
-/// The first malformed lines with their positions and what was expected there, as the end of a message; empty if there
-/// are none.
+/// The first malformed lines with their positions and what was expected there, as the end of a message; empty if no
+/// line was malformed.
 pub fn first_malformed(lines: &Lines) -> String {
     let one = |line: &MalformedLine| {
         let MalformedLine { file, line, column, expected, text } = line;

@@ -30,7 +30,7 @@ pub fn readout(entry: &Entry<'_>) -> Vec<FieldSample> {
     fields
 }
 
-/// The fields in one line: `client 203.0.113.7, time 2017-08-03T14:58:51Z, method GET`.
+/// Joins the fields into one line: `client 203.0.113.7, time 2017-08-03T14:58:51Z, method GET`.
 pub fn in_words(fields: &[FieldSample]) -> String {
     fields.iter().map(|field| format!("{} {}", field.field, field.value)).collect::<Vec<_>>().join(", ")
 }

@@ -1,12 +1,13 @@
-//! Replays a log: turns its requests into calls, with the time at which each call is due and what it asks for.
+//! Replays a log: converts its requests into calls, each with its due time, method and path.
 //!
-//! Gaps between calls are the log's own, divided by the speed. A stamp in whole seconds does not show when in its second
-//! a request came: `spread` chooses a time, after the finer stamps of the same logs, or at equal distances. Servers write
-//! lines as responses end, so lines are slightly out of order: they are sorted within [`Options::window_ns`]. A request
-//! that is further behind is due at once, and counted; so is one with a stamp far ahead of the lines around it.
-//! `timeline` decides which they are. Pauses longer than [`Options::max_gap_ns`] are shortened to that.
+//! Gaps between calls are the log's own, divided by the speed. A stamp in whole seconds does not show the time of the
+//! request within its second. `spread` chooses this time, either from finer stamps of the same logs, or at equal
+//! distances. Servers write lines when responses end, so lines are slightly out of order: they are sorted within
+//! [`Options::window_ns`]. A request that is behind by more than that is due at once, and is counted; so is one with a
+//! stamp far ahead of its neighbours. `timeline` identifies these requests. Pauses longer than [`Options::max_gap_ns`]
+//! are shortened to that length.
 //!
-//! Memory is bounded by the requests within that window, and by [`MAX_HELD`] requests.
+//! Memory is bounded by the number of requests within `window_ns`, and by [`MAX_HELD`] requests.
 
 mod spread;
 mod target;
@@ -22,29 +23,29 @@ use timeline::{LOOK_AHEAD, Place, Timeline};
 
 pub use target::{MapRule, requestable};
 
-/// Classes of calls, by the status that the log has.
+/// Classes of calls, by the status in the log.
 pub const CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
 /// Maximum number of requests that are sorted at a time.
 pub const MAX_HELD: usize = 100_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// How to replay a log.
+/// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Divisor of the gaps.
     pub speed: f64,
-    /// Calls per second, if calls are to come at a constant rate.
+    /// Calls per second at a constant rate; `None` to use the log's own gaps.
     pub flattened: Option<f64>,
     /// Requests are sorted within this many nanoseconds of the log's time.
     pub window_ns: i64,
     /// The longest pause between two calls, in nanoseconds of the replay; longer pauses are shortened to it.
     pub max_gap_ns: Option<u64>,
-    /// Methods to send; requests with other methods are left out.
+    /// Methods to send. Requests with other methods are not replayed.
     pub methods: Vec<String>,
     /// Rules that replace the beginnings of paths.
     pub map: Vec<MapRule>,
-    /// A document root in which a file of each response's size is created. Calls ask for these files instead of the log's
-    /// paths.
+    /// A document root in which a file of each response's size is created. Calls request these files instead of the
+    /// log's paths.
     pub fileset: Option<PathBuf>,
 }
 
@@ -65,42 +66,42 @@ impl Default for Options {
 /// A call to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// When the call is due, in nanoseconds after the first call.
+    /// Due time of the call, in nanoseconds after the first call.
     pub due_ns: u64,
-    /// Index in [`CLASSES`].
+    /// Index of the call's class in [`CLASSES`].
     pub class: u16,
-    /// Its method.
+    /// Method of the call.
     pub method: String,
-    /// Path and query, with only characters that may be sent.
+    /// Path and query, with only characters that are valid in a request.
     pub path: String,
     /// Whether the log's response was 304 (Not Modified); the call is then sent with `If-None-Match: *`.
     pub unchanged: bool,
 }
 
-/// Counts of a replay.
+/// Counts of the calls and requests of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Calls emitted.
+    /// Number of emitted calls.
     pub calls: u64,
-    /// Requests left out because of their methods.
+    /// Number of requests that were not replayed because of their methods.
     pub other_methods: u64,
-    /// Requests left out because they have no path that can be requested.
+    /// Number of requests that were not replayed because they have no path that can be requested.
     pub without_path: u64,
-    /// Calls due at once because their stamps are too far behind the lines above them to be sorted.
+    /// Number of calls due at once because their stamps are too far behind the lines above them to be sorted.
     pub late: u64,
-    /// Calls due at once because their stamps are far ahead of the lines around them.
+    /// Number of calls due at once because their stamps are far ahead of their neighbours.
     pub ahead: u64,
-    /// How often the log's clock was set back for good; the replay continues without a pause.
+    /// Number of times that the log's clock was set back permanently. The replay continues without a pause.
     pub set_back: u64,
     /// The longest pause between two calls, in nanoseconds of the replay.
     pub longest_pause_ns: u64,
     /// Number of pauses shortened to [`Options::max_gap_ns`].
     pub pauses_cut: u64,
-    /// Time cut from all pauses, in nanoseconds of the replay.
+    /// Total time by which pauses were shortened, in nanoseconds of the replay.
     pub cut_ns: u64,
 }
 
-/// Turns entries into calls.
+/// Converts entries into calls.
 #[derive(Debug)]
 pub struct Replayer {
     options: Options,
@@ -110,23 +111,24 @@ pub struct Replayer {
     held: BinaryHeap<Reverse<PendingRequest>>,
     /// Number of requests so far.
     sequence: u64,
-    /// Stamps of the first and the latest call in the log's course.
+    /// Stamp of the first call in the log's timeline.
     first_ns: Option<i64>,
     last_ns: i64,
-    /// When the latest call is due, in nanoseconds after the first.
+    /// Due time of the latest call, in nanoseconds after the first.
     last_due_ns: u64,
     created_sizes: HashSet<u64>,
     spread: Spread,
     summary: Summary,
 }
 
-/// A request that waits to be sorted: by time, whole seconds before finer stamps, then in the order of the log.
+/// A request that is waiting to be sorted. The order is by time, then whole seconds before finer stamps, then the order
+/// of the log.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PendingRequest {
     time_ns: i64,
     is_fine: bool,
     sequence: u64,
-    /// Whether `time_ns` is fine only because `spread` chose it.
+    /// Whether `spread` chose `time_ns` within its second.
     is_placed: bool,
     class: u16,
     method: String,
@@ -134,7 +136,7 @@ struct PendingRequest {
 }
 
 impl Replayer {
-    /// A replayer without requests.
+    /// Creates a replayer without requests.
     pub fn new(options: Options) -> Replayer {
         Replayer {
             timeline: Timeline::new(options.window_ns),
@@ -151,8 +153,8 @@ impl Replayer {
         }
     }
 
-    /// Adds the next entry of the log, and emits the calls that are sorted by now, until `emit` returns false. Returns
-    /// whether `emit` wants more, and whether the entry becomes a call.
+    /// Adds the next entry of the log, and emits the calls that are now in order, until `emit` returns false. Returns
+    /// whether `emit` accepts more calls, and whether the entry becomes a call.
     ///
     /// # Errors
     /// Returns an error if a file of the fileset cannot be created.
@@ -168,7 +170,7 @@ impl Replayer {
         self.summary
     }
 
-    /// Emits all remaining calls.
+    /// Emits all remaining calls. Returns the counts.
     pub fn finish(mut self, emit: &mut dyn FnMut(Call) -> bool) -> Summary {
         while !self.unjudged.is_empty() {
             if !self.judge_next(emit) {
@@ -179,7 +181,7 @@ impl Replayer {
         self.summary
     }
 
-    /// Judges the next request by those that follow it, and emits the calls that are sorted by then.
+    /// Judges the next request by those that follow it, and emits the calls that are then in order.
     fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
@@ -233,7 +235,7 @@ impl Replayer {
         Ok(path)
     }
 
-    /// Emits the calls before the horizon. The requests of a whole second are emitted together.
+    /// Emits the calls before the horizon. All requests of a whole second are emitted together.
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let time_ns = next.time_ns;
@@ -256,7 +258,7 @@ impl Replayer {
         true
     }
 
-    /// Gives each request of a whole second a time within the second.
+    /// Assigns to each request of a whole second a time within that second.
     fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
         while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.is_fine) {
@@ -269,7 +271,7 @@ impl Replayer {
         }
     }
 
-    /// The call of a request in the log's course.
+    /// Creates the call of a request in the log's timeline.
     fn call(&mut self, held: PendingRequest) -> Call {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
@@ -291,7 +293,8 @@ impl Replayer {
         self.due_at_once(held)
     }
 
-    /// The call of a request that is due together with the latest call; in a flattened replay, at its turn.
+    /// Creates the call of a request that is due at the same time as the latest call. In a flattened replay, it is due
+    /// in its turn.
     fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.flattened {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
@@ -350,7 +353,8 @@ mod tests {
     fn those_of_a_second_are_spread_over_it() {
         let log = [entry(100, "/a"), entry(100, "/b"), entry(101, "/c"), entry(103, "/d"), entry(103, "/e")];
         let (calls, summary) = replayed(&log, Options::default());
-        // Two requests come at 0.25 and 0.75 of their second, one in the middle of its second; relative to the first.
+        // Two requests are placed at 0.25 and 0.75 of their second, and one in the middle of its second. The times are
+        // relative to the first.
         assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
         assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
         let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });

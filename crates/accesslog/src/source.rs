@@ -1,12 +1,12 @@
 //! Sources of log lines: files, rotated sets of files, and streams; compressed or not.
 //!
 //! - [`find`]: paths and patterns → [`Log`]s.
-//! - `input`: the bytes as stored, up to the size that a file had when it was found.
+//! - `input`: the stored bytes, up to the size that a file had when it was found.
 //! - `decode`: decompression, chosen by the bytes themselves and not by a file's name.
 //! - `blocks`: blocks of whole lines, in constant memory.
-//! - `sample`: the beginning of a log: its formats and its place in time.
+//! - `sample`: the beginning of a log, its formats, and its position in time.
 //!
-//! Regular files are opened when they are found, so that a file rotated meanwhile is neither missed nor read twice.
+//! Regular files are opened when they are found. So a file that is rotated afterwards is neither missed nor read twice.
 
 pub(crate) mod blocks;
 pub(crate) mod decode;
@@ -22,16 +22,16 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Stands for standard input.
+/// The path that represents standard input.
 const STDIN: &str = "-";
 /// Maximum number of files to keep open; a process may open 1,024 by default.
 const MAX_OPEN_FILES: usize = 256;
-/// Part of the name of the files that are read in a directory.
+/// Files in a directory are read if their names contain this text.
 const NAME_PART: &str = "access";
 
-/// Finds all logs that `paths` name. Each path is a file or stream that exists, else a pattern (`access.log*`), or `-`.
-/// In a directory, files with `access` in their names are read. The files of a pattern or directory are sorted by name. A
-/// file that several patterns match is one log.
+/// Finds all logs that `paths` name. Each path is `-`, an existing file or stream, or else a pattern (`access.log*`).
+/// In a directory, files with `access` in their names are read. The files of a pattern or directory are sorted by name.
+/// A file that several patterns match is one log.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub struct Log {
     bytes: Option<u64>,
 }
 
-/// Where the bytes come from.
+/// The source of the bytes.
 enum Origin {
     /// A file, which can be read repeatedly. `kept` is the open file, unless too many are open.
     File { path: PathBuf, identity: Identity, kept: Option<File> },
@@ -63,27 +63,28 @@ enum Origin {
 type Identity = (u64, u64);
 
 impl Log {
-    /// A log that is read from any reader; `name` is for display.
+    /// Creates a log that is read from any reader; `name` is for display.
     pub fn stream(name: &str, reader: impl Read + Send + 'static) -> Log {
         Log { path: name.to_owned(), place: Origin::Stream(Some(Box::new(reader))), bytes: None }
     }
 
-    /// Its path, or `-` for standard input.
+    /// The path of the log, or `-` for standard input.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Its stored size in bytes when it was found; `None` for a stream.
+    /// The stored size of the log in bytes when it was found; `None` for a stream.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// Whether it can be read only once.
+    /// Whether the log can be read only once.
     pub fn is_stream(&self) -> bool {
         matches!(self.place, Origin::Stream(_))
     }
 
-    /// Opens the log at its beginning. Reads to the size it had when it was found, or with `follow_growth` to its end.
+    /// Opens the log at its beginning. It is read up to the size that it had when it was found, or with `follow_growth`
+    /// to its end.
     pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
         match &mut self.place {
             Origin::Stream(stream) => {
@@ -128,7 +129,7 @@ struct LogSet {
     has_stdin: bool,
 }
 
-/// How the user named a file.
+/// The way in which the user named a file.
 #[derive(Clone, Copy, PartialEq)]
 enum NamedBy {
     Name,
@@ -233,7 +234,7 @@ fn given_twice(path: &str, why: &str) -> LogError {
     LogError::Io { path: path.into(), source }
 }
 
-/// The error about a log that cannot be read, with advice if permission is denied.
+/// The error for a log that cannot be read, with advice if permission is denied.
 pub(crate) fn unreadable(path: &str, error: io::Error) -> LogError {
     let source = match error.kind() {
         ErrorKind::PermissionDenied => io::Error::new(

@@ -1,8 +1,8 @@
-//! Turns a profile into a `Workload` with the same traffic: classes with their shares, and their most popular URLs with
-//! the bytes of their responses. Calls come in sessions at the rate of the peak window, or if the log does not
-//! distinguish users, by an arrival process with the same bursts.
+//! Converts a profile into a `Workload` with the same traffic: classes with their shares, and their most popular URLs
+//! with the bytes of their responses. Calls arrive in sessions at the rate of the peak window. If the log does not
+//! distinguish users, they arrive by an arrival process with the same bursts.
 //!
-//! Requests whose responses had no body are sent in a way that any server answers without a body: 304 (Not Modified) with
+//! Requests whose responses had no body are sent so that any server responds without a body: 304 (Not Modified) with
 //! `If-None-Match: *`, HEAD with HEAD, and 404 (Not Found) with a path that does not exist.
 
 pub mod arrivals;
@@ -19,42 +19,43 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of URLs to list for a class.
 const URLS: usize = 200;
-/// Maximum number of synthetic URLs that stand for the URLs of a class that are not listed.
+/// Maximum number of synthetic URLs that represent the unlisted URLs of a class.
 const MAX_OTHER_URLS: u64 = 100;
-/// If unlisted URLs have a smaller share of the class, they are left out.
+/// If unlisted URLs have a smaller share of the class than this, they are not represented.
 const MIN_OTHER_SHARE: f64 = 0.01;
-/// Responses without a body with a smaller share of all requests get no class of their own.
+/// Responses without a body get a separate class only if their share of all requests is at least this.
 const MIN_CLASS_SHARE: f64 = 0.005;
-/// Directory of the files that stand for URLs which cannot be requested or kept.
+/// Directory of the files that represent URLs which cannot be requested or stored.
 const SYNTHETIC: &str = "/brimful";
 /// A path that does not exist.
 const ABSENT: &str = "/brimful/absent";
 
-/// How the calls of a workload arrive.
+/// The choice of how the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalChoice {
-    /// In sessions if the log has enough of them, otherwise one by one.
+    /// Calls arrive in sessions if the log has enough of them, otherwise one by one.
     #[default]
     Auto,
-    /// In sessions.
+    /// Calls arrive in sessions.
     Sessions,
-    /// One by one, by the arrival process with the same bursts.
+    /// Calls arrive one by one, by the arrival process with the same bursts.
     Requests,
 }
 
 /// A workload, and the reason for its arrivals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedWorkload {
-    /// The document.
+    /// The workload document.
     pub workload: Workload,
-    /// The reason, as a sentence.
+    /// The reason for its arrivals, as a sentence.
     pub why: String,
 }
 
-/// The load with the traffic of a profile's peak window.
+/// Creates the load with the traffic of a profile's peak window.
 ///
 /// # Errors
-/// [`LogError::NoRequests`] if nothing in it can be requested, or if sessions were required and the profile lacks them.
+/// [`LogError::NoRequests`] if the window has no URL that can be requested, or if sessions were required and the
+/// profile has none.
 pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
@@ -82,7 +83,7 @@ fn load(profile: &Profile, choice: ArrivalChoice) -> Result<(Load, String), LogE
     Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, why + &lacking))
 }
 
-/// A class of responses with a body, by GET only: requests with other methods change data on most servers.
+/// A class of responses with a body. It uses only GET: requests with other methods change data on most servers.
 fn with_body(seen: &ProfileClass) -> RequestClass {
     let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
     let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
@@ -91,7 +92,7 @@ fn with_body(seen: &ProfileClass) -> RequestClass {
     RequestClass { urls: found, ..class(&seen.name, seen.share_requests) }
 }
 
-/// Synthetic URLs that stand for those not listed, with a file size that preserves the mean of the class.
+/// Synthetic URLs that represent the unlisted URLs, with a file size that preserves the mean of the class.
 fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     let bytes_of = |url: &Url| url.weight * url.bytes.unwrap_or(0) as f64;
     let left = seen.requests as f64 - listed.iter().map(|url| url.weight).sum::<f64>();
@@ -108,13 +109,13 @@ fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
 }
 
-/// A URL of a class: its own path if that can be requested, else a synthetic one.
+/// A URL of a class: its own path if that can be requested, otherwise a synthetic one.
 fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     let path = requestable(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
 }
 
-/// A URL that can be requested: non-ASCII bytes, which a log has as they are or as `\xC3`, are percent-encoded.
+/// A URL that can be requested. Non-ASCII bytes, which a log has unchanged or as `\xC3`, are percent-encoded.
 fn requestable(url: &str) -> Option<String> {
     let mut parts = url.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -130,7 +131,7 @@ fn requestable(url: &str) -> Option<String> {
     (is_requestable(&encoded) && !url.contains(char::REPLACEMENT_CHARACTER)).then(|| encoded.into_owned())
 }
 
-/// Whether a URL is a plain path that begins with a slash and never leads upwards.
+/// Whether a URL is a plain path that begins with a slash and does not leave the root.
 fn is_requestable(url: &str) -> bool {
     let path = url.split('?').next().unwrap_or_default();
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'#'));

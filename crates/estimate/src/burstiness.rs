@@ -1,10 +1,10 @@
-//! Bursty arrivals: how bursty they are, and how they raise demands.
+//! Bursty arrivals: measures of burstiness, and how bursts raise demands.
 //!
 //! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is divided into epochs. `b` is the share
-//! of epochs with more arrivals than the mean, and `a` is the mean rate of those over that of all epochs. Both depend
-//! on the length of an epoch, and neither is 0 for Poisson arrivals, so only values of equal epochs can be compared.
-//! The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every epoch. Counts are arrivals per epoch, in
-//! order of time; they include epochs without arrivals.
+//! of epochs with more arrivals than the mean. `a` is the ratio of the mean rate of these epochs to that of all epochs.
+//! Both depend on the length of an epoch, and neither is 0 for Poisson arrivals, so only values of equal epochs can be
+//! compared. The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every epoch. Counts are arrivals per
+//! epoch, in order of time; they include epochs without arrivals.
 
 mod dispersion;
 mod inflation;
@@ -17,26 +17,26 @@ use brimful_core::number::positive;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How bursty a sequence of counts is.
+/// The burstiness of a sequence of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstFactors {
     /// Number of epochs.
     pub epochs: usize,
-    /// λ: arrivals per second over all of them.
+    /// λ: arrivals per second over all epochs.
     pub rate: f64,
-    /// b: share of the epochs in which more than the mean arrived.
+    /// b: share of the epochs with more arrivals than the mean.
     pub b: f64,
-    /// λ⁺: arrivals per second in those; `None` if there are none.
+    /// λ⁺: arrivals per second in the epochs above the mean; `None` if there are none.
     pub rate_above: Option<f64>,
     /// a = λ⁺/λ; `None` if no epoch is above the mean.
     pub a: Option<f64>,
-    /// Index of dispersion of the counts: variance (n − 1) over mean.
+    /// Index of dispersion of the counts: the sample variance (divisor n − 1) divided by the mean.
     pub dispersion: f64,
-    /// The largest count over the mean one.
+    /// Ratio of the largest count to the mean.
     pub peak_to_mean: f64,
 }
 
-/// Menascé and Almeida's a and b, and other measures of the same counts.
+/// Computes Menascé and Almeida's a and b, and other measures of the same counts.
 pub fn burst_factors(counts: &[u64], epoch_s: f64) -> Result<BurstFactors, EstimateError> {
     let epoch_s = positive(epoch_s, || "the length of an epoch".into())?;
     let whole = dispersion(counts, 1)?;

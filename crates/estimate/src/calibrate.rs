@@ -1,19 +1,19 @@
-//! From Records to a model: `brimful plan calibrate`.
+//! Computes a model from Records: `brimful plan calibrate`.
 //!
 //! Each usable run is one observation of the utilization law ([`crate::demand::fit_demands`]): throughput by class and
 //! CPU time of the server, over the same part of the run. A run that contradicts the others is reported ([`OddRun`]).
-//! The work without requests comes from a run with hardly any load, or else is fitted too. Disks that were used become
-//! stations in the same way. Mean response times determine the variability of service and the delay elsewhere
-//! ([`crate::fit_response`]). Where the Server Module measured the requests, its figures are used ([`InsideDemands`]).
-//! [`Source`] says what each demand was derived from.
+//! The background work is measured in a run with hardly any load; without such a run it is fitted too. Disks that were
+//! used become stations in the same way. Mean response times determine the variability of service and the delay
+//! elsewhere ([`crate::fit_response`]). Where the Server Module measured the requests, its figures are used
+//! ([`InsideDemands`]). [`Source`] states what each demand was derived from.
 //!
-//! A demand has two intervals. That of the regression shows how far the runs are from one law. That of a bootstrap of
-//! the seconds within each run ([`crate::demand::moving_blocks`]) shows how the seconds scatter. The wider of the two
-//! counts. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has the demands at
-//! saturation and the additional cost of a request on a partly idle server.
+//! A demand has two intervals. The interval of the regression shows how far the runs deviate from one law. The interval
+//! of a bootstrap of the seconds within each run ([`crate::demand::moving_blocks`]) shows how the seconds scatter. The
+//! wider one is used. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has the
+//! demands at saturation and the additional cost of a request on a partly idle server.
 //!
-//! If there are steady runs, those with bursty arrivals only show what bursts cost. Runs past saturation only show
-//! where the throughput bends, as a check of the model.
+//! If there are steady runs, the runs with bursty arrivals serve only to measure the cost of bursts. Runs past
+//! saturation only show where the throughput bends, as a check of the model.
 
 mod attribution;
 mod bursts;
@@ -51,10 +51,10 @@ use brimful_model::saturation_rate;
 use cpu::CpuFit;
 use runs::Runs;
 
-/// Intervals of a demand curve.
+/// Number of intervals of a demand curve.
 const CURVE_INTERVALS: u32 = 40;
 
-/// Estimates the model of a server from Records. Unusable Records are left out and listed.
+/// Estimates the model of a server from Records. Unusable Records are listed and not used.
 ///
 /// # Errors
 /// When the Records are of different servers, or do not determine a model.
@@ -145,7 +145,7 @@ fn classes(runs: &Runs) -> Vec<ModelClass> {
     runs.classes.iter().zip(rates).map(class).collect()
 }
 
-/// Half widths as a model has them: the distance of the farther end of each interval.
+/// Half widths in the form of a model: the distance of each estimate to the farther end of its interval.
 fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
     let half_width = |(demand, known): (&f64, &Uncertainty)| {
         known.ci95.map_or(0.0, |ci| (ci.high - demand).max(demand - ci.low).max(0.0))
@@ -166,7 +166,7 @@ fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {
     cpu.merged.iter().map(merge).collect()
 }
 
-/// D(X) of the mix from the lowest rate measured to saturation; empty where demands do not depend on the load.
+/// D(X) of the mix from the lowest rate measured to saturation. It is empty if demands do not depend on the load.
 fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     let Some(load) = &cpu.load_dependence else { return Vec::new() };
     let (low, high) = (load.lowest_rate(), load.saturation(mix));
@@ -174,8 +174,8 @@ fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     (0..=CURVE_INTERVALS).map(rate).map(|rate| DemandAtRate { rate, demand_s: load.demand(rate, mix) }).collect()
 }
 
-/// How demands depend on response sizes, from at least three classes that the runs can tell apart and at least three
-/// sizes.
+/// The dependence of demands on response sizes. It requires at least three classes that the runs can distinguish, and
+/// at least three sizes.
 fn sizes(runs: &Runs, cpu: &CpuFit) -> Option<SizeDemand> {
     let alone = |class: &usize| !cpu.merged.iter().any(|group| group.contains(class));
     let point = |class: usize| Some((class, SizePoint { bytes: runs.size(class)?, cpu_s: cpu.demands[class] }));

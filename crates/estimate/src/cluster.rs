@@ -3,8 +3,8 @@
 //! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k
 //! clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request classes
 //! of Menascé et al., CMG 1999, §3.3). The cost is that of sorting n values. Sizes span orders of magnitude, so the
-//! longest edges are between the largest values: request many clusters and then merge the small ones, as that paper did
-//! with 150.
+//! longest edges are between the largest values. So request many clusters and then merge the small ones, as that paper
+//! did with 150 clusters.
 
 use crate::EstimateError;
 use brimful_core::number::non_negative;
@@ -23,8 +23,8 @@ pub struct Cluster {
     pub sum: f64,
 }
 
-/// Divides the values into `k` clusters, ascending, or fewer if there are fewer distinct values. Of equally long edges,
-/// the one between the smaller values is removed first.
+/// Divides the values into `k` clusters, in ascending order, or fewer if there are fewer distinct values. If edges are
+/// equally long, the one between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));

@@ -2,13 +2,13 @@
 //!
 //! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, is valid at every load level. With enough levels, least
 //! squares determines the demands D_r, and the background b₀ if it was not measured separately. Demands are never
-//! negative. Classes in nearly the same proportion at every level cannot be told apart. They are merged into one
+//! negative. Classes in nearly the same proportion at every level cannot be distinguished. They are merged into one
 //! demand, because separate ones would be noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
 //! 1980, §3.2).
 //!
-//! Intervals are Student's t from the residuals, which takes the observations to be independent; [`moving_blocks`]
+//! Intervals are Student's t from the residuals, which assumes that the observations are independent. [`moving_blocks`]
 //! resamples observations that follow one another in time. [`fit_load_dependence`] tests whether demands depend on the
-//! load, and [`fit_size`] fits how they depend on the size of the response. A single level allows only a rule of
+//! load, and [`fit_size`] fits their dependence on the size of the response. A single level permits only a rule of
 //! proportion ([`attribute_by_share`]). [`mod@crate::calibrate`] applies all of this to Records.
 
 mod bootstrap;
@@ -36,11 +36,11 @@ use law::Law;
 
 /// Fits the demands of `classes` classes by weighted non-negative least squares.
 ///
-/// There must be as many observations as classes, and one more for a fitted background; with no more than that, there
-/// are no intervals.
+/// There must be at least as many observations as classes, and one more for a fitted background. With the minimum
+/// number of observations, there are no intervals.
 ///
 /// # Errors
-/// When a class has no completions, or the background cannot be told from the demands.
+/// When a class has no completions, or the observations cannot distinguish the background from the demands.
 pub fn fit_demands(
     classes: usize,
     observations: &[Observation],
@@ -51,7 +51,7 @@ pub fn fit_demands(
     Law::distinct(classes, &counted, background)?.fit(&counted)
 }
 
-/// The groups of classes with one demand for all, in the form that a model has them, at the model's mix.
+/// The groups of classes that share one demand, in the form of a model, at the model's mix.
 pub(crate) fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
     let joint_demand = |group: &Vec<usize>| {
         let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn proportional_classes_share_one_demand() {
-        // Classes 0 and 2 always come 1 : 3.
+        // The rates of classes 0 and 2 are always in the ratio 1 : 3.
         let rows: [&[f64]; 4] = [&[10.0, 5.0, 30.0], &[20.0, 1.0, 60.0], &[5.0, 8.0, 15.0], &[1.0, 1.0, 3.0]];
         let fit = fit_demands(3, &observe(&rows, 0.1, &[0.004, 0.01, 0.008]), Background::Known(0.1)).unwrap();
         assert_eq!(fit.merged, [[0, 2]]);
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_measured_server_saturates_where_it_did() {
-        // One nginx worker, 1294 B, keep-alive: CPU µs per request up to a third of the 60,000 per second it could
-        // serve.
+        // Measured on one nginx worker with 1294 B and keep-alive: requests per second and CPU µs per request, up to a
+        // third of the 60,000 per second that it could serve.
         let measured = [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)];
         let observations = measured.map(|(rate, us): (f64, f64)| Observation {
             throughput: vec![rate],

@@ -1,4 +1,4 @@
-//! Errors of estimation, each with what to do about it.
+//! Errors of estimation. Each message says what to do about it.
 
 use brimful_core::number::NumberError;
 use brimful_model::ModelError;
@@ -6,7 +6,7 @@ use brimful_model::ModelError;
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EstimateError {
-    /// Parts of the input contradict one another.
+    /// Parts of the input that contradict one another.
     #[error("the input does not fit together: {0}")]
     Shape(String),
     /// An invalid number.
@@ -17,9 +17,9 @@ pub enum EstimateError {
         "{given} observations cannot settle this: at least {needed} (of positive weight) are needed, so measure more load levels"
     )]
     TooFewObservations {
-        /// Their smallest number.
+        /// Minimum number of observations.
         needed: usize,
-        /// Their number in the input.
+        /// Number of observations in the input.
         given: usize,
     },
     /// A class without completions.
@@ -36,7 +36,7 @@ pub enum EstimateError {
          wider range, and measure the background while the server is idle instead of fitting it"
     )]
     Indistinct {
-        /// Of the column-scaled design matrix.
+        /// Condition number of the column-scaled design matrix.
         condition_number: f64,
     },
     /// Input that cannot be parsed or is impossible.
@@ -44,7 +44,7 @@ pub enum EstimateError {
     Input {
         /// Number of the line or entry, from 1.
         place: String,
-        /// What is wrong and how to correct it.
+        /// The problem, and how to correct it.
         problem: String,
     },
     /// The estimated model cannot be solved.

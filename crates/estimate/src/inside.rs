@@ -1,6 +1,6 @@
-//! What the Server Module in a Record reports of the server's requests, by class. All of the crate reads it here.
+//! Reads the Server Module's figures of the server's requests from a Record, by class. The whole crate reads them here.
 //!
-//! Classes of the module and of the load are matched by name alone. Times are seconds of CPU time.
+//! Classes of the module and classes of the load are the same if their names are equal. Times are seconds of CPU time.
 
 use brimful_core::quantity::count;
 use brimful_core::record::{ClassRecord, Record};
@@ -8,81 +8,81 @@ use brimful_core::server::{CpuDemand, Module, ModuleClass};
 use brimful_core::workload::Workload;
 use std::fmt;
 
-/// Greatest difference between the requests that the module counted and those completed, as a share of the latter: the
-/// module does not count from the instant at which the load begins until the instant at which it ends.
+/// Greatest difference between the number of requests that the module counted and the number completed, as a share of
+/// the latter. They differ because the module's counting does not begin and end exactly with the load.
 const MAX_MISCOUNT: f64 = 0.25;
-/// A difference of this many requests is always allowed.
+/// Difference in the number of requests that is always allowed.
 const ALLOWED_MISCOUNT: f64 = 20.0;
 
 /// CPU time of the requests of one class, as measured by the module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModuleDemand {
-    /// Requests whose CPU time was measured.
+    /// Number of requests whose CPU time was measured.
     pub sampled: f64,
-    /// Mean CPU time of a request in its phases. It does not depend on the load, so classes can be compared by it even
-    /// if they were measured under different loads.
+    /// Mean CPU time of a request in its phases. It does not depend on the load, so it can be compared between classes
+    /// that were measured under different loads.
     pub in_phases: f64,
-    /// Variance between single requests, in square seconds.
+    /// Variance between single requests, in seconds squared.
     pub variance: f64,
-    /// All CPU time of a request; `None` where there were too few requests.
+    /// Total CPU time of a request; `None` if there were too few requests.
     pub total: Option<TotalDemand>,
 }
 
-/// All CPU time of a request: that of its phases, and an equal share of what the workers used outside of phases, which
-/// depends on the load.
+/// Total CPU time of a request: that of its phases, and an equal share of the CPU time that the workers used outside of
+/// phases. This share depends on the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TotalDemand {
-    /// The mean.
+    /// Mean in seconds.
     pub mean: f64,
-    /// Variance of the mean as an estimate, in square seconds.
+    /// Variance of the estimated mean, in seconds squared.
     pub mean_variance: f64,
 }
 
-/// The workers of a server that serves no more requests at a time than it has workers.
+/// The workers of a server that serves at most one request per worker at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workers {
-    /// Their highest number.
+    /// Maximum number of workers.
     pub most: u32,
-    /// Mean number of busy ones.
+    /// Mean number of busy workers.
     pub busy: f64,
 }
 
-/// Why the module's figures cannot be used.
+/// The reason why the module's figures cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleMismatch {
-    /// The module has no class of this name.
+    /// The module has no class of this class's name.
     Name {
-        /// The load's class.
+        /// Name of the load's class.
         class: String,
-        /// The module's classes.
+        /// Names of the module's classes.
         known: Vec<String>,
         /// Rules for the classes of the load, in the form that `brimful module install` accepts.
         rules: Vec<String>,
         /// The server's name in `brimful module install`.
         server: &'static str,
     },
-    /// The module's class of this name has other requests than the load's.
+    /// The module's class of this name does not have the same requests as the load's class.
     Count {
-        /// The class.
+        /// Name of the class.
         class: String,
-        /// Requests that the module counted.
+        /// Number of requests that the module counted.
         counted: f64,
-        /// Requests that the load completed.
+        /// Number of requests that the load completed.
         completed: f64,
     },
-    /// The CPU time of too few requests of this class was measured.
+    /// The module measured the CPU time of too few requests of this class.
     Unsampled {
-        /// The class.
+        /// Name of the class.
         class: String,
     },
 }
 
 impl ModuleDemand {
-    /// The module's figures for these classes of the Record, `None` for a class without requests. Without the module,
-    /// the result is `None`.
+    /// The module's figures for these classes of the Record. A figure is `None` for a class without requests. The
+    /// result is `None` without the module.
     ///
     /// # Errors
-    /// When the module's classes are not those of the load, or it measured too few requests of one.
+    /// When the module's classes are not those of the load, or it measured too few requests of a class.
     pub fn from_record(
         record: &Record,
         classes: &[(&str, Option<&ClassRecord>)],
@@ -95,7 +95,7 @@ impl ModuleDemand {
         Some(classes.iter().map(class).collect())
     }
 
-    /// What a request of each class costs more than one of the cheapest class, in seconds.
+    /// The additional cost of a request of each class compared with the cheapest class, in seconds.
     pub fn excess_over_cheapest(classes: &[ModuleDemand]) -> Vec<f64> {
         let cheapest = classes.iter().map(|class| class.in_phases).fold(f64::INFINITY, f64::min);
         classes.iter().map(|class| class.in_phases - cheapest).collect()
@@ -120,7 +120,8 @@ impl ModuleDemand {
         }
     }
 
-    /// Standard error of all CPU time of a request, or of that in its phases where the former is unknown.
+    /// Standard error of a request's total CPU time. If that is unknown, it is the standard error of its CPU time in
+    /// phases.
     pub fn standard_error(&self) -> f64 {
         self.total.map_or(self.variance / self.sampled, |total| total.mean_variance).sqrt()
     }
@@ -130,7 +131,7 @@ impl ModuleDemand {
 pub(crate) const NORMAL_95: f64 = 1.96;
 
 impl Workers {
-    /// The workers of the server that was nearest to its limit; `None` where no server reports a limit.
+    /// The workers of the server that was nearest to its limit; `None` if no server reports a limit.
     pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {
@@ -140,24 +141,24 @@ impl Workers {
         limited.max_by(|a, b| a.share().total_cmp(&b.share()))
     }
 
-    /// Share of the workers that is busy, from 0 to 1.
+    /// Share of the workers that are busy, from 0 to 1.
     pub fn share(self) -> f64 {
         (self.busy / f64::from(self.most)).min(1.0)
     }
 }
 
-/// Workers that can compete for the CPUs, of the server with the module that has most of them; `None` without the
-/// module.
+/// Number of workers that can compete for the CPUs, of the server with the module that has most of them; `None` without
+/// the module.
 pub fn threads(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
 }
 
-/// Squared coefficient of variation of the CPU time of requests of a class, and its standard error.
+/// Squared coefficient of variation of the CPU time of requests of the same class, and its standard error.
 ///
-/// It is one figure for all classes, chosen so that the second moment of all requests at these rates is right:
-/// Σ x·σ² ÷ Σ x·D². The standard error takes samples to be independent, and the unknown kurtosis to be that of the
-/// normal distribution (3).
+/// One figure is used for all classes. It is chosen so that the second moment of all requests at these rates is right:
+/// Σ x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is that of
+/// the normal distribution (3).
 pub fn variability(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
     let variances: f64 = classes.iter().zip(rates).map(|(class, rate)| rate * class.variance).sum();
@@ -191,7 +192,7 @@ fn class_demand(record: &Record, module: &Module, name: &str, completed: f64) ->
     pooled.ok_or_else(|| ModuleMismatch::Unsampled { class: name.to_owned() })
 }
 
-/// The figures of a class, which come from outside; `None` if they are impossible.
+/// Parses the figures of a class, which come from outside; `None` if they are impossible.
 fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     let is_figure = |value: f64| value.is_finite() && value >= 0.0;
     let cpu =
@@ -209,7 +210,7 @@ fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     })
 }
 
-/// A rule for each class of the load; empty unless each class requests a single path.
+/// A rule of classification for each class of the load. Empty unless each class requests a single path.
 fn rules(workload: Option<&Workload>) -> Vec<String> {
     let Some(workload) = workload else { return Vec::new() };
     let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
@@ -220,7 +221,7 @@ fn rules(workload: Option<&Workload>) -> Vec<String> {
     workload.classes.iter().map(rule).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The reason and what to do, as a clause without a full stop.
+/// Writes the reason and the advice, as a clause without a full stop.
 impl fmt::Display for ModuleMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

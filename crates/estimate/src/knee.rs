@@ -2,8 +2,9 @@
 //!
 //! Satopää, Albrecht, Irwin & Raghavan, *Finding a "Kneedle" in a Haystack* (ICDCS Workshops 2011), for curves that
 //! rise and flatten. Both axes are scaled to 0..1. A knee is the highest point of the curve above the diagonal, if the
-//! curve then falls by sensitivity × the mean distance between points. Their smoothing is left out, because a sweep has
-//! few levels, each of which is a mean. The method does not use queueing theory, so it is an independent check.
+//! curve then falls by sensitivity × the mean distance between points. The smoothing of the paper is not used, because
+//! a sweep has few levels, each of which is a mean. The method does not use queueing theory, so it is an independent
+//! check.
 
 use crate::EstimateError;
 use crate::usl::LoadPoint;
@@ -11,22 +12,22 @@ use brimful_core::number::non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Where a curve bends over.
+/// The point at which a curve bends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Knee {
-    /// The load there, one of those measured.
+    /// The load at the knee, which is one of the measured loads.
     pub load: f64,
-    /// The throughput there.
+    /// The throughput at the knee.
     pub throughput: f64,
-    /// How far the curve stands above its chord there, 0..1 of its height.
+    /// Distance of the curve above its chord at the knee, as a share of the curve's height, 0..1.
     pub height: f64,
 }
 
 /// The first knee of the curve. `None` if the curve is straight, bends up, or was not measured far enough beyond a
 /// knee.
 ///
-/// The sensitivity S of the paper is usually 1; with a smaller one, a smaller fall is enough. Points of the same load
-/// are averaged.
+/// The sensitivity S of the paper is usually 1; with a smaller S, a smaller fall is enough. Points of the same load are
+/// averaged.
 pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>, EstimateError> {
     let sensitivity = non_negative(sensitivity, || "the sensitivity".into())?;
     let curve = means(points)?;

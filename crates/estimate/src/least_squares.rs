@@ -1,16 +1,16 @@
 //! Non-negative least squares with intervals.
 //!
-//! Intervals are Student's t at 95 %, two-sided, with as many degrees of freedom as observations exceed unknowns.
-//! Holding an unknown at zero does not make intervals narrower: the covariance is that of the unconstrained fit, and
-//! the residuals are those of the constrained one. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974),
-//! ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
+//! Intervals are Student's t at 95 %, two-sided. The number of degrees of freedom is that of the observations minus
+//! that of the unknowns. Holding an unknown at zero does not make intervals narrower: the covariance is that of the
+//! unconstrained fit, and the residuals are those of the constrained one. Sources: Lawson & Hanson, *Solving Least
+//! Squares Problems* (1974), ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
 use brimful_model::Estimate;
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Above this condition number, the unknowns cannot be told apart.
+/// Condition number above which the unknowns cannot be distinguished.
 const SINGULAR: f64 = 1e6;
 
 /// Significance level of all tests: the probability of a false alarm.
@@ -21,11 +21,11 @@ pub(crate) fn t95(degrees_of_freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
-/// A non-negative fit; vectors have one entry per column.
+/// A non-negative fit. Each vector has one entry per column.
 #[derive(Debug)]
 pub(crate) struct Fit {
     pub values: Vec<f64>,
-    /// `None` without degrees of freedom.
+    /// The uncertainty; `None` without degrees of freedom.
     pub uncertainty: Option<Uncertainty>,
     pub condition_number: f64,
 }
@@ -34,17 +34,17 @@ pub(crate) struct Fit {
 pub(crate) struct Uncertainty {
     /// Standard deviation of the residuals of the fit.
     pub residual_stddev: f64,
-    /// Standard deviation of the residuals of the unconstrained fit: the noise without the misfit of unknowns held at
-    /// zero.
+    /// Standard deviation of the residuals of the unconstrained fit. It contains the noise, but not the misfit of
+    /// unknowns held at zero.
     pub noise_stddev: f64,
-    /// Covariance of the unknowns over the variance of an observation.
+    /// Covariance of the unknowns, divided by the variance of an observation.
     pub covariance: DMatrix<f64>,
-    /// Standard errors in half of a 95 % interval.
+    /// Half width of a 95 % interval, in standard errors.
     pub t95: f64,
 }
 
 impl Uncertainty {
-    /// Standard error of an unknown over the standard deviation of an observation.
+    /// Ratio of the standard error of an unknown to the standard deviation of an observation.
     pub fn spread(&self, column: usize) -> f64 {
         self.covariance[(column, column)].sqrt()
     }
@@ -69,7 +69,7 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
         return Err(EstimateError::Indistinct { condition_number: design.condition_number });
     }
     let y = DVector::from_iterator(n, y.iter().zip(&design.root_weights).map(|(y, w)| y * w));
-    // In the coordinates of the decomposition, the problem is p × p for any number of observations.
+    // In the coordinates of the decomposition, the size of the problem is p × p for any number of observations.
     let reduced = DMatrix::from_diagonal(&design.sigma) * design.v.transpose();
     let reached = design.u.tr_mul(&y);
     let x = nnls(&reduced, &reached).ok_or(EstimateError::Indistinct { condition_number: design.condition_number })?;
@@ -92,15 +92,15 @@ pub(crate) struct Design {
     root_weights: Vec<f64>,
     norms: Vec<f64>,
     u: DMatrix<f64>,
-    /// Largest first.
+    /// The singular values, the largest first.
     pub sigma: DVector<f64>,
-    /// Right singular vectors, one a column.
+    /// The right singular vectors, one per column.
     pub v: DMatrix<f64>,
     pub condition_number: f64,
 }
 
 impl Design {
-    /// There must be at least as many rows as columns, and no column of zeros.
+    /// Creates the design. There must be at least as many rows as columns, and no column of zeros.
     pub fn new(columns: &[Vec<f64>], weights: &[f64]) -> Result<Design, EstimateError> {
         let indistinct = EstimateError::Indistinct { condition_number: f64::INFINITY };
         let mean_weight = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -124,13 +124,13 @@ impl Design {
 }
 
 /// Lawson and Hanson's active set method. Unknowns are freed one by one, steepest descent first, and held at zero again
-/// if they become negative. `None` if a decomposition did not converge.
+/// if they become negative. Returns `None` if a decomposition did not converge.
 fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let p = a.ncols();
     let mut x = DVector::zeros(p);
     let mut free: Vec<usize> = Vec::new();
     let tolerance = 1e-13 * y.norm();
-    // Each turn lowers the sum of squares, so the loop ends; the bound is there because of rounding.
+    // Each round lowers the sum of squares, so the loop ends; the bound covers rounding errors.
     for _ in 0..3 * p {
         let descent = a.tr_mul(&(y - a * &x));
         let held = (0..p).filter(|j| !free.contains(j) && descent[*j] > tolerance);
@@ -141,8 +141,8 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // How far each unknown that becomes negative can move towards z; one that was just freed cannot move at
-            // all.
+            // The share of the way to z that each unknown which becomes negative can move. An unknown that was just
+            // freed cannot move at all.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_negative_unknown_is_held_at_zero_and_the_rest_refitted() {
-        // Unconstrained: y = 4 − 1·x. Constrained: the mean.
+        // The unconstrained fit is y = 4 − 1·x. The constrained fit is the mean.
         let columns = [vec![1.0; 4], vec![0.0, 1.0, 2.0, 3.0]];
         let fit = fit_non_negative(&columns, &[4.0, 3.0, 2.0, 1.0], &[1.0; 4]).unwrap();
         assert!((fit.values[0] - 2.5).abs() < 1e-12, "{fit:?}");
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_a_line() {
-        // Worked by hand: n = 5, mean of x 3.8, Sxx = 30.8, Sxy = 30.2, residual sum 0.24831.
+        // Computed by hand: n = 5, mean of x 3.8, Sxx = 30.8, Sxy = 30.2, residual sum 0.24831.
         let (x, y) = ([1.0, 2.0, 3.0, 5.0, 8.0], [1.1, 2.3, 2.8, 5.4, 7.9]);
         let fit = fit_non_negative(&[vec![1.0; 5], x.to_vec()], &y, &[7.0; 5]).unwrap();
         let u = fit.uncertainty.unwrap();

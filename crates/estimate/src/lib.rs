@@ -1,13 +1,13 @@
-//! Estimates a model of a server from measurements. Pure functions, no I/O; times are seconds, rates per second.
+//! Estimates a model of a server from measurements. Pure functions, no I/O. Times are in seconds, rates per second.
 //!
 //! - [`mod@calibrate`]: a model from Records.
-//! - [`demand`]: service demands from utilizations, by least squares or in proportion, with intervals.
+//! - [`demand`]: service demands from utilizations, by least squares or by a rule of proportion, with intervals.
 //! - [`server`]: the model and the predictions of a survey.
 //! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: the figures of the Server Module in it.
 //! - [`site`]: demands from an access log and the output of `sar`.
-//! - [`burstiness`]: how bursty arrivals are, and how bursts raise demands.
+//! - [`burstiness`]: the burstiness of arrivals, and how bursts raise demands.
 //! - [`response`]: delay elsewhere and variability of service, from response times.
-//! - [`usl`], [`knee`]: where a throughput curve bends, without a queueing model. [`cluster`]: classes by size.
+//! - [`usl`], [`knee`]: the bend of a throughput curve, without a queueing model. [`cluster`]: classes by size.
 //!
 //! No input makes these functions panic; invalid input is an [`EstimateError`].
 #![forbid(unsafe_code)]

@@ -1,8 +1,9 @@
-//! Delay elsewhere and variability of service, which utilizations do not show.
+//! Delay elsewhere and variability of service, which cannot be derived from utilizations.
 //!
-//! At a first-come-first-served station R = Z0 + D + W·(1 + scv)/2, with W the mean wait at the same level were the service of
-//! each class exponential ([`exponential_wait`](brimful_model::exponential_wait)) and D known from the utilizations. The relation is linear in Z0 and scv, so the mean
-//! response times at the calibration levels give both, as long as the levels' waits differ enough.
+//! At a first-come-first-served station, R = Z0 + D + W·(1 + scv)/2. W is the mean wait at the same level if the
+//! service of each class were exponential ([`exponential_wait`](brimful_model::exponential_wait)). D is known from the
+//! utilizations. The relation is linear in Z0 and scv, so the mean response times at the calibration levels determine
+//! both, if the levels' waits differ enough.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -10,10 +11,10 @@ use brimful_core::number::non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Largest relative standard error of the factor (1 + scv)/2; with a larger one, exponential service is assumed.
+/// Largest relative standard error of the factor (1 + scv)/2. If it is larger, exponential service is assumed.
 const MAX_STANDARD_ERROR: f64 = 0.25;
 
-/// Smallest half width of the confidence interval of a mean response time, as a share of it.
+/// Smallest half width of the confidence interval of a mean response time, as a share of that time.
 pub(crate) const MIN_HALF_WIDTH: f64 = 0.01;
 
 /// Mean response time at one level.
@@ -25,34 +26,36 @@ pub struct ResponsePoint {
     pub demand: f64,
     /// R: measured mean response time, in seconds.
     pub response: f64,
-    /// Weight, such as the inverse variance of the mean. Only ratios matter; 0 leaves it out.
+    /// Weight, such as the inverse variance of the mean. Only ratios of weights matter. A point of weight 0 is not
+    /// used.
     pub weight: f64,
 }
 
-/// What response times tell beyond demands.
+/// Delay and variability of service, estimated from response times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseFit {
     /// Z0: time that every request spends elsewhere, in seconds.
     pub delay: f64,
     /// Squared coefficient of variation of the service times of each class.
     pub scv: f64,
-    /// Where `scv` comes from.
+    /// The origin of `scv`.
     pub basis: ScvBasis,
-    /// Standard error of `scv`, where it was measured or fitted.
+    /// Standard error of `scv`, if it was measured or fitted.
     pub scv_standard_error: Option<f64>,
 }
 
-/// Where a coefficient of variation comes from.
+/// The origin of a coefficient of variation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScvBasis {
-    /// Measured request by request inside the server.
+    /// Measured for each request inside the server.
     Measured,
-    /// Fitted.
+    /// Fitted to the response times.
     Fitted,
-    /// Assumed exponential: fewer than three points.
+    /// Assumed exponential, because there are fewer than three points.
     TooFewPoints,
-    /// Assumed exponential: the waits differ too little, against the noise, to tell variability from delay.
+    /// Assumed exponential, because the waits differ too little, compared with the noise, to distinguish variability
+    /// from delay.
     Indistinct,
 }
 
@@ -71,7 +74,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // Consider the noise alone: a wait below that of constant service is a misfit, not an uncertainty of scv.
+    // Only the noise counts: a wait below that of constant service is a misfit, not an uncertainty of scv.
     match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
@@ -80,7 +83,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
     }
 }
 
-/// Fits Z0 ≥ 0 when scv is known, with this standard error.
+/// Fits Z0 ≥ 0 for a known scv with this standard error.
 ///
 /// # Errors
 /// When there is no point of positive weight, or a figure is invalid.
@@ -104,14 +107,14 @@ fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
     Ok(())
 }
 
-/// Fits Z0 with a known scv.
+/// Fits Z0 for a known scv.
 pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
     let weight: f64 = points.iter().map(|p| p.weight).sum();
     let excess = |p: &ResponsePoint| p.weight / weight * (p.response - p.demand - p.wait_unit * (1.0 + scv) / 2.0);
     points.iter().map(excess).sum::<f64>().max(0.0)
 }
 
-/// Fits Z0 for exponential service: the mean of the response times beyond demand and wait.
+/// Fits Z0 for exponential service: the mean of the response times minus demand and wait.
 fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit, EstimateError> {
     if points.is_empty() {
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
@@ -128,7 +131,7 @@ mod tests {
 
     const DEMAND: f64 = 0.002;
 
-    /// Levels at 20, 40 and 60 % of two servers' saturation.
+    /// Points at 20, 40 and 60 % of the saturation of two servers.
     fn points(delay: f64, scv: f64, noise: [f64; 3]) -> Vec<ResponsePoint> {
         let at = |(fraction, noise): (f64, f64)| {
             let wait_unit = mmm_wait(fraction * 2.0 / DEMAND, DEMAND, 2, 0.0);

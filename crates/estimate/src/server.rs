@@ -1,13 +1,14 @@
-//! From the calibration of a survey to a model, and from the model to predictions. Times are seconds, rates per second.
+//! Computes a model from the calibration of a survey, and predictions from the model. Times are in seconds, rates per
+//! second.
 //!
-//! One queueing station stands for the server's CPUs, one for whatever else is full before they are (a pool of workers,
-//! a lock, a disk), and one delay station for all else. The capacity is measured, not extrapolated: with many
-//! closed-loop clients without think time, the server as seen from outside is a flow-equivalent station (Chandy, Herzog
-//! & Woo 1975).
+//! One queueing station represents the server's CPUs. Another represents any resource that is full before the CPUs are
+//! (a pool of workers, a lock, a disk). One delay station represents the rest. The capacity is measured, not
+//! extrapolated: with many closed-loop clients without think time, the server as seen from outside is a flow-equivalent
+//! station (Chandy, Herzog & Woo 1975).
 //!
-//! How the cost of a call depends on the load is one of several laws ([`law`]), chosen by cross-validation. How classes
-//! differ is measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response times then
-//! determine the delay and the variability of service ([`responses`]).
+//! The cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The differences
+//! between classes are measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response
+//! times then determine the delay and the variability of service ([`responses`]).
 //!
 //! Predictions are solutions of the model, so any solver of the same model returns the same. Their intervals come from
 //! a bootstrap over the blocks of calibration ([`prediction_interval`]).
@@ -48,8 +49,8 @@ use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand};
 use brimful_model::correlation::identity;
 use brimful_model::{Course, Estimate, Method, ModelError, Quota, solve_open};
 
-/// Load of the model that the survey hands out, as a share of the saturation rate: the most a server should run at to
-/// have room for peaks. At saturation itself an open network has no solution.
+/// Load of the model that the survey hands out, as a share of the saturation rate. A server should run at most at this
+/// load to have room for peaks. At saturation itself an open network has no solution.
 pub const OPERATING_SHARE: f64 = 0.7;
 
 /// A fitted server.
@@ -59,31 +60,31 @@ pub struct ServerFit {
     blocks: Vec<Vec<Replayed>>,
     loads: PooledLoads,
     fit: ModelFit,
-    /// Fits to blocks drawn at random.
+    /// The models fitted to blocks drawn at random.
     bootstrap: Vec<ModelFit>,
-    /// How the host's speed changed.
+    /// The changes of the host's speed.
     drift: Drift,
-    /// Seconds per request, by class.
+    /// Demand of each class, in seconds per request.
     pub demands: Vec<Estimate>,
-    /// What a request costs more on an idle server, in seconds.
+    /// The additional cost of a request on an idle server, in seconds.
     pub wakeup: Estimate,
 }
 
-/// What the model predicts for one level.
+/// The model's prediction for one load level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Requests completed per second.
     pub throughput: f64,
-    /// Mean response time; `None` where the queue grows without limit.
+    /// Mean response time; `None` if the queue grows without limit.
     pub response: Option<f64>,
-    /// Mean response time by class; `None` where the queue grows without limit.
+    /// Mean response time of each class; `None` if the queue grows without limit.
     pub class_response: Option<Vec<f64>>,
     /// Utilization of the CPUs by the server's processes.
     pub utilization: f64,
 }
 
 impl ServerFit {
-    /// Fits a model to the blocks; `seed` is that of the bootstrap.
+    /// Fits a model to the blocks; `seed` is the seed of the bootstrap.
     ///
     /// # Errors
     /// When the blocks do not determine a model.
@@ -91,7 +92,7 @@ impl ServerFit {
         let not_replayed = |measurement| Replayed { measurement, modelled: None, shape: None };
         let mut blocks: Vec<Vec<Replayed>> =
             blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
-        // The replay needs the demands of calls only, and these do not depend on response times.
+        // The replay needs only the demands of calls, which do not depend on response times.
         let demands_fit = fitting::fit(&facts, &pool(&blocks), None)?;
         for replayed in blocks.iter_mut().flatten() {
             replayed.modelled = responses::modelled_response(&demands_fit, &facts, &replayed.measurement);
@@ -116,7 +117,7 @@ impl ServerFit {
         Ok(server)
     }
 
-    /// Enters the uncertainty of the demands into the model.
+    /// Stores the uncertainty of the demands in the model.
     fn note_uncertainty(&mut self) {
         if !self.fit.waits_for_cpu() {
             return;
@@ -145,32 +146,32 @@ impl ServerFit {
         classes.clone().map(|i| classes.clone().map(|j| covariance(i, j)).collect()).collect()
     }
 
-    /// Requests per second of the mix at which something is full.
+    /// Requests per second of the mix at which a resource is full.
     pub fn saturation(&self) -> f64 {
         self.saturation_of(&self.facts.mix)
     }
 
-    /// Requests per second in these proportions at which something is full.
+    /// Requests per second in these proportions at which a resource is full.
     pub fn saturation_of(&self, mix: &[f64]) -> f64 {
         self.fit.saturation(mix)
     }
 
-    /// Name of the station that [`ServerFit::demands`] are of.
+    /// Name of the station to which [`ServerFit::demands`] belong.
     pub fn station(&self) -> &str {
         &self.facts.station
     }
 
-    /// Name of the station that is full at saturation.
+    /// Name of the station that saturates first.
     pub fn bottleneck(&self) -> &str {
         &self.fit.bottleneck
     }
 
-    /// Why the bottleneck is believed to be one, as a phrase.
+    /// The evidence for the bottleneck, as a phrase.
     pub fn evidence(&self) -> &str {
         &self.fit.evidence
     }
 
-    /// How long a call of the class holds the bottleneck, in seconds; `None` where the CPUs are the bottleneck.
+    /// Time for which a call of the class holds the bottleneck, in seconds; `None` if the CPUs are the bottleneck.
     pub fn holding_time(&self, class: usize) -> Option<Estimate> {
         let holding_time = |fit: &ModelFit| {
             let station = fit.network.stations.iter().position(|station| station.name == fit.bottleneck)?;
@@ -180,12 +181,12 @@ impl ServerFit {
         Some(Estimate { value, ci95_half_width: half_width95(self.bootstrap.iter().filter_map(holding_time)) })
     }
 
-    /// The laws of the cost of a call that were tried, the best first.
+    /// The laws of the cost of a call that were tried, the best law first.
     pub fn laws(&self) -> &[Law] {
         &self.fit.laws
     }
 
-    /// Throughput by the number of closed-loop clients without think time.
+    /// Throughput for each number of closed-loop clients without think time.
     pub fn throughput_by_clients(&self) -> Vec<ByClients> {
         let servers = f64::from(self.facts.servers);
         let by_clients = |(load, pooled): (&OfferedLoad, &Pooled)| match load {
@@ -200,23 +201,23 @@ impl ServerFit {
         self.loads.iter().filter_map(by_clients).collect()
     }
 
-    /// What the Server Module measured; `None` where the demands of the classes are not those of the module.
+    /// The Server Module's measurements; `None` if the demands of the classes are not from the module.
     pub fn inside(&self) -> Option<InsideServer> {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 
-    /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty where programs
-    /// cannot be observed. `idle` has the CPUs that each program keeps busy without calls.
+    /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty if programs cannot
+    /// be observed. `idle` contains the number of CPUs that each program keeps busy without calls.
     pub fn programs(&self, idle: &[ProgramSeen]) -> Vec<ProgramDemand> {
         program_demands::program_demands(&self.loads, &self.blocks, idle)
     }
 
-    /// Speed of the host in each block, over the mean of all blocks.
+    /// Ratio of the host's speed in each block to the mean over all blocks.
     pub fn speed_by_block(&self) -> Vec<f64> {
         self.drift.speed_by_block.clone()
     }
 
-    /// Predicts the mix at `rate`, on a host of constant speed.
+    /// Predicts the mix at `rate`, for a host of constant speed.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -224,7 +225,7 @@ impl ServerFit {
         self.predict_mix(rate, &self.facts.mix)
     }
 
-    /// Predicts requests in other proportions, on a host of constant speed.
+    /// Predicts requests in other proportions, for a host of constant speed.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -250,8 +251,9 @@ impl ServerFit {
         }
     }
 
-    /// Predicts a level of this many seconds with its intervals, on a host as variable as calibration saw it.
-    /// `arrivals` yields instants in seconds and classes of a random load of this kind, by seed and length in seconds.
+    /// Predicts a level of this many seconds with its intervals, for a host whose speed varies as it did during
+    /// calibration. `arrivals` generates a random load of this kind, from a seed and a length in seconds: arrival times
+    /// in seconds, and classes.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -266,19 +268,20 @@ impl ServerFit {
         prediction_interval::expect_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
-    /// The rate at which requests in these proportions saturate the server, measured over this many seconds.
+    /// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds
+    /// would show it.
     pub fn expect_saturation(&self, mix: &[f64], seconds: f64) -> Option<PredictedFigure> {
         prediction_interval::expect_saturation(&self.bootstrap, &self.drift, mix, seconds)
     }
 
-    /// Course of the host's slowness during a level at which requests in these proportions arrived at `rate`. `None`
-    /// where the Record does not show it.
+    /// The host's slowness over time during a level at which requests in these proportions arrived at `rate`. `None` if
+    /// the Record does not show it.
     pub fn host_course(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
         self.fit.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }
 
-    /// Response times that the model predicts for these arrivals (instants in seconds, classes) on a host whose
-    /// slowness follows the course. `None` if there are no arrivals.
+    /// Response times that the model predicts for these arrivals (times in seconds, and classes) on a host with this
+    /// slowness over time. `None` if there are no arrivals.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -292,14 +295,15 @@ impl ServerFit {
         self.fit.replay(rate, mix, course, arrivals)
     }
 
-    /// Capacity under a quota, measured over this many seconds. The cost of a call at saturation stays as it was.
+    /// Capacity under a quota, as a measurement over this many seconds would show it. The cost of a call at saturation
+    /// does not change.
     pub fn with_quota(&self, quota: Quota, seconds: f64) -> QuotaPrediction {
         let unlimited = self.expect_saturation(&self.facts.mix, seconds);
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 
-    /// Mean response time of the mix at `rate` under a quota: the prediction without a quota, and the simulated effect
-    /// of the pauses. `None` where the queue grows without limit.
+    /// Mean response time of the mix at `rate` under a quota: the prediction without a quota, plus the simulated effect
+    /// of the pauses. `None` if the queue grows without limit.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -309,7 +313,7 @@ impl ServerFit {
         Ok(Some(response + simulated.limited - simulated.free))
     }
 
-    /// The model to plan with, at [`OPERATING_SHARE`] of the rate at which it saturates.
+    /// The model for planning, at [`OPERATING_SHARE`] of the rate at which it saturates.
     pub fn model(&self) -> Model {
         self.fit.model_at(OPERATING_SHARE * self.saturation(), &self.facts.mix)
     }

@@ -1,35 +1,35 @@
-//! Demands from data of a running site: requests of each class in steps of time, from the access log, and the
+//! Demands from data of a running site: the requests of each class in time steps, from the access log, and the
 //! utilization of each resource in the same steps, from `sar`, `iostat` or `vmstat` (Menascé et al., CMG 1999).
 //!
-//! Two methods are compared. *Regression* over all steps: busy = background + Σ X_r·D_r. *Attribution* of the busy time
-//! of all steps together, their Eq. 2 and 4: in proportion to the bytes sent, and equally to each request. The paper
-//! used only the second, because it had a single step.
+//! Two methods are compared. *Regression* uses each step: busy = background + Σ X_r·D_r. *Attribution* divides the busy
+//! time of all steps together by Eqs. 2 and 4 of the paper: in proportion to the bytes sent, and equally among
+//! requests. The paper used only attribution, because it had a single step.
 //!
-//! Work that is not in the log uses resources too; theirs was a job that ran every hour and used 37 % of the CPU. Steps
-//! far above the law of the others are left out and listed, and a period of them is searched for.
+//! Work that is not in the log uses resources too. In the paper, a job ran every hour and used 37 % of the CPU. Steps
+//! far above the law of the other steps are excluded and listed, and the module searches for a period of these steps.
 
 use crate::EstimateError;
 use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 
-/// A step is an outlier if it exceeds the law of the others by this many times their scatter.
+/// A step is an outlier if it exceeds the law of the other steps by this many times their scatter.
 const OUTLIER_DISTANCE: f64 = 4.0;
-/// Smallest scatter, in servers: tools print rounded figures.
+/// Smallest scatter, in servers, because tools print rounded figures.
 const MIN_SCATTER: f64 = 0.005;
-/// Largest share of the steps that are left out as outliers.
+/// Largest share of the steps that is excluded as outliers.
 const MAX_OUTLIERS: f64 = 0.4;
-/// Smallest number of outliers that can show a period.
+/// Minimum number of outliers for the search for a period.
 const MIN_PERIODIC: usize = 3;
 
-/// One step of time.
+/// One time step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteStep {
-    /// When it begins, in seconds since 1970.
+    /// Start of the step, in seconds since 1970.
     pub from_s: i64,
-    /// How long it is.
+    /// Length of the step in seconds.
     pub seconds: f64,
-    /// Completed requests, by class.
+    /// Number of completed requests of each class.
     pub requests: Vec<f64>,
-    /// Bytes sent, by class.
+    /// Number of bytes sent for each class.
     pub bytes: Vec<f64>,
     /// Busy servers of the resource: utilization × servers.
     pub busy: f64,
@@ -38,13 +38,14 @@ pub struct SiteStep {
 /// The demands at one resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteDemands {
-    /// By regression over the steps without outliers, or why that is impossible.
+    /// The demands by regression over the steps without outliers, or the reason why regression is impossible.
     pub regression: Result<DemandFit, EstimateError>,
-    /// Seconds by class: the busy time without the background, attributed in proportion to the bytes sent (Eq. 2).
+    /// Demand of each class in seconds, by attribution in proportion to the bytes sent (Eq. 2). The background is
+    /// subtracted from the busy time first.
     pub by_bytes: Vec<f64>,
-    /// Seconds by class: the same busy time, attributed equally to each request (Eq. 4).
+    /// Demand of each class in seconds, by attribution of the same busy time equally to each request (Eq. 4).
     pub by_requests: Vec<f64>,
-    /// Busy servers without requests.
+    /// Number of busy servers without requests.
     pub background: f64,
     /// Steps with work that is not in the log.
     pub outliers: Vec<Outlying>,
@@ -52,12 +53,12 @@ pub struct SiteDemands {
     pub period_s: Option<i64>,
 }
 
-/// A step that the law of the others does not explain.
+/// A step that the law of the other steps does not explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlying {
-    /// When it begins, in seconds since 1970.
+    /// Start of the step, in seconds since 1970.
     pub from_s: i64,
-    /// Busy servers beyond what its requests explain.
+    /// Number of busy servers that the step's requests do not explain.
     pub beyond: f64,
 }
 
@@ -68,7 +69,7 @@ pub struct Outlying {
 pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, EstimateError> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
     let mut outliers: Vec<Outlying> = Vec::new();
-    // Without an outlier, the law of the other steps is more accurate, so find them one by one.
+    // Without an outlier, the law of the other steps is more accurate, so outliers are excluded one by one.
     while let Ok(fit) = fit(classes, steps, &kept) {
         let Some((position, beyond)) = furthest(&fit, steps, &kept) else { break };
         if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
@@ -112,7 +113,7 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
     fit_demands(classes, &observations, Background::Fitted)
 }
 
-/// The outlier that is furthest above the law, if there is one: its index among the kept steps, and the distance.
+/// The outlier that is farthest above the law, if there is one: its index among the kept steps, and its distance.
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
     let beyond = |index: &usize| {
         let step = &steps[*index];
@@ -120,8 +121,8 @@ fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usiz
         step.busy - law - fit.background.value
     };
     let distances: Vec<f64> = kept.iter().map(beyond).collect();
-    // Many outliers raise the law for all steps, so distances are relative to their median. Medians are robust against
-    // outliers; 1.4826 times the median absolute deviation estimates the standard deviation.
+    // Many outliers raise the law for all steps, so distances are measured from their median. Medians are robust
+    // against outliers; 1.4826 times the median absolute deviation estimates the standard deviation.
     let usual = median(distances.iter().copied())?;
     let scatter = (1.4826 * median(distances.iter().map(|x| (x - usual).abs()))?).max(MIN_SCATTER);
     let (position, most) = distances.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -134,7 +135,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// The interval of which most gaps between outliers are multiples, if there is one.
+/// The interval that divides most gaps between outliers, if there is one.
 fn period(outliers: &[Outlying]) -> Option<i64> {
     if outliers.len() < MIN_PERIODIC {
         return None;
@@ -143,7 +144,7 @@ fn period(outliers: &[Outlying]) -> Option<i64> {
     let fits = |period: &i64| gaps.iter().filter(|gap| **gap % period == 0).count() * 4 >= gaps.len() * 3;
     let mut sorted = gaps.clone();
     sorted.sort_unstable();
-    // A gap that occurs by chance is shorter than the median gap.
+    // A gap that occurs by chance is assumed to be shorter than the median gap.
     let usual = sorted[sorted.len() / 2];
     Some(usual).filter(|period| *period > 0 && fits(period))
 }
@@ -152,7 +153,8 @@ fn period(outliers: &[Outlying]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Quarters of an hour: two classes whose proportion changes, 0.05 servers of background, and now and then a job.
+    /// Steps of a quarter of an hour, with two classes whose proportion changes, 0.05 servers of background, and an
+    /// occasional job.
     fn steps(job: impl Fn(i64) -> f64) -> Vec<SiteStep> {
         let step = |index: i64| {
             let (a, b) = (900.0 * (5.0 + (index % 7) as f64), 900.0 * (1.0 + (index % 3) as f64));
@@ -174,7 +176,7 @@ mod tests {
         let fit = found.regression.unwrap();
         assert!((fit.demands[0].value - 0.01).abs() < 5e-4 && (fit.demands[1].value - 0.08).abs() < 2e-3, "{fit:?}");
         assert!((found.background - 0.05).abs() < 0.01 && found.outliers.is_empty());
-        // Either rule hands out all the busy time that requests have.
+        // Both rules attribute the whole busy time of the requests.
         let handed = |demands: &[f64]| {
             steps(|_| 0.0).iter().map(|s| s.requests.iter().zip(demands).map(|(n, d)| n * d).sum::<f64>()).sum::<f64>()
         };

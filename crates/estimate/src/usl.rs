@@ -1,12 +1,13 @@
 //! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to throughputs.
 //!
 //! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (serialized
-//! work), β coherency (work to keep all participants consistent). Nonlinear least squares: N/X is linear in 1/γ, α/γ
-//! and β/γ, which yields the starting point. Gauss–Newton steps follow, by non-negative least squares, each halved
-//! until it improves the fit. Intervals are asymptotic, by the delta method, with Student's t.
+//! work), β coherency (work to keep all participants consistent). The fit is by nonlinear least squares. N/X is linear
+//! in 1/γ, α/γ and β/γ, which yields the starting point. Gauss–Newton steps follow, each computed by non-negative least
+//! squares and halved until it improves the fit. Intervals are asymptotic, by the delta method, with Student's t.
 //!
-//! A law with three parameters fits most curves. So it only checks a model's saturation and does not replace the model:
-//! with β = 0 there is no peak, and a peak beyond the loads measured is an extrapolation. [`Peak::basis`] says which.
+//! A law with three parameters fits most curves. So it only checks a model's saturation and does not replace the model.
+//! With β = 0 there is no peak, and a peak beyond the measured loads is an extrapolation. [`Peak::basis`] says which
+//! case applies.
 
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
@@ -15,7 +16,7 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Limit of Gauss–Newton steps; convergence takes about 20.
+/// Upper bound of the Gauss–Newton steps; convergence takes about 20.
 const MAX_STEPS: usize = 300;
 
 /// One measured load.
@@ -23,50 +24,51 @@ const MAX_STEPS: usize = 300;
 pub struct LoadPoint {
     /// N: concurrent clients, threads or processors; 1 or more.
     pub load: f64,
-    /// X: throughput reached.
+    /// X: measured throughput.
     pub throughput: f64,
 }
 
 /// A fitted law.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UslFit {
-    /// α: contention.
+    /// α: the coefficient of contention.
     pub alpha: Estimate,
-    /// β: coherency.
+    /// β: the coefficient of coherency.
     pub beta: Estimate,
     /// γ: throughput at load 1.
     pub gamma: Estimate,
     /// Share of the variance of the throughputs that the law explains.
     pub r2: f64,
-    /// Where the throughput is highest; `None` if it grows without end (β = 0) or never grows (α ≥ 1).
+    /// The point at which the throughput is highest; `None` if the throughput grows without end (β = 0) or never grows
+    /// (α ≥ 1).
     pub peak: Option<Peak>,
 }
 
 /// The highest throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
-    /// N*: √((1 − α)/β).
+    /// N* = √((1 − α)/β): the load at the peak.
     pub load: Estimate,
-    /// X(N*).
+    /// X(N*): the throughput at the peak.
     pub throughput: Estimate,
-    /// How reliable it is.
+    /// The reliability of the peak.
     pub basis: PeakBasis,
 }
 
-/// How reliable a peak is.
+/// The reliability of a peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
-    /// It lies among the loads measured, and β is more than 0 beyond doubt.
+    /// The peak is among the measured loads, and β is significantly greater than 0.
     Measured,
-    /// It lies beyond the highest load measured.
+    /// The peak is beyond the highest load measured.
     Extrapolated,
-    /// β may as well be 0: its interval reaches it, or there are too few points for one.
+    /// β may be 0: its interval includes 0, or there are too few points for an interval.
     Doubtful,
 }
 
 impl UslFit {
-    /// X at a load.
+    /// X: the throughput at a load.
     pub fn throughput(&self, load: f64) -> f64 {
         let slowdown = 1.0 + self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
         self.gamma.value * load / slowdown
@@ -127,7 +129,7 @@ fn residual_sum(points: &[LoadPoint], c: [f64; 3]) -> f64 {
     points.iter().map(|p| (p.throughput - p.load / residence(c, p.load)).powi(2)).sum()
 }
 
-/// N/X by linear least squares, weighted so that errors of X count alike.
+/// N/X by linear least squares, weighted so that errors of X have equal weight.
 fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let linear: Vec<f64> = points.iter().map(|p| p.load / p.throughput).collect();
     let weights: Vec<f64> = points.iter().map(|p| (p.throughput * p.throughput / p.load).powi(2)).collect();
@@ -135,7 +137,7 @@ fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let fit = fit_non_negative(&columns, &linear, &weights)?;
     let mut c = [fit.values[0], fit.values[1], fit.values[2]];
     if c[0] == 0.0 {
-        // Start the steps from a small positive value, because 1/γ = 0 has no law.
+        // The steps start from a small positive value, because the law is undefined at 1/γ = 0.
         c[0] = 0.01 * linear.iter().copied().fold(f64::INFINITY, f64::min);
     }
     Ok(c)
@@ -149,7 +151,7 @@ fn column(j: usize, load: f64) -> f64 {
 fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Option<Uncertainty>), EstimateError> {
     let even = vec![1.0; points.len()];
     for turn in 1.. {
-        // X(c) ≈ X − N/q²·(columns·step): solved for c + step, which must not be negative.
+        // X(c) ≈ X − N/q²·(columns·step), solved for c + step, which must not be negative.
         let sensitivity = |p: &LoadPoint| p.load / residence(c, p.load).powi(2);
         let columns = [0, 1, 2].map(|j| points.iter().map(|p| sensitivity(p) * column(j, p.load)).collect());
         let over = |p: &LoadPoint| p.load / residence(c, p.load) - p.throughput;
@@ -168,7 +170,7 @@ fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Opti
     Err(EstimateError::Indistinct { condition_number: f64::INFINITY })
 }
 
-/// Half width of the interval of a function of c, by its gradient.
+/// Half width of the interval of a function of c, from its gradient.
 fn spread_along(u: &Uncertainty, gradient: [f64; 3]) -> f64 {
     let pairs = (0..3).flat_map(|i| (0..3).map(move |j| (i, j)));
     let variance: f64 = pairs.map(|(i, j)| gradient[i] * gradient[j] * u.covariance[(i, j)]).sum();
@@ -203,7 +205,7 @@ mod tests {
     fn without_coherency_there_is_no_peak() {
         let fit = fit_usl(&law(0.1, 0.0, &LOADS)).unwrap();
         assert!(fit.beta.value < 1e-12 && fit.peak.is_none_or(|p| p.basis != PeakBasis::Measured), "{fit:?}");
-        // More than linear: both parameters would be negative, and are held at nothing.
+        // The throughput grows more than linearly: both parameters would be negative, and are set to zero.
         let better = LOADS.map(|n| LoadPoint { load: n, throughput: n * (1.0 + 0.002 * n) });
         let fit = fit_usl(&better).unwrap();
         assert_eq!((fit.alpha.value, fit.beta.value, fit.peak), (0.0, 0.0, None));

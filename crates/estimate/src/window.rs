@@ -1,32 +1,32 @@
-//! Completions and CPU time of a Record, both over the same window. All of the crate reads them here.
+//! Reads completions and CPU time of a Record, both over the same window. The whole crate reads them here.
 //!
-//! The CPU time is that of the server's processes, if they were watched: it excludes other programs. Otherwise it is
-//! that of all CPUs.
+//! The CPU time is that of the server's processes if they were watched; it then excludes other programs. Otherwise it
+//! is that of all CPUs.
 
 use crate::demand::Observation;
 use brimful_core::record::{ClassRecord, Interval, Record};
 use brimful_core::server::{CpuShares, Server, ServerInterval};
 
-/// What a server did in the window of a Record.
+/// Throughput and CPU use of a server in the window of a Record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// Length of the window in seconds.
     pub seconds: f64,
-    /// Completed requests per second, by class.
+    /// Completed requests per second of each class.
     pub throughput: Vec<f64>,
-    /// Busy CPUs.
+    /// Number of busy CPUs.
     pub busy: f64,
 }
 
 impl Observed {
-    /// Throughput of these classes of the Record, `None` for a class that it lacks. A Record has only each class's
-    /// total completions, so every class is taken to have the same share of them in the window. `by_process` is as in
-    /// [`window_means`].
+    /// The throughput of these classes of the Record in its window. `None` in `classes` represents a class that the
+    /// Record does not have. A Record has only each class's total completions, so every class is assumed to have the
+    /// same share of them in the window. `by_process` is as in [`window_means`].
     pub fn in_window(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
 
-    /// The same without the first `warm_up` seconds, in which a server that was idle warms up.
+    /// Like [`Observed::in_window`], without the first `warm_up` seconds, in which a server that was idle warms up.
     pub fn after_warm_up(
         warm_up: f64,
         record: &Record,
@@ -43,8 +43,8 @@ impl Observed {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
-    /// Length in seconds and throughput by class of a server whose CPUs cannot be observed. They are those of the whole
-    /// intervals of the Record from `warm_up` seconds on.
+    /// Length in seconds, and throughput of each class, for a server whose CPUs cannot be observed. They are those of
+    /// the complete intervals of the Record from `warm_up` seconds on.
     pub fn throughput_from_answers(
         warm_up: f64,
         record: &Record,
@@ -54,7 +54,7 @@ impl Observed {
         let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
         let whole = record.intervals.iter().map(span).filter(|(from, to)| *from >= warm_up && *to <= window.1 + 1e-9);
         let whole: Vec<Span> = whole.collect();
-        // A run that is too short for a whole interval counts entirely.
+        // A run that is shorter than an interval counts entirely.
         let span = whole.first().zip(whole.last()).map_or(window, |(first, last)| (first.0, last.1));
         let seconds = span.1 - span.0;
         let all: f64 = classes.iter().flatten().map(|class| class.counts.completed as f64).sum();
@@ -63,7 +63,7 @@ impl Observed {
         (seconds > 0.0 && all > 0.0).then(|| (seconds, classes.iter().map(|class| rate * share(class)).collect()))
     }
 
-    /// The observation of the utilization law.
+    /// Converts the figures into an observation of the utilization law.
     pub fn observation(&self) -> Observation {
         Observation::over(self.seconds, self.throughput.clone(), self.busy)
     }
@@ -74,17 +74,17 @@ impl Observed {
 pub struct WindowMeans {
     /// Length of the window in seconds.
     pub seconds: f64,
-    /// Requests completed per second, all classes.
+    /// Completed requests per second, all classes together.
     pub rate: f64,
-    /// Busy CPUs.
+    /// Number of busy CPUs.
     pub busy: f64,
 }
 
-/// Means of the window in which load is offered, from the first to the last of the monitor's samples in it. Set-up
-/// before it and late answers after it count in neither figure.
+/// Means over the window in which load is offered, from the first to the last of the monitor's samples in it. Set-up
+/// before the window and late responses after it are not counted in either figure.
 ///
-/// `by_process` takes the CPU time of the server's processes, and otherwise that of all CPUs watched. `None` if the
-/// Record has no CPU time, or no length.
+/// With `by_process`, the CPU time is that of the server's processes, and otherwise that of all watched CPUs. Returns
+/// `None` if the Record has no CPU time, or no length.
 pub fn window_means(record: &Record, by_process: bool) -> Option<WindowMeans> {
     window_means_after(0.0, record, by_process)
 }
@@ -109,24 +109,24 @@ fn window_means_after(warm_up: f64, record: &Record, by_process: bool) -> Option
     (seconds > 0.0).then(|| WindowMeans { seconds, rate: completed / seconds, busy: busy_overall })
 }
 
-/// What a server did in a short part of a run.
+/// Throughput and CPU use of a server in a short part of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunStretch {
-    /// Seconds after the start of the run.
+    /// Start of the part, in seconds since the start of the run.
     pub begins: f64,
     /// Length in seconds.
     pub seconds: f64,
     /// CPU seconds of the server's processes.
     pub work: f64,
-    /// Calls completed.
+    /// Number of completed calls.
     pub calls: f64,
 }
 
-/// Fewest calls of a stretch.
+/// Minimum number of calls of a stretch.
 const MIN_CALLS: f64 = 20.0;
 
-/// The course of a run from `from` seconds on, in stretches of at least [`MIN_CALLS`] calls that are as short as the
-/// intervals of generator and monitor allow. `None` if the Record has no course of the processes' CPU time.
+/// A run from `from` seconds on, divided into stretches of at least [`MIN_CALLS`] calls. The stretches are as short as
+/// the intervals of generator and monitor permit. `None` if the Record has no time series of the processes' CPU time.
 pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     let course = course(record.server.as_ref()?, true)?;
     let mut stretches: Vec<RunStretch> = Vec::new();
@@ -142,8 +142,8 @@ pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     Some(stretches)
 }
 
-/// The shortest spans of the window that both the generator and the monitor observed, with the calls completed in each:
-/// the intervals of the one that samples less often.
+/// The shortest spans of the window that both the generator and the monitor observed, with the number of completed
+/// calls in each. They are the intervals of whichever of the two samples less often.
 fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span, f64)> {
     let window = (from, record.window_s);
     let calls: Vec<(Span, f64)> =
@@ -160,21 +160,22 @@ fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span
     finest.iter().map(|(span, _)| *span).filter(whole).map(|span| (span, completed(span))).collect()
 }
 
-/// Calls that were completed while load was offered.
+/// Number of calls that were completed while load was offered.
 pub(crate) fn completed_in_window(record: &Record) -> f64 {
     record.rates.completed * record.window_s
 }
 
-/// Beginning and end, in seconds since the start.
+/// Start and end of a time span, in seconds since the start of the run.
 pub(crate) type Span = (f64, f64);
 
-/// Length that two spans have in common, in seconds.
+/// Length of the overlap of two spans, in seconds.
 pub(crate) fn overlap(a: Span, b: Span) -> f64 {
     (a.1.min(b.1) - a.0.max(b.0)).max(0.0)
 }
 
-/// Calls completed in a span within the window, by the generator's intervals. The interval in which the window ends
-/// also has late answers, so it counts only for what the other intervals leave of the window's total.
+/// Number of calls completed in a span of the window, from the generator's intervals. The interval in which the window
+/// ends also contains late responses. So it counts only the part of the window's total that the other intervals do not
+/// contain.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;
@@ -189,14 +190,14 @@ fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     record.intervals.iter().map(completed_in_interval).sum()
 }
 
-/// Busy CPUs in each of the monitor's intervals; `None` if some intervals lack the figure.
+/// Number of busy CPUs in each of the monitor's intervals; `None` if the figure is missing in some intervals.
 pub(crate) fn course(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
     let cpus = server.kernel.cpus.len() as f64;
     let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
     server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()
 }
 
-/// Busy CPUs over all that the monitor observed.
+/// Mean number of busy CPUs over the whole observation of the monitor.
 fn busy(server: &Server, by_process: bool) -> Option<f64> {
     if by_process {
         return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
@@ -204,7 +205,7 @@ fn busy(server: &Server, by_process: bool) -> Option<f64> {
     Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
 }
 
-/// Share of the CPUs' time that is not idle.
+/// Share of the CPUs' time in which they are not idle.
 pub(crate) fn in_use(cpu: CpuShares) -> f64 {
     (1.0 - cpu.idle).clamp(0.0, 1.0)
 }

@@ -1,4 +1,4 @@
-//! Links the targets without the code that they do not use: libFuzzer goes through the counters of all code after each
+//! Links each target without the code that it does not use: libFuzzer scans the counters of all linked code after each
 //! input.
 
 fn main() {

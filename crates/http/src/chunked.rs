@@ -14,17 +14,17 @@ pub const MAX_CHUNK_LINE_BYTES: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunked {
     state: State,
-    /// The size of the current chunk while its line is parsed, then the bytes of its data that are left.
+    /// The size of the current chunk while its line is parsed; afterwards the number of its data bytes that are left.
     left: u64,
-    /// Bytes of data so far.
+    /// Number of data bytes so far.
     data_bytes: u64,
-    /// Bytes so far of the current chunk line, or of the trailer section.
+    /// Number of bytes so far in the current chunk line or in the trailer section.
     line_bytes: usize,
     /// Number of lines in the trailer section so far.
     trailers: usize,
 }
 
-/// What the next byte belongs to.
+/// The element of the chunked coding that the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The first digit of a size.
@@ -47,14 +47,14 @@ enum State {
     LineStart,
     /// The rest of a line in the trailer section.
     Line,
-    /// The LF of the last line.
+    /// The LF of the empty line that ends the trailer section.
     LastLf,
-    /// Bytes after the body.
+    /// The body is complete; the next byte comes after it.
     Done,
 }
 
 impl Chunked {
-    /// At the start of a body.
+    /// The state at the start of a body.
     pub(crate) const fn new() -> Chunked {
         Chunked { state: State::SizeStart, left: 0, data_bytes: 0, line_bytes: 0, trailers: 0 }
     }
@@ -65,7 +65,8 @@ impl Chunked {
         self.feed_with(bytes, |_| {})
     }
 
-    /// Does the same, and passes the data to `on_data`.
+    /// Consumes the bytes that belong to the body and passes the data to `on_data`. Returns the number of bytes
+    /// consumed.
     #[inline]
     pub(crate) fn feed_with(&mut self, bytes: &[u8], mut on_data: impl FnMut(&[u8])) -> Result<usize, ParseError> {
         let mut at = 0;
@@ -94,7 +95,7 @@ impl Chunked {
         self.state == State::Done
     }
 
-    /// Bytes of data so far, without chunk sizes, extensions and trailers.
+    /// Number of data bytes so far, without chunk sizes, extensions and trailers.
     pub(crate) fn data_bytes(&self) -> u64 {
         self.data_bytes
     }
@@ -173,7 +174,8 @@ fn hex_value(digit: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// Feeds a whole body. Returns the bytes consumed, the bytes of data, and whether the body is complete.
+    /// Feeds a whole body. Returns the number of bytes consumed, the number of data bytes, and whether the body is
+    /// complete.
     fn feed(body: &[u8]) -> Result<(usize, u64, bool), ParseError> {
         let mut chunked = Chunked::new();
         let consumed = chunked.feed(body)?;

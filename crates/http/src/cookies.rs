@@ -20,7 +20,7 @@ const MAX_COOKIE_BYTES: usize = 4096;
 /// One user's cookies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jar {
-    /// Sorted by descending length of path, then by age, oldest first (§5.4).
+    /// The cookies, sorted by descending length of path; among equal lengths, the oldest comes first (§5.4).
     cookies: Vec<Cookie>,
     bytes: usize,
     /// Number of cookies received so far.
@@ -29,14 +29,14 @@ pub struct Jar {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cookie {
-    /// `name=value`.
+    /// The text `name=value`.
     pair: Box<[u8]>,
     /// Length of the name in bytes.
     name_len: usize,
     path: Box<[u8]>,
-    /// Seconds since 1970; `None` if it does not expire during the session.
+    /// Expiry time in seconds since 1970; `None` if the cookie does not expire during the session.
     expires: Option<u64>,
-    /// Its number in the order in which cookies were first received.
+    /// Number of cookies that were first received before this one.
     age: u32,
 }
 
@@ -46,9 +46,9 @@ struct SetCookie<'h> {
     name: &'h [u8],
     value: &'h [u8],
     path: Option<&'h [u8]>,
-    /// Seconds from now; zero or less means that the cookie is removed.
+    /// The `Max-Age` attribute, in seconds from now; zero or less means that the cookie is removed.
     max_age: Option<i64>,
-    /// Seconds since 1970.
+    /// The `Expires` attribute, in seconds since 1970.
     expires: Option<u64>,
     secure: bool,
 }
@@ -158,7 +158,7 @@ fn set_cookies(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Parses the value of a Set-Cookie field (§5.2); `None` if it is not a cookie, or one that is ignored.
+/// Parses the value of a Set-Cookie field (§5.2). Returns `None` if the value is not a cookie or must be ignored.
 fn parse_set_cookie(field: &[u8]) -> Option<SetCookie<'_>> {
     if field.iter().any(|byte| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f) {
         return None;
@@ -287,7 +287,7 @@ mod tests {
             let expected = if goes { "a=b" } else { "" };
             assert_eq!(sent(&[&format!("a=b; Path={path}")], target), expected, "{path} {target}");
         }
-        // Without a valid path, it is the directory of the request target.
+        // Without a valid `Path`, the cookie's path is the directory of the request target.
         for field in ["a=b", "a=b; Path=x", "a=b; Path", "a=b; Path=/z; Path="] {
             assert_eq!(["/app/x", "/app", "/"].map(|target| sent(&[field], target)), ["a=b", "a=b", ""], "{field}");
         }

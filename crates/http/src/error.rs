@@ -1,6 +1,6 @@
 //! Errors in what a server sends. Their reasons are static strings, so that an error is as cheap as a response.
 
-/// Why the received bytes are not a response.
+/// The reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ParseError {
     /// The first bytes are not those of an HTTP/1 response.

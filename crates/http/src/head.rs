@@ -42,19 +42,19 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
 }
 
-/// How the body is delimited.
+/// The method that delimits the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// By its length in bytes; 0 without a body.
+    /// Delimited by its length in bytes, which is 0 if there is no body.
     Length(u64),
-    /// By the chunked transfer coding.
+    /// Delimited by the chunked transfer coding.
     Chunked,
-    /// By the end of the connection.
+    /// Delimited by the end of the connection.
     Close,
 }
 
-/// The offset in `bytes`, which follow `before`, at which the head ends: after its first empty line. A line ends in LF
-/// or CRLF, as in `httparse`.
+/// Returns the offset in `bytes` of the end of the head, which is after its first empty line. `before` is the part of
+/// the head before `bytes`. A line ends in LF or CRLF, as in `httparse`.
 pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes)
         .find(|&lf| match bytes[..lf] {
@@ -66,7 +66,7 @@ pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
         .map(|lf| lf + 1)
 }
 
-/// Parses one whole head, in response to a HEAD request or another.
+/// Parses one whole head. `head_request` says whether it responds to a HEAD request.
 pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut []);
@@ -155,7 +155,7 @@ impl Fields {
     }
 }
 
-/// The elements of a comma-separated list, empty ones included.
+/// Splits a comma-separated list into its elements, including empty ones.
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }

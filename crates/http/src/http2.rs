@@ -1,22 +1,22 @@
 //! The client side of an HTTP/2 connection (RFC 9113, Thomson & Benfield 2022; section numbers in this folder refer to
 //! it), without I/O: it turns requests into bytes and bytes into responses, each with its stream.
 //!
-//! - The caller stores a value with every stream, gets it back when the stream ends, and finds it by the stream's
-//!   number in constant time ([`streams`]).
+//! - The caller stores a value with every stream and gets it back when the stream ends. Until then, it can look the
+//!   value up by the stream's number in constant time ([`streams`]).
 //! - Sending a request copies its header block, which is rendered once and valid on every connection ([`render`]).
 //!   Receiving a response whose header block is the same as the last costs a comparison ([`head`]).
-//! - Received bodies are not stored. Sent bodies are shared with their request, or supplied piece by piece as the
-//!   server accepts them ([`Http2::wanted`]).
+//! - Bodies of responses are not stored. The body of a request is either shared with the request or supplied in pieces
+//!   as the server accepts them ([`Http2::wanted`]).
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
 //!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::owed`]), so that the
 //!   caller can drop a server that does not read them.
-//! - The receive windows of the connection and of each stream are 1 GiB, and half a window is given back at a time, so
-//!   that they never delay a server.
+//! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of one is used,
+//!   so that they never delay a server.
 //!
 //! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request anew. Of the Rust
-//! crates, `h2` requires tokio and its I/O, and those for header compression panic on a single byte.
+//! crates, `h2` requires tokio and its I/O, and the crates for header compression panic on some single-byte inputs.
 //!
 //! Not implemented: `Upgrade: h2c`, which RFC 9113 removed; server push, which is disabled; priorities, which RFC 9113
 //! deprecates.
@@ -97,7 +97,7 @@ pub struct ClosedStream<T> {
     pub value: T,
     /// Offset of its request in all bytes that this connection sends.
     pub position: u64,
-    /// Bytes of its request so far, including frame headers.
+    /// Number of bytes of its request sent so far, including frame headers.
     pub written: u64,
 }
 
@@ -106,13 +106,13 @@ pub struct ClosedStream<T> {
 pub struct BodyDemand {
     /// The stream of the request.
     pub stream: u32,
-    /// Offset of the piece in the body.
+    /// Offset of the piece from the start of the body.
     pub from: u64,
-    /// Upper bound of its length in bytes.
+    /// Upper bound of the piece's length in bytes.
     pub bytes: usize,
 }
 
-/// How a stream has ended.
+/// The way in which a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The response is complete.
@@ -137,7 +137,7 @@ pub struct Http2<T> {
     input: Input,
     /// The header of a frame, or its first bytes.
     header: [u8; HEADER],
-    /// The received part of a payload that is read whole.
+    /// The bytes that have arrived of a payload that is parsed only when it is complete.
     payload: Vec<u8>,
     block: Option<Block>,
     decoder: Decoder,
@@ -151,27 +151,27 @@ pub struct Http2<T> {
     peer: Peer,
     /// Bytes of bodies that the server would accept now, on all streams.
     send_window: i64,
-    /// Numbers of the streams whose bodies wait for a window or for their next piece.
+    /// Numbers of the streams whose bodies wait for a send window or for the caller's next piece.
     waiting: Vec<u32>,
     /// Bytes of bodies received since the last WINDOW_UPDATE of the connection.
     taken: u32,
     idle_frames: u32,
-    /// The last stream that the server processes, after GOAWAY.
+    /// After GOAWAY: the number of the last stream that the server processes.
     last_stream: Option<u32>,
-    /// Whether streams above `last_stream` may still be open.
+    /// Whether streams above `last_stream`, which the server does not process, may still be open.
     gives_up: bool,
     failed: Option<ParseError>,
 }
 
-/// What is read next.
+/// The part of a frame that is read next.
 #[derive(Clone, Copy, Debug)]
 enum Input {
     /// The header of a frame, of which this many bytes have arrived.
     Header(usize),
-    /// A payload that is read whole.
+    /// A payload that is parsed only when it is complete.
     Whole(Frame),
-    /// The payload of a DATA frame, with `left` bytes left. `padding` is its length at the end of the payload, once
-    /// known.
+    /// The payload of a DATA frame, of which `left` bytes are left. `padding` is the length of the padding at its end,
+    /// once known.
     Data { frame: Frame, left: usize, padding: Option<usize> },
 }
 
@@ -187,16 +187,16 @@ struct Block {
 /// The settings of the server.
 #[derive(Debug)]
 struct Peer {
-    /// Whether its SETTINGS frame has arrived.
+    /// Whether the server's SETTINGS frame has arrived.
     known: bool,
     /// Upper bound of the number of open streams.
     max_streams: u32,
-    /// Whether `max_streams` is from an earlier connection.
+    /// Whether `max_streams` is the limit that an earlier connection had.
     assumed: bool,
     /// Initial send window of a stream.
     window: i64,
-    /// Whether the next header block must begin with a table size update. This side uses no table, but a server that
-    /// reduces the table must be told.
+    /// Whether the next header block must begin with a table size update. This side uses no table, but it must
+    /// acknowledge a smaller limit of the server.
     shrink_table: bool,
     table_is_shrunk: bool,
 }
@@ -208,7 +208,7 @@ impl<T> Default for Http2<T> {
 }
 
 impl<T> Http2<T> {
-    /// A new connection. Its preface and settings are the first output.
+    /// Starts a new connection. Its preface and settings are the first output.
     pub fn new() -> Http2<T> {
         Http2 {
             streams: Streams::new(),
@@ -404,7 +404,7 @@ impl<T> Http2<T> {
     }
 }
 
-/// A stream that has ended; `None` if none has.
+/// A stream that has ended; `None` if no stream has ended.
 type Closed<T> = Option<(ClosedStream<T>, StreamEnd)>;
 
 fn closed_stream<T>(stream: Stream<T>) -> ClosedStream<T> {

@@ -1,14 +1,15 @@
 //! Sans-I/O client codecs of HTTP/1 and HTTP/2: they render the bytes of requests and parse the bytes of responses.
 //!
-//! - [`Request`]: rendered once and sent unchanged for every call of a class.
+//! - [`Request`]: rendered once and sent unchanged for every call of its class.
 //! - [`ResponseParser`]: parses HTTP/1 responses, however their bytes are fragmented.
-//! - [`Http2`]: does the same for all streams of an HTTP/2 connection. [`Protocol`] is either of the two.
+//! - [`Http2`]: renders requests and parses responses on all streams of an HTTP/2 connection. [`Protocol`] is either a
+//!   [`ResponseParser`] or an [`Http2`].
 //! - [`Http2Server`]: the server side of HTTP/2, for the reference server.
 //! - [`Redirection`]: the target of a redirect.
 //! - [`Jar`]: the cookies of one user.
 //!
-//! This crate opens no socket and reads no clock. It does not store bodies, and of a head only the part that has
-//! arrived while the rest has not. Once its buffer has grown to the largest such part, parsing does not allocate.
+//! This crate opens no socket and reads no clock. It does not store bodies; it stores the beginning of a head until the
+//! rest arrives. Once this buffer has grown to the largest such part, parsing does not allocate.
 //!
 //! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to it, except in
 //! `http2`, where they refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.

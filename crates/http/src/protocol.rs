@@ -6,7 +6,7 @@ use crate::{Http2, ParseError, Response, ResponseParser};
 /// The protocol of one connection, without I/O. `T` is stored with each HTTP/2 stream; it is not used for HTTP/1.
 #[derive(Debug)]
 pub enum Protocol<T> {
-    /// HTTP/1.0 or 1.1.
+    /// HTTP/1.0 or HTTP/1.1.
     Http1(ResponseParser),
     /// HTTP/2.
     Http2(Box<Http2<T>>),
@@ -18,15 +18,16 @@ impl<T> Protocol<T> {
         if http2 { Protocol::Http2(Box::default()) } else { Protocol::Http1(ResponseParser::new()) }
     }
 
-    /// HTTP/1: expects a response next, to a HEAD request or to another. HTTP/2: does nothing.
+    /// HTTP/1: expects a response next. `head_request` says whether it responds to a HEAD request. HTTP/2: does
+    /// nothing.
     pub fn start(&mut self, head_request: bool) {
         if let Protocol::Http1(parser) = self {
             parser.start(head_request);
         }
     }
 
-    /// HTTP/1: the number of bytes at the start of `bytes` that are empty lines, received while no response is
-    /// expected. HTTP/2: 0.
+    /// HTTP/1: returns the length in bytes of the empty lines at the start of `bytes`, which arrived while no response
+    /// was expected. HTTP/2: returns 0.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         match self {
             Protocol::Http1(parser) => parser.skip_empty_lines(bytes),
@@ -42,7 +43,8 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// Handles the end of the connection. It completes an HTTP/1 response that is delimited by nothing else.
+    /// Handles the end of the connection. An HTTP/1 response that only the end of the connection delimits is then
+    /// complete.
     ///
     /// # Errors
     /// [`ParseError`] if the response is incomplete.

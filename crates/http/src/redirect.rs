@@ -9,22 +9,22 @@ use std::borrow::Cow;
 pub enum Redirection<'a> {
     /// A request to the same server.
     SameServer {
-        /// The method.
+        /// Method of the next request.
         method: Cow<'a, str>,
-        /// Path and query.
+        /// Path and query of the next request.
         target: String,
     },
-    /// A request to another server, or to the same one by another scheme or port.
+    /// A request to another server, or to this server with another scheme or port.
     OtherServer,
-    /// The same request again, with its content.
+    /// The redirected request again, with the same method and content.
     ResendBody,
-    /// None: `Location` is missing, or not a URL.
+    /// No request: `Location` is missing, or is not a URL.
     InvalidLocation,
 }
 
 impl<'a> Redirection<'a> {
     /// Parses the head of the response to a request with this method and `target` to a server at `origin`, such as
-    /// `http://example:8080`. `None` if the response is not a redirect; 300 and 304 are not.
+    /// `http://example:8080`. Returns `None` if the response is not a redirect; 300 and 304 are not redirects.
     pub fn parse(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
         let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
         let Some(location) = location(head).and_then(encode_location) else {
@@ -57,14 +57,14 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location for a request line, as browsers do, whatever its
-/// character set. `None` if it is empty or has control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it can stand in a request line. Like browsers,
+/// it ignores the character set. Returns `None` if the Location is empty or contains control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))
 }
 
-/// Resolves a reference relative to `target`, to a path and query; `None` if it has another origin.
+/// Resolves a reference relative to `target`. Returns its path and query; `None` if the reference has another origin.
 fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, _) = origin.split_once("://")?;

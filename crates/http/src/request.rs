@@ -1,7 +1,7 @@
 //! A request, rendered once and sent unchanged for every call of its class.
 //!
-//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments that could end a line early,
-//! or make the server see another length, are refused (request splitting; RFC 9112 §11.1 and §11.2).
+//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments are refused if they could
+//! end a line early or make the server see another length (request splitting; RFC 9112 §11.1 and §11.2).
 
 mod rules;
 
@@ -18,29 +18,29 @@ pub struct Request {
     is_head: bool,
     /// Length of the head at the start of `bytes`.
     head_bytes: usize,
-    /// Length of the content that is sent after `bytes`.
+    /// Length in bytes of the content that the caller sends after `bytes`.
     streamed: u64,
     expects_continue: bool,
-    /// The content of an HTTP/2 request, which is sent in frames of its own; `bytes` are then its header block.
+    /// The content of an HTTP/2 request, which is sent in DATA frames; `bytes` then contain the header block.
     framed: Option<Arc<[u8]>>,
 }
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One request per connection, unless there is a `Connection: keep-alive`.
+    /// One request per connection, unless the head contains `Connection: keep-alive`.
     Http10,
-    /// Many requests per connection, unless there is a `Connection: close`.
+    /// Many requests per connection, unless the head contains `Connection: close`.
     Http11,
     /// Many concurrent requests per connection.
     Http2,
 }
 
 impl Request {
-    /// Renders a request for `path` to `authority`, the default Host. Adds Host, User-Agent, Accept, Content-Length and
-    /// Connection as needed, unless `headers` contain them, in any case of letters. If `headers` contain one of these
-    /// with an empty value, it is not sent at all, except for the Content-Length of a body that is not empty. `close`
-    /// asks the server to close the connection after its response.
+    /// Renders a request for `path` to `authority`, which is the default Host. Adds Host, User-Agent, Accept,
+    /// Content-Length and Connection as needed, unless `headers` contain them, in any case of letters. One of these
+    /// headers with an empty value is not sent at all, except that Content-Length is always sent for a non-empty body.
+    /// `close` asks the server to close the connection after its response.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -63,7 +63,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Renders a request like [`Request::new`] without its body of `body_bytes`, which the caller sends after it.
+    /// Renders a request like [`Request::new`], but without its body of `body_bytes`, which the caller sends
+    /// afterwards.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -105,7 +106,7 @@ impl Request {
             (Version::Http10, false) => add_default("Connection", "keep-alive"),
             (Version::Http11, false) | (Version::Http10, true) | (Version::Http2, _) => {}
         }
-        // Methods that define a meaning for content send its length even if it is empty (RFC 9110 §8.6).
+        // If a method defines a meaning for content, the length is sent even if the content is empty (RFC 9110 §8.6).
         if body_bytes > 0 {
             let is_given = headers.iter().any(|(name, value)| is_length(name) && !leaves_out(name, value));
             if !is_given {
@@ -123,15 +124,15 @@ impl Request {
             is_head: method == "HEAD",
             head_bytes: head.len(),
             streamed: body_bytes,
-            // HTTP/1.0 does not have this expectation, and a request without content need not wait.
+            // HTTP/1.0 does not define `100-continue`, and a request without content need not wait.
             expects_continue: version == Version::Http11 && body_bytes > 0 && headers.iter().any(is_expectation),
             framed: None,
             bytes: head.into_bytes(),
         })
     }
 
-    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are left out
-    /// (RFC 9113 §8.2.2), and a Host replaces the authority.
+    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are not sent
+    /// (RFC 9113 §8.2.2), and a Host header replaces the authority.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -147,8 +148,8 @@ impl Request {
         Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
     }
 
-    /// Renders a request like [`Request::http2`] without its body of `body_bytes`, which the caller supplies piece by
-    /// piece as the server accepts it.
+    /// Renders a request like [`Request::http2`], but without its body of `body_bytes`, which the caller supplies in
+    /// pieces as the server accepts them.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -169,7 +170,7 @@ impl Request {
         let authority = host.map_or(authority, |(_, value)| value.as_str());
         let length = body_bytes.to_string();
         let sends_length = body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH");
-        // The length of a body that is not empty is sent even if a header leaves it out.
+        // Content-Length is sent for every non-empty body, even if the user's headers suppress it.
         let replaces_default =
             |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body_bytes == 0;
         let mut fields: Vec<(&str, &str)> = Vec::new();
@@ -200,8 +201,8 @@ impl Request {
         })
     }
 
-    /// The same HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller must assemble
-    /// them from the parts of this request so that they are exactly one request.
+    /// Returns a copy of this HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller
+    /// must assemble the bytes from the parts of this request so that they are exactly one request.
     #[must_use]
     pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
@@ -233,7 +234,7 @@ impl Request {
         self.framed.as_ref()
     }
 
-    /// The bytes to send.
+    /// Converts the request into the bytes to send.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -262,9 +263,9 @@ impl Request {
         }
     }
 
-    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request has already. An HTTP/1 request
-    /// has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If `cookies` contain
-    /// a control character, which could end a line early, none is added.
+    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request already has. An HTTP/1 request
+    /// has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). No cookie is added
+    /// if `cookies` contain a control character, which could end a line early.
     #[must_use]
     pub fn with_cookies(&self, cookies: &[u8]) -> Request {
         let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
@@ -278,7 +279,7 @@ impl Request {
             return Request { is_head, head_bytes: bytes.len(), streamed, expects_continue, framed, bytes };
         }
         let head_end = self.head_bytes.saturating_sub(b"\r\n\r\n".len());
-        // Append to an existing Cookie field, or add a line.
+        // Appends to the existing Cookie field, or adds a new line.
         let (at, before, after) = match cookie_line_end(&self.bytes[..head_end]) {
             Some(line_end) => (line_end, &b"; "[..], &b""[..]),
             None => (head_end + 2, &b"Cookie: "[..], &b"\r\n"[..]),
@@ -291,7 +292,7 @@ impl Request {
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
     }
 
-    /// Whether the method is HEAD, which [`ResponseParser::start`](crate::ResponseParser::start) needs to know.
+    /// Whether the method is HEAD. [`ResponseParser::start`](crate::ResponseParser::start) needs this.
     pub fn is_head(&self) -> bool {
         self.is_head
     }
@@ -315,7 +316,7 @@ fn cookie_line_end(head: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether this field makes the content wait (RFC 9110 §10.1.1).
+/// Whether this header is `Expect: 100-continue`, which makes the content wait (RFC 9110 §10.1.1).
 fn is_expectation((name, value): &(String, String)) -> bool {
     name.eq_ignore_ascii_case("Expect") && value.trim().eq_ignore_ascii_case("100-continue")
 }
@@ -326,7 +327,7 @@ mod tests {
     use crate::http2::render::block;
     use Version::{Http2, Http10, Http11};
 
-    /// The text of a request, with given headers and body.
+    /// Renders a request with these headers and this body, and returns it as text.
     fn render(
         method: &str,
         headers: &[(&str, &str)],
@@ -441,7 +442,7 @@ mod tests {
             assert_eq!((with.target(), with.body(), with.is_head()), (path.as_bytes(), request.body(), false));
             let (before, cookie) = with.bytes().split_at(request.bytes().len());
             assert_eq!(before, request.bytes());
-            // Of the static table's name, and never to be kept in another (RFC 7541 §6.2.3).
+            // The field's name is from the static table, and no table may store the field (RFC 7541 §6.2.3).
             assert_eq!(cookie, [&[0x1f, 32 - 15, 10][..], b"s=1; t=\"\xe9\""].concat());
             assert_eq!(request.with_cookies(b"a=b\r\nX: y"), request);
             let (text, dressed) = (request.text().into_owned(), with.text().into_owned());

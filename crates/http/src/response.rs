@@ -1,12 +1,12 @@
 //! Parses successive HTTP/1 responses of a connection, in pieces of any size.
 //!
-//! Invariants: the result does not depend on how the bytes are split; bytes after the end of a response are not
-//! consumed; fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored, and nothing of a body. Counts are of bytes
-//! that have really arrived, so that no 64-bit sum can overflow.
+//! Invariants: the result does not depend on how the bytes are split. Bytes after the end of a response are not
+//! consumed. Of an incomplete head, fewer than [`MAX_HEAD_BYTES`] are stored; nothing of a body is stored. All counts
+//! are of bytes that have arrived, so no 64-bit sum can overflow.
 //!
-//! Some servers end a body with a line break that its length does not include, which puts an empty line before the next
-//! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). Whether such a
-//! line arrives before or after the next request is sent is a matter of chance.
+//! Some servers end a body with a line break that its length does not include, so that an empty line precedes the next
+//! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). It is a matter
+//! of chance whether such a line arrives before or after the next request is sent.
 
 use crate::chunked::Chunked;
 use crate::error::ParseError;
@@ -20,22 +20,22 @@ pub const MAX_EMPTY_LINES: u32 = 4;
 pub struct ResponseParser {
     stage: Stage,
     head_request: bool,
-    /// Empty lines since the previous response, which are counted with the next.
+    /// Empty lines since the previous response; they are counted with the next response.
     empty: EmptyLines,
-    /// Empty lines before the current response, once its head is whole.
+    /// Number of empty lines before the current response, once its head is complete.
     empty_lines: u32,
     continued: bool,
-    /// The part of a head that has arrived, while the rest has not.
+    /// The beginning of a head, stored until the rest arrives.
     partial_head: Vec<u8>,
     response: Response,
-    /// Consumed bytes of the response, with informational responses and without empty lines.
+    /// Number of consumed bytes of the response: including informational responses, without empty lines.
     received: u64,
 }
 
 /// The result of [`ResponseParser::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedResult {
-    /// Number of bytes consumed; the others belong to the next response.
+    /// Number of bytes consumed. The rest belongs to the next response.
     pub consumed: usize,
     /// The state of the response.
     pub state: Progress,
@@ -59,12 +59,12 @@ pub struct Response {
     pub keep_alive: bool,
     /// Bytes of the head, including informational responses before it.
     pub head_bytes: u64,
-    /// Bytes of content, without the chunk sizes, extensions and trailers of the chunked coding.
+    /// Bytes of content; the chunk sizes, extensions and trailers of the chunked coding are not counted.
     pub body_bytes: u64,
 }
 
-/// What the next byte belongs to. `repr(u8)` gives the enum an explicit tag: it is read several times per response, and
-/// a tag hidden in unused values of the fields takes longer to read.
+/// The part of a response that the next byte belongs to. `repr(u8)` gives the enum an explicit tag: the tag is read
+/// several times per response, and one hidden in unused values of the fields takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
@@ -85,8 +85,8 @@ impl ResponseParser {
         ResponseParser::default()
     }
 
-    /// Starts a new response, to a HEAD request or another. Keeps the buffer; empty lines since the previous complete
-    /// response are counted with the new one.
+    /// Starts a new response. `head_request` says whether it responds to a HEAD request. Keeps the buffer. Empty lines
+    /// since the previous complete response are counted with the new one.
     pub fn start(&mut self, head_request: bool) {
         let was_incomplete = match self.stage {
             Stage::Head => self.received > 0,
@@ -107,7 +107,7 @@ impl ResponseParser {
 
     /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after
     /// which the connection speaks another protocol. After the end of the response, or after an error, it consumes
-    /// nothing and returns the same again.
+    /// nothing and returns the last result again.
     ///
     /// # Errors
     /// [`ParseError`] if the bytes are not a response.
@@ -115,11 +115,11 @@ impl ResponseParser {
         self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Does the same as [`feed`](Self::feed), faster if the response begins with the head in `recent`. Passes each
-    /// complete head to `on_head`, informational ones included.
+    /// Like [`feed`](Self::feed), but faster if the response begins with the head in `recent`. Passes each complete
+    /// head to `on_head`, including informational heads.
     ///
     /// # Errors
-    /// As [`feed`](Self::feed).
+    /// The errors of [`feed`](Self::feed).
     pub fn feed_with(
         &mut self,
         recent: &mut RecentHead,
@@ -129,10 +129,10 @@ impl ResponseParser {
         self.feed_showing(recent, bytes, on_head, |_| {})
     }
 
-    /// Does the same as [`feed_with`](Self::feed_with), and passes the content to `on_content`, without its framing.
+    /// Like [`feed_with`](Self::feed_with), and passes the content to `on_content`, without its framing.
     ///
     /// # Errors
-    /// As [`feed`](Self::feed).
+    /// The errors of [`feed`](Self::feed).
     pub fn feed_showing(
         &mut self,
         recent: &mut RecentHead,
@@ -158,23 +158,23 @@ impl ResponseParser {
         Ok(FeedResult { consumed, state })
     }
 
-    /// The number of bytes at the start of `bytes` that are empty lines, received while no response is expected. They
-    /// are counted with the next response. The bytes after them belong to no response.
+    /// Returns the length in bytes of the empty lines at the start of `bytes`, which arrived while no response was
+    /// expected. These lines are counted with the next response. The bytes after them belong to no response.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         let before = self.empty;
         self.empty.skip(bytes).unwrap_or_else(|_| {
-            // Feeding these bytes reports the error.
+            // The caller gets the error when it feeds these bytes.
             self.empty = before;
             0
         })
     }
 
-    /// Number of empty lines before the complete response. Its counts of bytes do not include them.
+    /// Number of empty lines before the complete response. The response's counts of bytes do not include them.
     pub fn empty_lines(&self) -> u32 {
         self.empty_lines
     }
 
-    /// Bytes of the response so far, including informational responses, without empty lines before it.
+    /// Number of bytes of the response so far, including informational responses, without empty lines before it.
     pub fn received(&self) -> u64 {
         self.received
     }
@@ -184,8 +184,8 @@ impl ResponseParser {
         self.continued
     }
 
-    /// Handles the end of the connection: it completes a response that is delimited by nothing else, and cuts off any
-    /// other.
+    /// Handles the end of the connection. A response that only the end of the connection delimits is then complete; any
+    /// other response is truncated.
     ///
     /// # Errors
     /// [`ParseError`] if the response is incomplete.
@@ -204,8 +204,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes`, which must not be empty, within one stage. Returns their number, and whether they
-    /// belong to the response.
+    /// Consumes some of `bytes` within one stage. Returns their number, and whether they belong to the response.
+    /// `bytes` must not be empty.
     fn step(
         &mut self,
         bytes: &[u8],
@@ -252,7 +252,7 @@ impl ResponseParser {
         Ok((consumed, true))
     }
 
-    /// Parses a head in place if all of it has arrived, and otherwise stores the part that has.
+    /// Parses a head in place if all of it has arrived; otherwise stores the part that has arrived.
     fn step_head(
         &mut self,
         bytes: &[u8],
@@ -314,17 +314,17 @@ impl ResponseParser {
     }
 }
 
-/// Empty lines before a status line.
+/// The empty lines before a status line.
 #[derive(Clone, Copy, Debug, Default)]
 struct EmptyLines {
     lines: u32,
-    /// Whether a CR has arrived without its LF.
+    /// Whether a CR has arrived and its LF has not.
     cut: bool,
 }
 
 impl EmptyLines {
-    /// The number of bytes at the start of `bytes`, which must not be empty, that are empty lines. A line ends in LF or
-    /// CRLF.
+    /// Returns the length in bytes of the empty lines at the start of `bytes`. `bytes` must not be empty. A line ends
+    /// in LF or CRLF.
     fn skip(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {
@@ -343,7 +343,7 @@ impl EmptyLines {
     }
 }
 
-/// Whether `bytes` continue `prefix` after its first `kept` bytes, as far as both go.
+/// Whether `bytes` agree with `prefix` from offset `kept` on, up to the end of the shorter one.
 fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
     prefix.iter().skip(kept).zip(bytes).all(|(expected, byte)| expected == byte)
 }

@@ -1,14 +1,15 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
-//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D, and no
-//! customer is served faster than a lone one, for any order of service. A customer waits at most for all others at
-//! every station; this is valid for one class, and for several in product form. Elsewhere the lower bound of the
-//! throughput is 0, because classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik,
-//! Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the
-//! same total demand spread evenly, and no slower than one whose stations are all as slow as the slowest; product form,
-//! one class, single servers.
+//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D. For any
+//! order of service, no customer is served faster than a lone one. A customer waits at most for all others at every
+//! station; this is valid for one class, and for several in product form. Elsewhere the lower bound of the throughput
+//! is 0, because classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler,
+//! 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the same total demand
+//! spread evenly, and no slower than one whose stations are all as slow as the slowest. They are valid in product form,
+//! for one class and single servers.
 //!
-//! D is the total demand of a class at queues, Dmax the largest D/m, Z its think time and delays. Cost: stations × classes.
+//! D is the total demand of a class at queues, Dmax its largest D/m, Z its think time and delays. Cost: stations ×
+//! classes.
 
 use crate::ModelError;
 use crate::network::Network;
@@ -17,34 +18,36 @@ use brimful_core::model::{ClassKind, Model, Station, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Where a closed class must lie.
+/// Bounds on the throughput and the response time of a closed class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Bounds {
-    /// X, per second.
+    /// X: throughput, in requests per second.
     pub throughput: Range,
-    /// R, in seconds, without think time and with delay stations; at most infinite (JSON: null) where nothing is known.
+    /// R: response time in seconds, without think time and with delay stations. Where nothing is known, its upper bound
+    /// is infinite (JSON: null).
     pub response_time: Range,
 }
 
-/// From the least to the most.
+/// A range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
-    /// The least.
+    /// The smallest value.
     pub lower: f64,
-    /// The most.
+    /// The largest value.
     pub upper: f64,
 }
 
 /// Asymptotic bounds of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AsymptoticBounds {
-    /// What they say at the given population.
+    /// The bounds at the class's population.
     pub bounds: Bounds,
-    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X meet and queueing must begin.
+    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X meet. Queueing must begin
+    /// there.
     pub saturation_population: f64,
 }
 
-/// Asymptotic bounds, by class of a closed network.
+/// The asymptotic bounds of each class of a closed network.
 pub fn asymptotic_bounds(model: &Model) -> Result<Vec<AsymptoticBounds>, ModelError> {
     let network = closed(model)?;
     let in_turn = model.classes.len() == 1 || network.check_product_form().is_ok();
@@ -60,7 +63,7 @@ pub fn asymptotic_bounds(model: &Model) -> Result<Vec<AsymptoticBounds>, ModelEr
     Ok((0..model.classes.len()).map(bounds).collect())
 }
 
-/// Balanced-job bounds of a closed network in product form, of a single class and single servers.
+/// The balanced-job bounds of a closed network in product form with one class and single servers.
 pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
     let network = closed(model)?;
     network.check_product_form()?;
@@ -83,7 +86,7 @@ pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
     Ok(class.bounds(bound(class.largest, n), bound(d / visited as f64, 1.0)))
 }
 
-/// A network of closed classes with demands.
+/// Validates a network of closed classes with demands.
 fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     let network = under_load::network(model)?;
     network.check_visits()?;
@@ -97,19 +100,19 @@ fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     }
 }
 
-/// Figures of one class from which its bounds follow.
+/// The figures of one class that determine its bounds.
 struct Class {
-    /// N.
+    /// N: number of customers.
     customers: f64,
-    /// Think time alone.
+    /// Think time without delay stations, in seconds.
     think: f64,
-    /// Z: think time and delay stations.
+    /// Z: think time and delay stations, in seconds.
     delay: f64,
-    /// Σ R at the queues of a lone customer.
+    /// Σ R at the queues for a lone customer.
     quickest: f64,
-    /// Σ R at the queues of a customer that waits for all others.
+    /// Σ R at the queues for a customer that waits for all others everywhere.
     slowest: f64,
-    /// The largest D/m.
+    /// The class's largest D/m.
     largest: f64,
 }
 
@@ -134,7 +137,7 @@ impl Class {
         class
     }
 
-    /// Bounds from those on X that ignore the slowest station.
+    /// The bounds of the class, from bounds on X that ignore the slowest station.
     fn bounds(&self, least: f64, most: f64) -> Bounds {
         let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
         let response = |x: f64| self.customers / x - self.think;
@@ -145,12 +148,12 @@ impl Class {
     }
 }
 
-/// Range of the speed of a queue with 1 to N customers.
+/// The range of a queue's speed with 1 to N customers.
 struct Speeds {
     /// Minimum and maximum of n/α(n), which is R/D with n customers.
     quickest: f64,
     slowest: f64,
-    /// Maximum of α(n).
+    /// Maximum of α(n): the greatest speed.
     most: f64,
 }
 

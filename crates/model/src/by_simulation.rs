@@ -1,9 +1,9 @@
-//! Solves networks for which no formula is valid by [`mod@crate::simulate`].
+//! Solves networks by [`mod@crate::simulate`] if no formula is valid for them.
 //!
 //! These are networks with closed classes at stations out of product form, where the rules of [`crate::residence`] were
 //! wrong by a factor of several. A run ends when throughputs and response times are known to within [`PRECISION`], or
-//! after [`EVENTS`], within a fraction of a second. The seed is fixed, so a model before and after a change has the
-//! same random numbers.
+//! after [`EVENTS`], which takes a fraction of a second. The seed is fixed, so the models before and after a change are
+//! simulated with the same random numbers.
 
 use crate::ModelError;
 use crate::closed::approximate;
@@ -15,16 +15,16 @@ use brimful_core::quantity::percent;
 /// Relative precision of every class's throughput and mean response time.
 const PRECISION: f64 = 0.02;
 
-/// Limit of events.
+/// Upper bound of the number of events.
 const EVENTS: u64 = 1_000_000;
 
 /// An open class that completes less than this share of its requests is taken to be saturated.
 const MIN_COMPLETED: f64 = 0.95;
 
-/// Fewest arrivals of a class from which saturation is concluded.
+/// Minimum number of arrivals of a class for the conclusion that it is saturated.
 const MIN_ARRIVALS: f64 = 30.0;
 
-/// Solves by simulation. Closed classes for which that is impossible are solved by the Linearizer, with a caveat.
+/// Solves a network by simulation. If closed classes cannot be simulated, the Linearizer solves it, with a caveat.
 pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
@@ -40,7 +40,7 @@ pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution
 fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Solution, ModelError> {
     (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
     let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
-    // For a class with hardly any requests, some stations were not visited.
+    // A class with hardly any requests may not have visited every station.
     let unseen = if found.residence.iter().all(seen) { None } else { Some(approximate::linearizer(network)?.1) };
     let residence = |(k, row): (usize, &Vec<Option<crate::Estimate>>)| -> Vec<f64> {
         let figure = |(c, figure): (usize, &Option<crate::Estimate>)| match (figure, &unseen) {
@@ -64,7 +64,7 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
-    // Closed customers find idle servers with another probability than the law assumes.
+    // Closed customers find idle servers with a probability that differs from the law's assumption.
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }
@@ -76,7 +76,7 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
     Ok(solution)
 }
 
-/// An error if a class is hardly ever served because closed classes of higher priority take all there is.
+/// Returns an error if a class is hardly ever served because closed classes of higher priority use the whole capacity.
 fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Result<(), ModelError> {
     let (rate, throughput) = (network.rates[class], found.throughput[class]);
     let served = match network.population[class] {

@@ -1,9 +1,10 @@
 //! Closed classes: a fixed number of customers, each of which thinks, sends a request and waits for the answer.
 //!
-//! - [`mva`]: exactly, at single servers and delays.
-//! - [`convolution`]: exactly, at stations whose speed depends on the number of customers: several servers, rate
-//!   multipliers.
-//! - [`approximate`]: Bard & Schweitzer's fixed point and the Linearizer, for any population and any order of service.
+//! - [`mva`]: exact solution at single servers and delays.
+//! - [`convolution`]: exact solution at stations whose speed depends on the number of customers, which are those with
+//!   several servers or rate multipliers.
+//! - [`approximate`]: the fixed point of Bard & Schweitzer, and the Linearizer, for any population and order of
+//!   service.
 
 pub(crate) mod approximate;
 pub(crate) mod convolution;
@@ -14,11 +15,11 @@ mod wide;
 
 pub(crate) use effort::effort;
 
-/// Closed classes in product form: queueing centres, and the time elsewhere.
+/// A network of closed classes in product form: its queueing centres, and the time that customers spend elsewhere.
 pub(crate) struct Closed {
-    /// N by class, at least 1.
+    /// N: number of customers of each class, at least 1.
     pub(crate) population: Vec<u32>,
-    /// Z by class: think time and delay stations.
+    /// Z: think time and time at delay stations, for each class.
     pub(crate) delay: Vec<f64>,
     /// The queueing centres.
     pub(crate) centres: Vec<Centre>,
@@ -26,24 +27,25 @@ pub(crate) struct Closed {
 
 /// A queueing centre.
 pub(crate) struct Centre {
-    /// D by class.
+    /// D: demand of each class.
     pub(crate) demands: Vec<f64>,
-    /// α for 1, 2, … customers present; the last applies to any more. `[1.0]` is a single server.
+    /// α: the centre's speed with 1, 2, … customers present; the last value applies to any more. `[1.0]` is a single
+    /// server.
     pub(crate) multipliers: Vec<f64>,
 }
 
-/// The solution of closed classes.
+/// The steady state of closed classes.
 pub(crate) struct Steady {
-    /// X by class.
+    /// X: throughput of each class.
     pub(crate) throughput: Vec<f64>,
-    /// R, centres × classes.
+    /// R: residence times, centres × classes.
     pub(crate) residence: Vec<Vec<f64>>,
-    /// By centre, the probabilities of 0, 1, … customers, as far as the multipliers change.
+    /// For each centre, the probabilities of 0, 1, … customers, for as many customers as it has multipliers.
     pub(crate) probabilities: Vec<Vec<f64>>,
 }
 
 impl Closed {
-    /// The exact solution, by the cheaper of the two ways.
+    /// Computes the exact solution, by the cheaper of the two algorithms.
     pub(crate) fn solve(mut self) -> Steady {
         let scale = self.normalize();
         let plain = self.centres.iter().all(|centre| centre.multipliers.len() == 1);

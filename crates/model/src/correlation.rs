@@ -1,15 +1,16 @@
 //! Correlation matrices, and random normal numbers with given correlations.
 //!
-//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, for example if
-//! several classes share one unknown demand, so the Cholesky factorization does not divide by vanishing pivots.
+//! A correlation matrix is symmetric and positive semidefinite, with ones on its diagonal. It may be singular, for
+//! example if several classes share one unknown demand. So the Cholesky factorization does not divide by vanishing
+//! pivots.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-/// Rounding error of the entries of a document.
+/// Rounding error of the entries of a matrix in a document.
 const ROUNDING: f64 = 1e-6;
 
-/// Whether this is a correlation matrix of `classes` classes.
+/// Whether a matrix is a correlation matrix of `classes` classes.
 pub(crate) fn is_correlation(matrix: &[Vec<f64>], classes: usize) -> bool {
     let fits = matrix.len() == classes && matrix.iter().all(|row| row.len() == classes);
     let alike = |i: usize, j: usize| (matrix[i][j] - matrix[j][i]).abs() <= ROUNDING;
@@ -39,13 +40,13 @@ pub(crate) fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     Some(l)
 }
 
-/// Standard normal numbers with the correlations of which `factor` is the [`factor`].
+/// Draws standard normal numbers. `factor` is the [`factor`] of their correlations.
 pub(crate) fn draw(factor: &[Vec<f64>], rng: &mut impl Rng) -> Vec<f64> {
     let independent: Vec<f64> = factor.iter().map(|_| rng.sample(StandardNormal)).collect();
     factor.iter().map(|row| row.iter().zip(&independent).map(|(l, z)| l * z).sum()).collect()
 }
 
-/// The identity matrix: no correlations.
+/// The identity matrix, which means that there are no correlations.
 pub fn identity(classes: usize) -> Vec<Vec<f64>> {
     (0..classes).map(|i| (0..classes).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }

@@ -1,9 +1,10 @@
 //! M/M/m: waiting times for one of m servers (A. K. Erlang, 1917).
 //!
-//! `offered` is the offered load a = λ·S in erlangs (mean number of busy servers). There is no steady state for a ≥ m.
+//! `offered` is the offered load a = λ·S in erlangs, the mean number of busy servers. There is no steady state for a ≥
+//! m.
 
-/// Probability that an arriving request must wait in M/M/m (Erlang's C formula). 0 without load, 1 at or above
-/// saturation.
+/// Probability that an arriving request must wait in M/M/m (Erlang's C formula). It is 0 without load, and 1 at or
+/// above saturation.
 pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     if offered <= 0.0 {
         return 0.0;
@@ -17,15 +18,15 @@ pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     }
 }
 
-/// Mean wait in M/M/m in seconds. Background work uses the share `background` of the servers' capacity. Infinite at or
-/// above saturation.
+/// Mean wait in M/M/m in seconds. Background work uses the share `background` of the servers' capacity. The wait is
+/// infinite at or above saturation.
 pub fn mmm_wait(arrival_rate: f64, mean_service: f64, servers: u32, background: f64) -> f64 {
     let service = mean_service / (1.0 - background);
     let rho = arrival_rate * service / f64::from(servers);
     if rho < 1.0 { service * wait_per_service(servers, rho) } else { f64::INFINITY }
 }
 
-/// Mean wait in M/M/m over mean service time, at utilization `rho` < 1.
+/// Ratio of the mean wait in M/M/m to the mean service time, at utilization `rho` < 1.
 pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
     let m = f64::from(servers);
     erlang_c(servers, rho * m) / (m * (1.0 - rho))
@@ -34,8 +35,8 @@ pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
 /// Blocking probability of M/M/m/m, for a > 0.
 ///
 /// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), unrolled from the top: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
-/// terms are positive, so nothing cancels. They rise and then fall, so the sum ends after about √m terms instead of m.
-/// An overflow means that B is practically zero.
+/// terms are positive, so nothing cancels. The terms rise and then fall, so the sum ends after about √m terms instead
+/// of m. An overflow means that B is practically zero.
 fn erlang_b(servers: u32, offered: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 1.0;
@@ -49,11 +50,11 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
-/// Mean wait in seconds at a first-come-first-served station where the service of each class is exponential: that of
-/// M/M/m, times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
+/// Mean wait in seconds at a first-come-first-served station where the service of each class is exponential. It is the
+/// wait of M/M/m times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
 ///
-/// λ per second and D in seconds, by class; background work uses the share `background` (0..1) of the capacity.
-/// Infinite at saturation.
+/// `rates` are λ per second, `demands` D in seconds, by class. Background work uses the share `background` (0..1) of
+/// the capacity. The wait is infinite at saturation.
 pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
     let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
     let rate = moment(0);
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // B(10, 5) and C(10, 8) as tabulated.
+        // The tabulated values of B(10, 5) and C(10, 8).
         assert!((erlang_b(10, 5.0) - 0.018_384_570).abs() < 1e-9);
         assert!((erlang_c(10, 8.0) - 0.409_180_2).abs() < 1e-7);
         assert_eq!(erlang_c(1, 0.7), 0.7);

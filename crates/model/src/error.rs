@@ -1,4 +1,4 @@
-//! Errors of solving a model, each with what to do about it.
+//! Errors of solving a model. Each message says what to do about it.
 
 use brimful_core::number::NumberError;
 use brimful_core::quantity::percent;
@@ -6,22 +6,22 @@ use brimful_core::quantity::percent;
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Parts of the input contradict one another.
+    /// Parts of the input that contradict one another.
     #[error("the input does not fit together: {0}")]
     Shape(String),
     /// An invalid number.
     #[error(transparent)]
     Number(#[from] NumberError),
-    /// A closed class where only open ones can be solved.
+    /// A closed class in a model for a solver of open classes.
     #[error(
         "class `{class}` is closed and this solver takes open classes: give it `type = \"open\"` and a rate, or use a \
          closed method"
     )]
     Closed {
-        /// Its name.
+        /// Name of the class.
         class: String,
     },
-    /// More work arrives at a station than it can do.
+    /// A station at which more work arrives than it can do.
     #[error(
         "station `{station}` cannot keep up: the load asks for {} of its capacity; at this mix it saturates at {} \
          requests per second, so lower the rates, add servers or cut its demands",
@@ -29,22 +29,22 @@ pub enum ModelError {
         significant(*.saturation_rate)
     )]
     Unstable {
-        /// The station with the least capacity.
+        /// The station that saturates first.
         station: String,
-        /// Offered work over the capacity available to the classes; 1 or more.
+        /// Ratio of the offered work to the capacity available to the classes; 1 or more.
         utilization: f64,
         /// Rate of all classes together, at their present mix, at which the station saturates.
         saturation_rate: f64,
     },
-    /// An open class that classes of higher priority prevent from being served.
+    /// An open class that is never served because of classes of higher priority.
     #[error(
         "class `{class}` is never served at station `{station}`, which closed classes of higher priority keep busy: give \
          `{class}` a smaller `priority` (more urgent), or the station more servers"
     )]
     Starved {
-        /// The station.
+        /// Name of the station.
         station: String,
-        /// The class.
+        /// Name of the class.
         class: String,
     },
     /// A simulation in which the number of requests keeps growing.
@@ -54,9 +54,9 @@ pub enum ModelError {
         significant(*.time_s)
     )]
     Overrun {
-        /// The station where most requests are.
+        /// The station with most of the requests.
         station: String,
-        /// Their number.
+        /// Number of requests present.
         present: u64,
         /// Simulated time, in seconds.
         time_s: f64,
@@ -64,9 +64,9 @@ pub enum ModelError {
     /// A simulation with too few events for a result.
     #[error("{events} events are too few for a result: allow at least {needed}")]
     TooShort {
-        /// Events that were simulated.
+        /// Number of events that were simulated.
         events: u64,
-        /// Approximate number needed.
+        /// Approximate number of events needed.
         needed: u64,
     },
     /// A method that does not exist.
@@ -74,34 +74,34 @@ pub enum ModelError {
         "there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer`, `linearizer` or `simulation`"
     )]
     UnknownMethod(String),
-    /// A what-if that cannot be parsed, or that the model does not allow.
+    /// A what-if that cannot be parsed, or that the model does not permit.
     #[error("`{text}` {problem}")]
     WhatIf {
-        /// Its text.
+        /// Text of the what-if.
         text: String,
-        /// What is wrong, and what to write instead.
+        /// The problem, and what to write instead.
         problem: String,
     },
     /// Two what-ifs that set the same figure.
     #[error("`{first}` and `{second}` both say what {what} is to be: leave out one of them")]
     Contradiction {
-        /// Text of the first.
+        /// Text of the first what-if.
         first: String,
-        /// Text of the second.
+        /// Text of the second what-if.
         second: String,
-        /// The figure.
+        /// Name of the figure.
         what: String,
     },
-    /// Classes whose demands are known only jointly, in other proportions than in this model.
+    /// Classes whose demands are known only jointly, for other proportions than in this model.
     #[error(
         "the demands at station `{station}` were measured of these classes only together, while they came in one proportion \
          ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \
          again, or say what each costs, like {station}.{example}.demand=2ms"
     )]
     Parted {
-        /// The station.
+        /// Name of the station.
         station: String,
-        /// The classes with their shares.
+        /// Names of the classes, with their shares.
         classes: String,
         /// Name of one of the classes.
         example: String,
@@ -109,30 +109,30 @@ pub enum ModelError {
     /// A class without any demand.
     #[error("class `{class}` visits no station: give it a demand somewhere, or leave it out")]
     VisitsNothing {
-        /// Its name.
+        /// Name of the class.
         class: String,
     },
-    /// An exact solution was requested where none is known.
+    /// A request for an exact solution of a network for which none is known.
     #[error(
         "station `{station}` {reason}, so no exact solution is known: use `simulation` (`erlang` if all classes are open)"
     )]
     NoProductForm {
-        /// Its name.
+        /// Name of the station.
         station: String,
-        /// Which property of the station prevents it.
+        /// The property of the station that rules out an exact solution.
         reason: &'static str,
     },
-    /// An exact solution that would take too much time or memory.
+    /// An exact solution that would need too much time or memory.
     #[error(
         "the exact solution would go through {populations:.0} populations, hold {:.0} MiB and take about {seconds:.0} s: use \
          `linearizer` or `schweitzer`, which approximate any population", .bytes / 1048576.0
     )]
     TooLarge {
-        /// Number of combinations of customers.
+        /// Number of combinations of customers of each class.
         populations: f64,
-        /// Memory that it would need.
+        /// Memory that the solution would need, in bytes.
         bytes: f64,
-        /// Time that it would need on one core.
+        /// Time that the solution would need on one core, in seconds.
         seconds: f64,
     },
     /// An approximation that did not converge.
@@ -146,15 +146,15 @@ pub enum ModelError {
     Input {
         /// Number of the line or entry, from 1.
         place: String,
-        /// What is wrong and how to correct it.
+        /// The problem, and how to correct it.
         problem: String,
     },
 }
 
-/// Utilization of a single server.
+/// Returns the utilization of a single server.
 ///
 /// # Errors
-/// When it is 1 or more.
+/// When the utilization is 1 or more.
 pub(crate) fn stable_utilization(rate: f64, mean_service: f64) -> Result<f64, ModelError> {
     let utilization = rate * mean_service;
     if utilization < 1.0 {
@@ -163,7 +163,7 @@ pub(crate) fn stable_utilization(rate: f64, mean_service: f64) -> Result<f64, Mo
     Err(ModelError::Unstable { station: "queue".into(), utilization, saturation_rate: 1.0 / mean_service })
 }
 
-/// Four significant digits without an exponent, for people.
+/// Formats a number for people: four significant digits, without an exponent.
 pub(crate) fn significant(value: f64) -> String {
     let digits = if value > 0.0 && value.is_finite() { 3.0 - value.log10().floor() } else { 0.0 };
     format!("{value:.0$}", digits.clamp(0.0, 15.0) as usize)

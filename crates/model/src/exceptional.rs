@@ -1,9 +1,10 @@
-//! Waiting times at servers that must be woken up: requests that find a server idle take longer ([`IdleCost`] above 0).
+//! Waiting times at servers that must be woken up: a request that finds a server idle takes longer ([`IdleCost`] above
+//! 0).
 //!
 //! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S, times a
 //! random factor with the same scv. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
 //! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A
-//! request that waits has no additional time, so a busy period is worked off as without w.
+//! request that waits takes no additional time, so the rest of a busy period is served as without w.
 //!
 //! - First come, first served: a request with the service s and the wait v adds s·v + s²/2 to the integral of
 //!   unfinished work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several
@@ -19,11 +20,11 @@
 //!   ratio at one server: within 3 % (6 %) for exponential service. Of the additional residence caused by w, each class
 //!   has the same own part, and a share of the rest in proportion to its demand.
 //!
-//! No such formula is known to us for priorities or for closed classes, whose arrivals do not find the mean state.
-//! There, the mean of the additional time is part of every demand. The simulator always adds it to the requests that
-//! find servers idle.
+//! No such formula is known to us for priorities. Nor is one for closed classes, whose arrivals do not find the mean
+//! state. In these cases, the mean of the additional time is part of every demand. The simulator always adds it to the
+//! requests that find servers idle.
 //!
-//! Times are seconds, rates per second; both by class.
+//! Times are in seconds, rates per second; both are by class.
 
 use crate::erlang::{erlang_c, exponential_wait};
 use crate::idle_law::{station_demands, wakeup_time};
@@ -34,8 +35,8 @@ use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 /// scv, multiply it by (1 + scv)/2.
 ///
 /// `demands` are those of the model, at saturation, in seconds by class; `rates` are per second. At a station without
-/// an [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. Infinite at saturation, 0 at
-/// a delay.
+/// an [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
+/// saturation, and 0 at a delay.
 pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
         return 0.0;
@@ -51,20 +52,21 @@ pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f6
     queue.wait(erlang_c(station.servers, queue.busy))
 }
 
-/// Whether requests that find idle servers take longer.
+/// Whether requests that find idle servers of this station take longer.
 fn must_be_woken(station: &Station) -> bool {
     station.idle_cost.is_some_and(|cost: IdleCost| cost.seconds > 0.0)
 }
 
 impl Network<'_> {
-    /// Whether servers of a station must be woken up and a formula is known: not with priorities or closed classes.
+    /// Whether servers of a station must be woken up and a formula is known, which requires open classes without
+    /// priorities.
     pub(crate) fn is_exceptional(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;
         known && must_be_woken(station)
     }
 
-    /// The queue at such a station.
+    /// The queue at a station; `None` unless its servers must be woken up and a formula is known.
     pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
         let servers = self.model.stations[k].servers;
         self.is_exceptional(k)
@@ -74,21 +76,21 @@ impl Network<'_> {
 
 /// The queue at a station whose servers must be woken up.
 pub(crate) struct Exceptional {
-    /// m.
+    /// m: number of servers.
     count: u32,
     servers: f64,
     /// w·Iᵖ⁻¹: additional service time of a request that finds all servers idle.
     pub(crate) most: f64,
-    /// Σ λ·Sᵏ of the classes that visit, k = 0, 1, 2, without additional times.
+    /// Σ λ·Sᵏ of the classes that visit the station, for k = 0, 1, 2, without additional times.
     moments: [f64; 3],
-    /// Busy servers, with additional times.
+    /// Number of busy servers, with additional times.
     pub(crate) busy: f64,
-    /// E\[J\] and E\[J²\] of the share of servers found idle.
+    /// E\[J\] and E\[J²\] of the share J of servers that an arrival finds idle.
     idle: [f64; 2],
 }
 
 impl Exceptional {
-    /// From demands at saturation and under the load, both over 1 − b.
+    /// Builds the queue from the demands at saturation and under the load, both divided by 1 − b.
     pub(crate) fn new(servers: u32, most: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {
         let visits = || saturated.iter().zip(rates).filter(|(demand, _)| **demand > 0.0);
         let moment = |k: i32| visits().map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>();
@@ -106,14 +108,14 @@ impl Exceptional {
         }
     }
 
-    /// The shares of servers that arrivals find idle, above 0, with their probabilities in M/M/m, the smallest first.
-    /// For many servers, the mean share alone.
+    /// The shares of servers that arrivals find idle, above 0, with their probabilities in M/M/m, the smallest share
+    /// first. For many servers, the result has only the mean share.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
         if self.count > MAX_DISTINGUISHED {
             return vec![(if some > 0.0 { self.idle[0] / some } else { 0.0 }, some)];
         }
-        // P(n) ∝ aⁿ/n!, from n = m − 1 down, as multiples of that of the fullest.
+        // P(n) ∝ aⁿ/n!, from n = m − 1 down, as multiples of the probability of the fullest state.
         let mut weight = 1.0;
         let mut found = Vec::new();
         for busy in (0..self.count).rev() {
@@ -128,7 +130,8 @@ impl Exceptional {
         }
     }
 
-    /// Mean wait with exponential service, first come, first served, when an arrival must wait with this probability.
+    /// Mean wait with exponential service, first come, first served. `must_wait` is the probability that an arrival
+    /// must wait.
     pub(crate) fn wait(&self, must_wait: f64) -> f64 {
         let [visits, work, squares] = self.moments;
         let drained = self.servers - work;
@@ -144,8 +147,8 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds, and
-    /// its ratio to the stretch of an arbitrary request if no servers had to be woken up.
+    /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds. Also
+    /// its ratio to the stretch of an arbitrary request at servers that need not be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -154,14 +157,14 @@ impl Exceptional {
     }
 
     /// Processor sharing: mean residence of a request with this demand. An arrival must wait with the probability
-    /// `must_wait`, or `plain_must_wait` if no servers had to be woken up.
+    /// `must_wait`, or `plain_must_wait` at servers that need not be woken up.
     pub(crate) fn shared_residence(&self, demand: f64, must_wait: f64, plain_must_wait: f64) -> f64 {
         let [visits, work, _] = self.moments;
         if visits <= 0.0 {
             return demand + self.most * self.idle[0];
         }
         let mean = work / visits;
-        // The queue with equal demands.
+        // The same queue, if all demands were equal.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
         let shared = Shared::new(mean, self.most, work / self.servers, self.idle[0]);
         let all = mean + self.most * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);
@@ -176,7 +179,7 @@ const MAX_DISTINGUISHED: u32 = 16;
 
 /// One server with processor sharing.
 struct Shared {
-    /// Residence beyond service, over the wait in order of arrival.
+    /// Ratio of the residence beyond service to the wait in order of arrival.
     wait: f64,
     /// Part of the additional residence that is due to the request's own additional time.
     own: f64,

@@ -1,4 +1,4 @@
-//! For tests: classes, a station, and a model of one station.
+//! Builds classes, stations and models of one station for tests.
 
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
 

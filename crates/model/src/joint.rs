@@ -1,16 +1,17 @@
 //! Classes whose demands are known only jointly ([`JointDemand`]).
 //!
-//! If classes always occurred in the same proportions, only the demand of their mean request is known: a single demand
-//! may be anything between 0 and all of it. So a model that depends on how the classes share it is an error.
+//! If classes always occurred in the same proportions, only the demand of their mean request is known: the demand of a
+//! single class may be anything between 0 and that whole. So it is an error if a model depends on how the classes share
+//! it.
 
 use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
 use brimful_core::quantity::percent;
 
-/// Greatest relative difference of a share that is taken to be unchanged.
+/// Greatest relative difference between shares that count as equal.
 const MAX_CHANGE: f64 = 0.01;
 
-/// Returns an error if the rates or priorities of a model treat such classes differently than they were measured.
+/// Returns an error if the rates or priorities of a model treat such classes differently than when they were measured.
 pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     model.joint_demands.iter().try_for_each(|joint| {
         let (k, classes) = indices(joint, model)?;
@@ -26,7 +27,7 @@ pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     })
 }
 
-/// Indices of the station and of the classes.
+/// Returns the index of the station, and the indices of the classes.
 pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<usize>), ModelError> {
     let station = model.stations.iter().position(|station| station.name == joint.station);
     let class = |name: &String| model.classes.iter().position(|class| class.name == *name);

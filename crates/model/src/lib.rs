@@ -21,11 +21,11 @@
 //! stations by k. The symbols are related by U = X·D/m (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D
 //! (bottleneck).
 //!
-//! - [`mod@solve`]: solves any network by a given method or by the best one; validity and cost of the methods.
+//! - [`mod@solve`]: solves any network by a given method or by the best one; explains where each method is valid.
 //! - [`open`]: solves an open network; where it saturates.
 //! - [`bounds`]: bounds on the throughput and response time of closed networks.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
-//! - [`mod@what_if`]: the model after changes, along ranges of changes, and how far its load can grow.
+//! - [`mod@what_if`]: the model after changes, along ranges of changes, and its headroom.
 //! - [`percentile`]: distribution of the response times of a solved network.
 //! - [`mod@simulate`]: discrete-event simulation of a model.
 //! - [`mod@trajectory`]: response times of given arrivals at a server whose speed varies.

@@ -1,9 +1,9 @@
 //! Exact solution of networks with closed classes. Open classes make the servers slower for the closed ones.
 //!
-//! If open classes keep a single server busy for ρ of the time, closed classes see demands of D/(1 − ρ) (Reiser &
-//! Kobayashi 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). Several servers and rate multipliers become
-//! other multipliers ([`crate::open_load`]). The residence of an open request then follows from the number of closed
-//! customers. Valid in product form, for stable open classes.
+//! If open classes keep a single server busy for ρ of the time, closed classes have demands of D/(1 − ρ) (Reiser &
+//! Kobayashi 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). At several servers and rate multipliers, open
+//! classes change the multipliers ([`crate::open_load`]). The residence of an open request then follows from the number
+//! of closed customers. This is valid in product form, for stable open classes.
 
 use crate::ModelError;
 use crate::closed::{Centre, Closed, Steady, effort};
@@ -11,7 +11,8 @@ use crate::network::Network;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Model, Scheduling, Station, StationKind};
 
-/// X by class and R, stations × classes; or why there is no exact solution.
+/// The throughput X of each class, and the residence times R, stations × classes. The error says why there is no exact
+/// solution.
 pub(crate) fn exact(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), ModelError> {
     network.check_product_form()?;
     effort(network).check()?;
@@ -20,8 +21,8 @@ pub(crate) fn exact(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), 
     Ok(reduction.expand(network, &steady))
 }
 
-/// The same with each station of m servers as one of speed m and a delay of D·(m − 1)/m (Seidmann, Schweitzer &
-/// Shalev-Oren, 1987).
+/// Solves the network like [`exact`], with each station of m servers replaced by a station of speed m and a delay of
+/// D·(m − 1)/m (Seidmann, Schweitzer & Shalev-Oren, 1987).
 pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), ModelError> {
     network.check_product_form()?;
     let mut split = Model { classes: network.model.classes.clone(), ..Model::default() };
@@ -37,7 +38,7 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
     Ok((throughput, parts.chunks_exact(2).map(whole).collect()))
 }
 
-/// The network as the closed classes see it.
+/// The network that remains for the closed classes.
 struct Reduction {
     /// The closed classes.
     classes: Vec<usize>,
@@ -90,7 +91,7 @@ impl Reduction {
 }
 
 impl Network<'_> {
-    /// Z: time that a closed customer spends thinking and at delay stations.
+    /// Z: time that a closed customer spends thinking and at delay stations, in seconds.
     pub(crate) fn delay(&self, class: usize) -> f64 {
         let delays = self.model.stations.iter().zip(&self.demands).filter(|(s, _)| s.kind == StationKind::Delay);
         self.model.classes[class].think + delays.map(|(_, row)| row[class]).sum::<f64>()
@@ -105,7 +106,7 @@ impl Network<'_> {
         Err(ModelError::NoProductForm { station, reason })
     }
 
-    /// Why a station is out of product form, if it is.
+    /// The reason why a station is out of product form; `None` if it is in product form.
     pub(crate) fn no_product_form(&self, k: usize) -> Option<&'static str> {
         let (station, demands) = (&self.model.stations[k], &self.demands[k]);
         if self.is_exceptional(k) {

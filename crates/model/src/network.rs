@@ -1,4 +1,4 @@
-//! A validated model in the form that solvers use.
+//! A validated model in the form that the solvers need.
 //!
 //! Background work slows a queue down, so its demands are divided by 1 − b here, and only here. Utilization refers to
 //! the nominal capacity and uses the demands of the document. Matrices are stations × classes.
@@ -15,27 +15,27 @@ use std::collections::HashSet;
 /// A validated model.
 pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
-    /// D under the load of the open classes ([`crate::idle_law`]).
+    /// D under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
     pub(crate) nominal: Vec<Vec<f64>>,
-    /// D/(1 − b) under that load.
+    /// D/(1 − b) under the load of the open classes.
     pub(crate) demands: Vec<Vec<f64>>,
     /// D/(1 − b) at saturation.
     pub(crate) saturated: Vec<Vec<f64>>,
-    /// By station: additional service time of a request that finds all servers idle, in seconds
+    /// For each station: additional service time of a request that finds all servers idle, in seconds
     /// ([`crate::exceptional`]).
     pub(crate) waking: Vec<f64>,
-    /// λ by class; 0 for a closed one.
+    /// λ: arrivals per second of each class; 0 for a closed class.
     pub(crate) rates: Vec<f64>,
-    /// N by class; 0 for an open one.
+    /// N: number of customers of each class; 0 for an open class.
     pub(crate) population: Vec<u32>,
-    /// By station: squared coefficient of variation of the service times of each class.
+    /// For each station: squared coefficient of variation of the service times of each class.
     pub(crate) scv: Vec<f64>,
-    /// By station: its load-dependent speed, if it has rate multipliers.
+    /// For each station: its load-dependent speed, if it has rate multipliers.
     pub(crate) load_dependent: Vec<Option<OpenLoad>>,
 }
 
 impl<'a> Network<'a> {
-    /// A network whose open classes saturate no station.
+    /// Builds a network whose open classes saturate no station.
     pub(crate) fn new(model: &'a Model) -> Result<Self, ModelError> {
         let mut network = Self::unchecked_stability(model)?;
         network.check_stable()?;
@@ -54,7 +54,7 @@ impl<'a> Network<'a> {
         self.model.stations.iter().enumerate().map(load_dependent).collect()
     }
 
-    /// The network with other nominal demands: those under another load.
+    /// Replaces the nominal demands by those under another load.
     pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
         let stations = || self.model.stations.iter().zip(&nominal);
         let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);
@@ -63,20 +63,20 @@ impl<'a> Network<'a> {
         Ok(Self { scv, demands, nominal, ..self })
     }
 
-    /// Nominal demands when the classes are served at these rates.
+    /// Computes the nominal demands when the classes are served at these rates.
     pub(crate) fn demands_at(&self, rates: &[f64]) -> Vec<Vec<f64>> {
         let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
-    /// Additional service time at each station of a request that finds all servers idle, when the classes are served at
-    /// these rates.
+    /// For each station: additional service time of a request that finds all servers idle, when the classes are served
+    /// at these rates.
     pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
         let waking = |(station, row): (&Station, &Vec<f64>)| wakeup_time(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
     }
 
-    /// A network that may have saturated stations. `load_dependent` is empty.
+    /// Builds a network that may have saturated stations. `load_dependent` is empty.
     pub(crate) fn unchecked_stability(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
@@ -118,18 +118,18 @@ impl<'a> Network<'a> {
         (0..self.population.len()).filter(|c| self.population[*c] > 0)
     }
 
-    /// Customers of all closed classes.
+    /// Number of customers of all closed classes.
     pub(crate) fn customers(&self) -> u64 {
         self.population.iter().map(|n| u64::from(*n)).sum()
     }
 
-    /// Work that the open classes bring to a queue, in servers kept busy; it may be more than there are.
+    /// Number of servers of a queue that the open classes would keep busy. It may exceed the number of servers.
     pub(crate) fn open_load(&self, station: usize) -> f64 {
         products(&self.demands[station], &self.rates).sum()
     }
 
-    /// The least rate of all classes together, at the proportions of `mix`, at which a station saturates, and which
-    /// one. Infinite if no queue has any work.
+    /// The lowest rate of all classes together, in the proportions of `mix`, at which a station saturates, and the
+    /// index of that station. The rate is infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
             StationKind::Queue => products(&self.saturated[k], mix).sum::<f64>() / max_speed(&self.model.stations[k]),
@@ -140,7 +140,7 @@ impl<'a> Network<'a> {
         busiest.map_or((f64::INFINITY, None), |(k, load)| (mix.iter().sum::<f64>() / load, Some(k)))
     }
 
-    /// An error if the open classes alone are more than some station can take.
+    /// Returns an error if the open classes alone exceed the capacity of a station.
     fn check_stable(&self) -> Result<(), ModelError> {
         let mix = mix(&self.rates);
         let (saturation_rate, bottleneck) = self.capacity(&mix);
@@ -153,13 +153,13 @@ impl<'a> Network<'a> {
         Err(ModelError::Unstable { station: self.name(bottleneck), utilization, saturation_rate })
     }
 
-    /// A station's name; empty for none.
+    /// A station's name; empty for `None`.
     pub(crate) fn name(&self, station: Option<usize>) -> String {
         station.map(|k| self.model.stations[k].name.clone()).unwrap_or_default()
     }
 }
 
-/// Demands, slowed down by what other work takes of a queue.
+/// The demands at a station, slowed down by its background work.
 fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
     match station.kind {
         StationKind::Queue => demands.iter().map(|d| d / (1.0 - station.background)).collect(),
@@ -167,7 +167,7 @@ fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
     }
 }
 
-/// Proportions of the classes: their rates, or equal ones if all rates are 0.
+/// Proportions of the classes: their rates, or equal proportions if all rates are 0.
 pub(crate) fn mix(rates: &[f64]) -> Vec<f64> {
     if rates.iter().any(|r| *r > 0.0) { rates.to_vec() } else { vec![1.0; rates.len()] }
 }
@@ -189,12 +189,12 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
     a.iter().zip(b).map(|(a, b)| a * b)
 }
 
-/// Squared coefficient of variation of the service times of each class: the station's `scv`, or derived from its
+/// Squared coefficient of variation of the service times of each class: the station's `scv`, or one derived from its
 /// `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
 ///
 /// # Errors
-/// When unequal demands alone vary more than the total, or when closed classes have unequal demands: their rates are
-/// not known in advance.
+/// When the inequality of the demands alone exceeds the total variation. When closed classes have unequal demands:
+/// their rates are not known in advance.
 fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
     let Some(total) = station.total_scv else { return Ok(station.scv) };
     let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);
@@ -228,7 +228,7 @@ fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u3
 /// Rounding error of a squared coefficient of variation.
 const ROUNDING: f64 = 1e-9;
 
-/// Names must be unique, because bottlenecks, errors and changes refer to them.
+/// Checks that names are unique, because bottlenecks, errors and changes refer to them.
 fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
     let mut seen = HashSet::new();
     match names.filter(|name| !name.is_empty()).find(|name| !seen.insert(*name)) {
@@ -281,7 +281,7 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
     }
 }
 
-/// Half widths must exist for all demands or for none.
+/// Checks that half widths exist for all demands or for none.
 fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     let half_widths = &model.demand_ci95_half_width;
     let fits = half_widths.len() == model.demands.len()
@@ -294,7 +294,7 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     Ok(half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))?)
 }
 
-/// Correlations must exist for all stations or for none.
+/// Checks that correlations exist for all stations or for none.
 fn check_correlation(model: &Model) -> Result<(), ModelError> {
     let given = &model.demand_correlation;
     let fits = given.len() == model.stations.len() && given.iter().all(|m| is_correlation(m, model.classes.len()));
@@ -357,7 +357,7 @@ fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
     Err(ModelError::Shape(text))
 }
 
-/// Highest number of rate multipliers of a station: the cost of [`OpenLoad`] is its square.
+/// Upper bound of the rate multipliers of a station: the cost of [`OpenLoad`] grows with the square of their number.
 pub(crate) const MAX_LEVELS: usize = 10_000;
 
 fn check_multipliers(station: &Station) -> Result<(), ModelError> {

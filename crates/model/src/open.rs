@@ -1,14 +1,14 @@
-//! Open multiclass networks: requests arrive at given rates.
+//! Open networks with several classes: requests arrive at given rates.
 //!
 //! Each station is solved separately (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975). This is exact for
 //! processor sharing with any distribution of service times, and for exponential FCFS stations with equal demands of
 //! all classes. Elsewhere, arrivals at each station are assumed to be Poisson, as they are at the first one.
-//! `residence.rs` has the rules: Erlang's C or Seidmann's approximation for several servers, first come first served
-//! with any variability of service, priorities. Cost: stations × classes (× classes where the order of service
-//! matters).
+//! `residence.rs` has the rules for several servers (Erlang's C or Seidmann's approximation), for first come, first
+//! served with any variability of service, and for priorities. Cost: stations × classes (× classes where the order of
+//! service matters).
 //!
 //! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so no background.
-//! Matrices are stations × classes, times seconds, rates per second.
+//! Matrices are stations × classes. Times are in seconds, rates per second.
 
 use crate::ModelError;
 use crate::network::{Network, check_open, max_speed, mix, products};
@@ -16,12 +16,12 @@ use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
-/// Solves an open network, by Erlang's C unless the method is Seidmann's. The mix is that of the rates, or of equal
-/// rates if all are 0.
+/// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. The mix is that of
+/// the rates, or of equal rates if all are 0.
 ///
 /// # Errors
-/// When the model is invalid, a class is closed, a station is saturated, or one is out of product form with the method
-/// `exact`.
+/// When the model is invalid, a class is closed, or a station is saturated. With the method `exact`, also when a
+/// station is out of product form.
 pub fn solve_open(model: &Model, method: Method) -> Result<Solution, ModelError> {
     check_open(model)?;
     solve_network(&Network::new(model)?, method)
@@ -48,8 +48,8 @@ pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Sol
     Ok(solution)
 }
 
-/// A caveat if the formulas are approximations: at several servers out of product form, and where arrivals are not
-/// Poisson because of another station out of product form.
+/// Returns a caveat if the formulas are approximations. They are at several servers out of product form, and where
+/// arrivals are not Poisson because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let name = |k: usize| &network.model.stations[k].name;
@@ -71,12 +71,12 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     ))
 }
 
-/// Errors of mean response times, in percent, in the networks of `tests/it/ordered.rs`, which holds them to it.
+/// Usual error of mean response times in the networks of `tests/it/ordered.rs`, in percent. That test checks it.
 const USUAL: u32 = 12;
 const WORST: u32 = 40;
 
-/// The rate of all classes together, at the mix of the rates, at which the first station saturates, and its name; the
-/// network need not be stable. Infinite and empty if no queue has any work. The mix is as in [`solve_open`].
+/// Returns the rate of all classes together at which the first station saturates, and its name. The rate is infinite
+/// and the name empty if no queue has any work. The network need not be stable. The mix is as in [`solve_open`].
 pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     check_open(model)?;
     let network = Network::unchecked_stability(model)?;
@@ -84,7 +84,7 @@ pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     Ok((rate, network.name(bottleneck)))
 }
 
-/// R of each class at one station.
+/// The residence time R of each class at one station.
 fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
     let busy: Vec<f64> = products(&network.demands[k], &network.rates).collect();
     let waiting = vec![0.0; busy.len()];
@@ -155,7 +155,7 @@ mod tests {
         let classes = [(1.0, 0.1), (0.5, 0.8)];
         let total = |total| Station { total_scv: Some(total), ..station(2, Scheduling::Fcfs, 1.0, 0.0) };
         let response = |station| solve_open(&model(station, &classes), Method::Erlang).map(|s| s.response_time);
-        // The demands alone make it 1.5·0.33/0.5² − 1 = 0.98.
+        // The unequal demands alone have an scv of 1.5·0.33/0.5² − 1 = 0.98.
         for scv in [1.0, 4.0] {
             let wait = crate::mmm_wait(1.5, 0.5 / 1.5, 2, 0.0) * (1.0 + scv) / 2.0;
             let found = response(total(scv)).unwrap();

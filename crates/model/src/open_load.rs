@@ -7,18 +7,19 @@
 //! & Afshari, 1984). All terms are positive, so nothing cancels. Valid for ρ below the last multiplier, which applies
 //! to any larger n. Cost: (last level)².
 
-/// A station as seen by its closed classes and by its open classes.
+/// A station whose speed depends on the number of requests, as its closed and its open classes experience it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenLoad {
-    /// Service rate for 1, 2, … closed customers present, over that of a lone request; the last applies to any more.
+    /// Ratio of the service rate for 1, 2, … closed customers present to the rate of a lone request. The last value
+    /// applies to any more.
     pub(crate) multipliers: Vec<f64>,
-    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present; the last applies to any more.
+    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present. The last value applies to any more.
     open: Vec<f64>,
 }
 
 impl OpenLoad {
-    /// At ρ = `load`, with α(n) = `rate(n)`, which is constant from n = `levels` on, and at most `customers` closed
-    /// customers.
+    /// Computes the effect at ρ = `load`, with α(n) = `rate(n)`. This is constant from n = `levels` on. There are at
+    /// most `customers` closed customers.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
@@ -28,13 +29,13 @@ impl OpenLoad {
         }
     }
 
-    /// R/D of a closed customer that finds `others` closed customers; approximate, because only their mean number
-    /// counts.
+    /// R/D of a closed customer that finds `others` closed customers. It is approximate, because it depends only on
+    /// their mean number.
     pub(crate) fn closed_residence(&self, others: f64) -> f64 {
         (1.0 + others) / between(&self.multipliers, others)
     }
 
-    /// R/D of an open request, from the mean number of closed customers; exact if there are none.
+    /// R/D of an open request, from the mean number of closed customers. It is exact if there are no closed customers.
     pub(crate) fn open_residence(&self, closed: f64) -> f64 {
         (1.0 + closed) * between(&self.open, closed)
     }
@@ -51,10 +52,10 @@ impl OpenLoad {
     }
 }
 
-/// ln E(n) for n = 0..=wanted: the first terms from the last inwards, then the tail, where α is constant.
+/// ln E(n) for n = 0..=wanted. First the terms from the last inwards are added, then the tail, where α is constant.
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
-    // Σ over i of xⁱ·Π (levels + l)/(levels − n + l), l = 1..=i.
+    // The sum over i of xⁱ·Π (levels + l)/(levels − n + l), l = 1..=i.
     let mut tail = Scaled { value: 0.0, one: 1.0, log: 0.0 };
     let mut sum = |n: usize| {
         let carried = if n == 0 { 0.0 } else { x * n as f64 / (levels - n + 1) as f64 };
@@ -66,11 +67,11 @@ fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usiz
     (0..=wanted).map(&mut sum).collect()
 }
 
-/// value·e^log: the tails alone leave the range of `f64` at some hundreds of levels.
+/// The number value·e^log. The tails alone exceed the range of `f64` at some hundreds of levels.
 #[derive(Clone, Copy)]
 struct Scaled {
     value: f64,
-    /// 1 on the same scale.
+    /// The number 1 on the same scale as `value`.
     one: f64,
     log: f64,
 }
@@ -93,7 +94,7 @@ impl Scaled {
     }
 }
 
-/// Linear interpolation of the values at whole numbers.
+/// Interpolates linearly between the values at whole numbers.
 fn between(values: &[f64], n: f64) -> f64 {
     let at = |i: usize| values[i.min(values.len() - 1)];
     let (i, part) = (n.floor() as usize, n - n.floor());
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn hundreds_of_servers_are_no_trap() {
-        // With all m servers taken by closed customers, an open one has ρ = a/m of each: E(n)/E(n − 1) → 1/(1 − ρ).
+        // If closed customers occupy all m servers, open requests have ρ = a/m at each server: E(n)/E(n − 1) → 1/(1 −
+        // ρ).
         for (m, load) in [(400, 360.0), (5000, 4900.0), (5000, 1.0)] {
             let many = servers(m, load, 2 * m);
             let last = many.multipliers[m - 1];

@@ -1,26 +1,26 @@
 //! Distribution of response times: percentiles from a solved network.
 //!
-//! A response time is modelled as a sum of independent times, one for each station. Each has a known Laplace–Stieltjes
-//! transform (`percentile/station.rs` has the formulas, their sources, and when they are exact). The transform of the
-//! sum is their product, and is inverted numerically (`percentile/inversion.rs`). Each station is visited once, as in
-//! the simulator.
+//! A response time is modelled as a sum of independent times, one for each station. Each of these times has a known
+//! Laplace–Stieltjes transform (`percentile/station.rs` has the formulas, their sources, and when they are exact). The
+//! transform of the sum is their product, and is inverted numerically (`percentile/inversion.rs`). Each station is
+//! visited once, as in the simulator.
 //!
-//! Errors in comparison with simulations of 3 million events, for about 240 response times of each kind, in random
-//! networks of 1 to 5 stations and 1 to 3 classes at 30 to 90 % of saturation. The simulated p99 has an error of about
-//! 2 % itself.
+//! The table shows the errors in comparison with simulations of 3 million events, for about 240 response times of each
+//! kind. The random networks have 1 to 5 stations and 1 to 3 classes, at 30 to 90 % of saturation. The simulated p99
+//! has an error of about 2 % itself.
 //!
 //! | network | p95: median, largest | p99: median, largest |
 //! |---|---|---|
 //! | open, product form | 1.2 %, 7 % | 1.0 %, 10 % |
 //! | closed, product form, 1 to 18 customers | 0.6 %, 8 % | 0.9 %, 11 % |
-//! | the same with ten times as many | 0.6 %, 15 % | 0.8 %, 25 % |
+//! | closed, product form, ten times as many customers | 0.6 %, 15 % | 0.8 %, 25 % |
 //! | mixed, product form | 1.3 %, 8 % | 1.4 %, 11 % |
 //! | open, processor sharing alone, scv 0 to 4 | 1.8 %, 6 % | 1.2 %, 7 % |
 //! | open, first come first served, scv 0 to 4 | 1.1 %, 16 % | 1.2 %, 13 % |
 //! | open, priorities | 0.6 %, 15 % | 0.9 %, 20 % |
 //!
-//! In the last two, the mean response time is itself an approximation, with an error of the same size at worst. Service
-//! times are assumed to be of a standard family: gamma for an scv below 1, hyperexponential above, as in
+//! For the last two kinds, the mean response time is itself an approximation, with an error of the same size at worst.
+//! Service times are assumed to be of a standard family: gamma for an scv below 1, hyperexponential above, as in
 //! [`crate::Service::Standard`].
 
 mod inversion;
@@ -38,7 +38,7 @@ use nalgebra::Complex;
 use sojourn::{Alternative, Sojourn};
 use station::{StationView, station_views};
 
-/// The response times of a solved network.
+/// The distributions of the response times in a solved network.
 pub struct ResponseDistributions<'a> {
     network: Network<'a>,
     solution: &'a Solution,
@@ -57,14 +57,14 @@ pub fn response_distributions<'a>(
 }
 
 impl ResponseDistributions<'_> {
-    /// Share of a class's requests, or of all requests, with a response time of at most `seconds`. NaN for an unknown
-    /// class.
+    /// Share of a class's requests, or of all requests, with a response time of at most `seconds`. It is NaN for an
+    /// unknown class.
     pub fn share_within(&self, class: Option<usize>, seconds: f64) -> f64 {
         if self.has(class) { share_within(&self.network, self.solution, class, seconds) } else { f64::NAN }
     }
 
-    /// Percentile of the response time of a class, or of all requests, in seconds. NaN for an unknown class, and unless
-    /// `percent` is between 0 and 100.
+    /// Percentile of the response time of a class, or of all requests, in seconds. It is NaN for an unknown class, and
+    /// for a `percent` that is not between 0 and 100.
     pub fn percentile(&self, class: Option<usize>, percent: f64) -> f64 {
         let asked = self.has(class) && percent > 0.0 && percent < 100.0;
         if asked { percentile(&self.network, self.solution, class, percent) } else { f64::NAN }
@@ -107,18 +107,19 @@ pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Opti
 /// Relative precision of a percentile.
 const PRECISION: f64 = 1e-7;
 
-/// Limit of bisection steps, for numbers at the end of the range of `f64`.
+/// Upper bound of the bisection steps; it is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Largest number of alternatives of a class's response time.
+/// Upper bound of the alternatives of a class's response time.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Share of all requests with a response time of at most `seconds`. Each alternative has its share of the requests.
+/// Share of all requests with a response time of at most `seconds`. Each alternative is weighted by its share of the
+/// requests.
 fn combined_share(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
 }
 
-/// The alternative response times of a class, or of all classes, with their shares.
+/// The alternatives of the response time of a class, or of all classes, with their shares.
 fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
     if let Some(c) = class {
         return Time::alternatives(stations, c, 1.0);
@@ -138,7 +139,7 @@ struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// The alternatives of one class, which together have this share.
+    /// The alternatives of the response time of one class, whose shares sum to `share`.
     fn alternatives(stations: &'a [StationView<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
         let mut all = vec![(Time { mean: 0.0, constant: 0.0, parts: Vec::new() }, share)];
         for alternatives in
@@ -169,7 +170,7 @@ impl<'a> Time<'a> {
     }
 
     fn share_within(&self, seconds: f64) -> f64 {
-        // A constant time, except for rounding errors.
+        // The time is constant, except for rounding errors.
         if self.mean - self.constant <= 1e-9 * self.mean {
             return f64::from(u8::from(seconds >= self.constant));
         }

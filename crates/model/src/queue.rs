@@ -1,10 +1,10 @@
-//! Single stations in full: more than the mean values that networks need.
+//! Single stations in detail: more than the mean values that networks need.
 //!
 //! - [`mg1()`]: one server, any distribution of service times.
 //! - [`mmmk()`]: several servers and a waiting room that fills up.
 //! - [`mmpp_m1()`]: arrivals in bursts ([`Mmpp2`]) at one server.
 //!
-//! Several servers without a limit are [`crate::erlang`]; priorities are solved by [`mod@crate::solve`].
+//! For several servers without a limit, see [`crate::erlang`]; priorities are solved by [`mod@crate::solve`].
 
 pub mod mg1;
 pub mod mmmk;

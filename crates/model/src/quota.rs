@@ -1,6 +1,6 @@
-//! A queue with a CPU quota: its servers together may work for a limited time in each period, and then stop until the
-//! next (sched-bwc.rst of Linux's documentation). The mean speed is lower, but a call is served at full speed while
-//! quota remains.
+//! A queue with a CPU quota: in each period, its servers together may work for a limited time, and then stop until the
+//! next period (sched-bwc.rst of Linux's documentation). The mean speed is lower, but a call is served at full speed
+//! while quota remains.
 
 use crate::ModelError;
 use crate::idle_law::station_demands;
@@ -10,13 +10,13 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// Times below this are rounding errors, in seconds.
+/// Times below this number of seconds are rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// A limit of CPU time in each period.
+/// A limit of the CPU time in each period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quota {
-    /// Highest mean number of busy servers.
+    /// Highest mean number of busy servers that the quota permits.
     pub servers: f64,
     /// Length of a period in seconds.
     pub period_s: f64,
@@ -25,13 +25,13 @@ pub struct Quota {
 /// Mean response times of the same random calls with and without a quota, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sojourns {
-    /// Without a quota.
+    /// Mean response time without a quota.
     pub free: f64,
-    /// With the quota.
+    /// Mean response time with the quota.
     pub limited: f64,
 }
 
-/// Simulates a station with and without a quota, with the same calls. Background work is ignored, because it does not
+/// Simulates a station with and without a quota, for the same calls. Background work is ignored, because it does not
 /// use the quota. `demands` are in seconds by class, `rates` per second.
 ///
 /// # Errors
@@ -64,10 +64,10 @@ pub fn under_quota(
     Ok(Sojourns { free: mean_sojourn(servers, None, &calls), limited: mean_sojourn(servers, Some(quota), &calls) })
 }
 
-/// Mean response time of calls (time of arrival, work), first come, first served.
+/// Mean response time of calls (arrival time, work), first come, first served.
 fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f64 {
     let (work, period) = quota.map_or((f64::INFINITY, f64::INFINITY), |q| (q.servers * q.period_s, q.period_s));
-    // Time of arrival and remaining work; the calls at the front are in service.
+    // Arrival time and remaining work of each call. The calls at the front are in service.
     let mut present: VecDeque<(f64, f64)> = VecDeque::new();
     let (mut now, mut left, mut refill, mut sum) = (0.0, work, period, 0.0);
     let mut arrivals = calls.iter().copied().peekable();
@@ -79,7 +79,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 break;
             }
             if next_call >= refill {
-                // The station was idle meanwhile.
+                // The station was idle until this call.
                 refill += ((next_call - refill) / period).floor() * period + period;
                 left = work;
             }
@@ -93,7 +93,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 let done = then - now;
                 present.iter_mut().take(served).for_each(|call| call.1 -= done);
                 left -= done * served as f64;
-                // The rest is a rounding error.
+                // A remainder below this is a rounding error.
                 if left < ROUNDING {
                     left = 0.0;
                 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn without_an_effect_calls_last_as_long_as_in_the_textbook() {
-        // M/M/1: D/(1 − ρ).
+        // The response time of M/M/1 is D/(1 − ρ).
         let quota = Quota { servers: 1.0, period_s: 0.01 };
         let Sojourns { free, limited } = under_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
         assert!((free / 0.002 - 1.0).abs() < 0.02 && (limited / free - 1.0).abs() < 1e-6, "{free} {limited}");
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn short_periods_make_a_slower_server() {
-        // Half as fast: M/M/1 of demands twice as long.
+        // The station is half as fast: M/M/1 with demands twice as long.
         let quota = Quota { servers: 0.5, period_s: 0.000_02 };
         let sojourns = under_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
         assert!((sojourns.limited / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
@@ -148,14 +148,14 @@ mod tests {
 
     #[test]
     fn in_long_periods_most_calls_are_served_at_full_speed() {
-        // A tenth of the quota is asked for, in 1 ms each: hardly any waits for the next period.
+        // The calls use a tenth of the quota, in pieces of 1 ms: hardly any call waits for the next period.
         let quota = Quota { servers: 0.5, period_s: 0.1 };
         let sojourns = under_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
         assert!((sojourns.limited / sojourns.free - 1.0).abs() < 0.01, "{sojourns:?}");
-        // Alone in its period, a call of three halves of the quota lasts a period and what is left of it.
+        // A call that is alone and needs 1.5 times the quota takes one period and the rest of its work.
         let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();
         assert!((mean_sojourn(1, Some(quota), &alone) - 0.125).abs() < 1e-6);
-        // Two servers use it up twice as fast.
+        // Two servers use up the quota twice as fast.
         let pairs: Vec<(f64, f64)> = (0..100).map(|n| (f64::from(n / 2) + 1e-9, 0.05)).collect();
         assert!((mean_sojourn(2, Some(quota), &pairs) - 0.125).abs() < 1e-6);
         assert!((mean_sojourn(2, None, &pairs) - 0.05).abs() < 1e-6);

@@ -1,25 +1,26 @@
-//! Residence time of a request at a station, from what it finds on arrival.
+//! Residence time of a request at a station, from the state that it finds on arrival.
 //!
-//! Open networks and the approximations for closed ones use the same rule. A request arrives at m servers, of which B
-//! are busy with each class, and at which W customers of each closed class wait. It must wait with probability P, which
-//! is Erlang's C at the utilization it finds. It then waits for a departure (the remaining service r shared by m
+//! Open networks and the approximations for closed networks use the same rule. A request arrives at m servers, of which
+//! B are busy with each class, and at which W customers of each closed class wait. It must wait with probability P,
+//! which is Erlang's C at the utilization it finds. It then waits for a departure (the remaining service r shared by m
 //! servers) and for the service of the requests ahead. The number of *open* requests ahead follows from Little's law, λ
 //! × the same wait.
 //!
-//! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), with a the busy servers of open classes. Exact for open
-//!   classes (Baskett, Chandy, Muntz & Palacios, 1975); with one server this is the arrival theorem of closed ones
-//!   (Reiser & Lavenberg, 1980). Seidmann, Schweitzer & Shalev-Oren (1987) is the same with P = U.
-//! - First come, first served: all classes wait equally long, (Σ W·D + P·r)/(m − a), with r = Σ B·D·(1 + scv)/2 over Σ
-//!   B. For one server and open classes this is Pollaczek & Khinchine's formula for the mixed stream, for closed ones
-//!   Reiser's (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 + scv)/2, with the
-//!   scv of all classes together.
-//! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
-//! - Priorities, preemptive resume: only classes that are at least as urgent count, and more urgent ones stretch the
-//!   service by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
-//! - Servers that must be woken up, if all classes are open: requests that find them idle take longer
-//!   ([`crate::exceptional`]). With priorities or closed classes, the mean of that is part of every D.
-//! - Rate multipliers α: as processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
-//!   queue-dependent approximation of Casale, Pérez & Wang, 2015), with α and the residence of open requests as in
+//! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), where a is the number of servers that open classes keep
+//!   busy. This is exact for open classes (Baskett, Chandy, Muntz & Palacios, 1975). With one server it is the arrival
+//!   theorem of closed classes (Reiser & Lavenberg, 1980). The rule of Seidmann, Schweitzer & Shalev-Oren (1987) is the
+//!   case P = U.
+//! - First come, first served: all classes wait equally long, (Σ W·D + P·r)/(m − a), with r = Σ B·D·(1 + scv)/2 divided
+//!   by Σ B. For one server and open classes this is Pollaczek & Khinchine's formula for the mixed stream; for closed
+//!   classes it is Reiser's (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 +
+//!   scv)/2, with the scv of all classes together.
+//! - Priorities, head of the line: Cobham (1954); closed classes as in Bryant, Krzesinski, Lakshmi & Chandy (1984).
+//! - Priorities, preemptive resume: a class waits only for classes that are at least as urgent, and more urgent ones
+//!   stretch its service by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
+//! - Servers that must be woken up, if all classes are open: requests that find idle servers take longer
+//!   ([`crate::exceptional`]). With priorities or closed classes, the mean of the additional time is part of every D.
+//! - Rate multipliers α: as in processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
+//!   queue-dependent approximation of Casale, Pérez & Wang, 2015). α and the residence of open requests are as in
 //!   [`crate::open_load`].
 
 use crate::ModelError;
@@ -27,24 +28,24 @@ use crate::erlang::erlang_c;
 use crate::network::{Network, products};
 use brimful_core::model::{Scheduling, StationKind};
 
-/// How to compute the probability that an arrival at several servers must wait.
+/// The formula for the probability that an arrival at several servers must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MustWait {
-    /// Erlang's C.
+    /// Erlang's C formula.
     Erlang,
-    /// U: m servers as one fast server, followed by a delay.
+    /// The utilization U: m servers are replaced by one fast server, followed by a delay.
     Seidmann,
 }
 
-/// What an arrival finds at a station, by class.
+/// The state that an arrival finds at a station, by class.
 pub(crate) struct StateAtArrival<'a> {
-    /// Busy servers, of open and closed classes.
+    /// Number of busy servers, for open and closed classes.
     pub(crate) busy: &'a [f64],
-    /// Waiting customers of closed classes.
+    /// Number of waiting customers, for closed classes.
     pub(crate) waiting: &'a [f64],
 }
 
-/// R of class `c` at station `k`.
+/// The residence time R of class `c` at station `k`.
 pub(crate) fn residence(
     network: &Network<'_>,
     k: usize,
@@ -84,7 +85,7 @@ pub(crate) fn residence(
     }
 }
 
-/// Returns an error if open requests of class `c` are never served at station `k`, because closed classes of higher
+/// Returns an error if open requests of class `c` are never served at station `k` because closed classes of higher
 /// priority saturate it.
 pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput: &[f64]) -> Result<(), ModelError> {
     let station = &network.model.stations[k];
@@ -103,14 +104,14 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     Err(ModelError::Starved { station, class })
 }
 
-/// R/D under processor sharing, from the number of waiting closed customers and of `busy` servers, of which `open`
-/// serve open classes.
+/// R/D under processor sharing, from the number of waiting closed customers and the number of `busy` servers, of which
+/// `open` serve open classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
     1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
 }
 
 impl MustWait {
-    /// The probability with this many busy servers.
+    /// The probability that an arrival must wait, with this many busy servers.
     fn probability(self, servers: u32, busy: f64) -> f64 {
         match self {
             MustWait::Erlang => erlang_c(servers, busy),
@@ -133,7 +134,8 @@ impl Arrival<'_> {
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
-    /// Computed level by level from the most urgent: the open classes of the levels above are ahead of a level.
+    /// The wait of class `c`, computed level by level from the most urgent one. The open classes of the levels above it
+    /// are served first.
     fn priority_wait(&self, c: usize) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true);
         let mut open_above = 0.0;
@@ -153,14 +155,14 @@ impl Arrival<'_> {
         let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
         let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
-        // Of a preempted service, 1/(1 − σ) − 1 is waiting; with several servers in the proportion of P to U.
+        // Of a preempted service, 1/(1 − σ) − 1 is waiting; with several servers, the ratio of P to U scales this.
         let (busy, urgent) = (self.busy(counts), self.busy(above));
         let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
     }
 
-    /// Time until the waiting customers of closed classes down to this level are served. Open classes above overtake
-    /// them; those of the same level queue behind them.
+    /// Time until the waiting customers of closed classes down to this level are served. Open classes of the levels
+    /// above overtake them; open classes of the same level queue behind them.
     fn urgent_backlog_wait(&self, level: u32) -> f64 {
         let (mut wait, mut ahead) = (0.0, 0.0);
         for here in self.levels().into_iter().filter(|here| *here <= level) {
@@ -171,7 +173,7 @@ impl Arrival<'_> {
         wait
     }
 
-    /// All levels of priority, the most urgent first.
+    /// All levels of priority, the most urgent level first.
     fn levels(&self) -> Vec<u32> {
         let mut levels: Vec<u32> = (0..self.found.busy.len()).map(|j| self.level(j)).collect();
         levels.sort_unstable();
@@ -183,7 +185,7 @@ impl Arrival<'_> {
         self.must_wait.probability(self.network.model.stations[self.k].servers, self.busy(counts))
     }
 
-    /// Mean remaining time of a service in progress. An arrival is more likely to find a long one.
+    /// Mean remaining time of a service in progress. An arrival is more likely to find a long service.
     fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
         let scv = self.network.scv[self.k];
         let busy = self.busy(&counts);
@@ -196,8 +198,8 @@ impl Arrival<'_> {
         self.sum(counts, |j| self.found.waiting[j] * self.network.demands[self.k][j])
     }
 
-    /// Servers that remain after classes that are served first, and after open classes of the same level, which keep
-    /// arriving during the wait.
+    /// Number of servers that remain after classes that are served first, and after open classes of the same level,
+    /// which keep arriving during the wait.
     fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
         (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
     }
@@ -229,7 +231,7 @@ impl Arrival<'_> {
     }
 }
 
-/// Smallest share of the servers that closed classes of higher priority leave to the others.
+/// Smallest share of the servers that closed classes of higher priority must leave to other classes.
 const STARVED: f64 = 1e-9;
 
 #[cfg(test)]
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn several_servers_with_equal_services_share_out_the_wait_of_erlang() {
-        // Cobham's formula for M/M/m; and whatever the order, the mean wait is that of first come, first served.
+        // Cobham's formula for M/M/m. In any order of service, the mean wait is that of first come, first served.
         let classes = [(open(3.0, 0), 0.5), (open(2.0, 1), 0.5)];
         let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
             .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());

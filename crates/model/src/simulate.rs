@@ -1,18 +1,19 @@
-//! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where there is
-//! none.
+//! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where no formula is
+//! valid.
 //!
-//! Requests of a class visit the stations where it has a demand once each, in the model's order. Number and order of
-//! visits make no difference in product-form networks (processor sharing, delays, FCFS with exponential service and
-//! equal demands), but may in others. `background` slows a queue to 1 − b of its rate. Think times are exponential.
-//! With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take longer, in
-//! proportion to the share of idle servers ([`crate::exceptional`]); one below 0 is part of every demand.
+//! Requests of a class visit once each of the stations where the class has a demand, in the model's order. Number and
+//! order of visits make no difference in product-form networks (processor sharing, delays, FCFS with exponential
+//! service and equal demands), but may in others. `background` slows a queue to 1 − b of its rate. Think times are
+//! exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take
+//! longer, in proportion to the share of idle servers ([`crate::exceptional`]). An `idle_cost` below 0 is part of every
+//! demand.
 //!
-//! A run ends when it is precise enough, or at its limit of events or time; [`Run`] has its precision. Warm-up and
-//! intervals are explained in `simulate/intervals.rs`. The result is determined by the seed. Memory is bounded by 512
-//! slices of time and a million requests present. An open network that cannot keep up soon exceeds the latter, which is
-//! an error.
+//! A run ends when it is precise enough, or at its limit of events or time; [`Run`] states its precision. Warm-up and
+//! intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is bounded by 512 slices
+//! of time and a million requests present. An open network that cannot keep up soon exceeds the limit of requests,
+//! which is an error.
 //!
-//! Times are seconds, rates per second, matrices stations × classes.
+//! Times are in seconds, rates per second. Matrices are stations × classes.
 
 mod arrivals;
 mod calendar;
@@ -43,26 +44,26 @@ use record::Record;
 use result::result;
 use world::World;
 
-/// How to simulate.
+/// Options of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationOptions {
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Arrival process of each class; that of a closed class has no effect. Empty: Poisson.
+    /// Arrival process of each class; that of a closed class has no effect. If empty, all are Poisson processes.
     pub arrivals: Vec<Arrivals>,
-    /// Family of the service times of each station. Empty: the standard family of each scv.
+    /// Family of the service times of each station. If empty, all are of the standard family of their scv.
     pub service: Vec<Service>,
-    /// The run ends when the relative half width of the 95 % intervals of every class's throughput and mean response
-    /// time is no more than this; `None` to use all events or all time.
+    /// The run ends when the relative half widths of the 95 % intervals of every class's throughput and mean response
+    /// time are at most this. `None` uses all events or all time.
     pub precision: Option<f64>,
-    /// Limit of events: arrivals, departures, ends of think times.
+    /// Upper bound of the events: arrivals, departures and ends of think times.
     pub events: u64,
-    /// Limit of simulated time, in seconds.
+    /// Upper bound of the simulated time, in seconds.
     pub time_s: Option<f64>,
 }
 
 impl Default for SimulationOptions {
-    /// A precision of 2 %, or 20 million events: a few seconds.
+    /// The default is a precision of 2 %, or 20 million events, which take a few seconds.
     fn default() -> Self {
         SimulationOptions {
             seed: 1,

@@ -1,4 +1,4 @@
-//! A solved network, the names of the methods that solve one, and estimates.
+//! A solved network, the names of the methods that solve it, and estimates.
 
 use crate::ModelError;
 use crate::network::{Network, mix, products, servers};
@@ -10,65 +10,66 @@ use std::{fmt, str::FromStr};
 /// A number that was fitted or simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// Its value.
+    /// The estimated value.
     pub value: f64,
-    /// Half width of its 95 % confidence interval; `None` where the data leave no freedom to judge it by.
+    /// Half width of the 95 % confidence interval; `None` if the data have no degrees of freedom to estimate it.
     pub ci95_half_width: Option<f64>,
 }
 
-/// How to solve a network.
+/// The method that solves a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// The most exact method that is quick; the solution says which one, and why.
+    /// The most exact method that is quick. The solution states the method and the reason.
     #[default]
     Auto,
-    /// Exact, or an error.
+    /// The exact solution; an error if it is not available.
     Exact,
-    /// Open classes only; several servers by Erlang's C formula.
+    /// Several servers by Erlang's C formula; for open classes only.
     Erlang,
-    /// Several servers as one fast server and a delay; pessimistic, and what papers of the time used.
+    /// Several servers as one fast server and a delay. This method is pessimistic; papers of the time used it.
     Seidmann,
     /// Bard & Schweitzer (1979): the quickest for closed classes, often within 5 to 10 %.
     Schweitzer,
     /// Chandy & Neuse (1982): for closed classes of any population.
     Linearizer,
-    /// A discrete-event simulation, where no formula is known to hold.
+    /// A discrete-event simulation, which is also valid where no formula is.
     Simulation,
 }
 
 /// A solved network.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solution {
-    /// How it was solved; never `auto`.
+    /// The method that was used; never `auto`.
     pub method: Method,
-    /// Why this way.
+    /// The reason for this method.
     pub why: String,
-    /// What to know of its errors. Documents say it among their own caveats.
+    /// Caveats about the errors of the solution. Documents include them among their own caveats.
     #[serde(skip)]
     pub caveats: Vec<String>,
-    /// X, by class.
+    /// X: throughput of each class.
     pub throughput: Vec<f64>,
-    /// R, by class; without think time.
+    /// R: response time of each class, without think time.
     pub response_time: Vec<f64>,
-    /// Time spent at the station, queued or served; stations × classes.
+    /// Time spent at the station, waiting and in service; stations × classes.
     pub residence: Vec<Vec<f64>>,
-    /// N; stations × classes.
+    /// N: number of requests; stations × classes.
     pub queue_length: Vec<Vec<f64>>,
-    /// U = X·D/m, of the nominal capacity and by our classes alone; stations × classes. Of a delay station, the number
-    /// present; of one with rate multipliers, X·D.
+    /// U = X·D/m: utilization of the nominal capacity by the model's classes alone; stations × classes. For a delay
+    /// station it is the number of requests present; for a station with rate multipliers it is X·D.
     pub utilization: Vec<Vec<f64>>,
-    /// The station that saturates first; empty if none ever does.
+    /// The station that saturates first; empty if no station ever does.
     pub bottleneck: String,
-    /// The rate of all classes together, at their present mix, at which it saturates; infinite (JSON: null) if never.
+    /// The rate of all classes together, at their present mix, at which the bottleneck saturates; infinite (JSON: null)
+    /// if it never does.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// R over all requests, at their present mix.
+    /// Mean response time R over all requests, at their present mix.
     pub mean_response_time: f64,
 }
 
 impl Solution {
-    /// Derives all figures from X and from R at each station.
+    /// Derives all figures from X, and from R at each station.
     ///
     /// # Errors
     /// When a figure is not finite.

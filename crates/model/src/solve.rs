@@ -7,7 +7,7 @@
 //! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with single servers |
 //! | `schweitzer` | as `erlang` | Bard (1979) & Schweitzer (1979) | any; mostly within 5 to 10 % | iterations × stations × classes |
 //! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). A station may seem to give up to half a percent more than it has | the former × classes × rounds |
-//! | `simulation` | as [`mod@crate::simulate`] | the same | any; to within 2 %, or as 1 million events allow | a fraction of a second |
+//! | `simulation` | as [`mod@crate::simulate`] | as [`mod@crate::simulate`] | any; to within 2 %, or as 1 million events allow | a fraction of a second |
 //! | `auto` | `erlang` | in product form `exact` where it is quick, else `linearizer`; out of it `simulation` | any | at most about a second |
 //!
 //! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of
@@ -74,7 +74,7 @@ pub(crate) fn is_simulated(network: &Network<'_>, method: Method) -> bool {
     method == Method::Simulation || method == Method::Auto && ordered()
 }
 
-/// The method that `auto` chooses, and why.
+/// The method that `auto` chooses, and the reason.
 fn choose(network: &Network<'_>) -> (Method, String) {
     if network.closed().next().is_none() {
         return (Method::Erlang, String::new());
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn no_station_gives_more_than_it_has() {
-        // The rule for priorities, left to itself, has this one give 1.17 times what it has.
+        // With the rule for priorities alone, this station would use 1.17 times its capacity.
         let classes = [(closed(3, 1.0), 0.1), (closed(4, 0.0), 0.1), (closed(5, 1.0), 0.1)];
         let mut network = model(queue(Scheduling::Priority, 2, 0.0), &classes);
         network.classes[0].priority = 2;

@@ -2,7 +2,7 @@
 //!
 //! Every queue is served first come, first served (the recursion of Lindley 1952; for several servers, Kiefer &
 //! Wolfowitz 1955). A request that finds idle servers takes longer (Welch 1964, exceptional first service). The first
-//! station, which is the server's CPUs, is slowed down by its host; the other stations have constant speed and are
+//! station, which is the server's CPUs, is slowed down by its host. The other stations have constant speed and are
 //! visited in order.
 
 use crate::network::Network;
@@ -15,12 +15,13 @@ use rand_pcg::Pcg64Mcg;
 /// applies before the first instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// Instants in seconds, in order, and the factor from each on.
+    /// Instants in seconds, in order, and the factor that applies from each of them on.
     steps: Vec<(f64, f64)>,
 }
 
 impl Course {
-    /// A course of consecutive stretches: length in seconds, and factor. The last factor applies to all later times.
+    /// Creates the slowness over consecutive intervals, each with its length in seconds and its factor. The last factor
+    /// applies to all later times.
     pub fn of_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> Course {
         let mut at = 0.0;
         let begin = |(length, factor): (f64, f64)| {
@@ -43,14 +44,15 @@ impl Course {
 pub struct Sojourn {
     /// Time of arrival, in seconds.
     pub began: f64,
-    /// Index of its class.
+    /// Index of the request's class.
     pub class: usize,
     /// Response time, in seconds.
     pub response: f64,
 }
 
-/// Passes arrivals (instants in seconds, in order, and classes) through the model's stations. The rates of the model's
-/// classes determine the mean idleness of its servers, on which the cost of waking them may depend.
+/// Simulates the passage of arrivals (instants in seconds, in order, and classes) through the model's stations. The
+/// rates of the model's classes determine the mean idleness of its servers, on which the cost of waking them may
+/// depend.
 ///
 /// # Errors
 /// When the model is invalid.
@@ -76,15 +78,15 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     }))
 }
 
-/// State of one station.
+/// The state of one station.
 struct Line {
-    /// When each server becomes free; empty for a delay.
+    /// The time at which each server becomes free; empty for a delay.
     free: Vec<f64>,
     demands: Vec<f64>,
-    /// Additional demand of a request that finds all servers idle; proportional if some are. It varies like the
-    /// service.
+    /// Additional demand of a request that finds all servers idle. If only some are idle, it is proportional to their
+    /// share. It varies like the service.
     waking: f64,
-    /// Ratio of service time to demand, because of background work.
+    /// Ratio of service time to demand, which background work raises.
     stretch: f64,
     service: Sampler,
 }
@@ -96,7 +98,7 @@ impl Line {
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
         let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // The mean additional demand is W·Iᵖ, and the share I of the requests has it.
+        // The mean additional demand is W·Iᵖ, and a share I of the requests has it.
         let waking = if cost.seconds > 0.0 { cost.seconds * idle.powi(cost.power as i32 - 1) } else { 0.0 };
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
@@ -162,7 +164,7 @@ mod tests {
         }
     }
 
-    /// E[wait] = λ·E[s²]/(2(1 − λS)) with a share 1 − U of the requests that pays S₀.
+    /// Checks that E[wait] = λ·E[s²]/(2(1 − λS)), where a share 1 − U of the requests takes S₀.
     #[test]
     fn waking_is_paid_by_those_who_find_the_server_idle() {
         let (rate, s, s0) = (700.0, 0.001, 0.0015);

@@ -1,20 +1,20 @@
 //! Demands that depend on the load ([`crate::idle_law`]) in networks with closed classes.
 //!
 //! The throughputs (by the Linearizer) and the demands depend on each other, so they are computed alternately until
-//! they converge. Open classes need no iteration: their throughputs are known.
+//! they converge. Networks with only open classes need no iteration, because their throughputs are known.
 
 use crate::ModelError;
 use crate::closed::approximate::linearizer;
 use crate::network::Network;
 use brimful_core::model::Model;
 
-/// Relative change of demands below which they have converged.
+/// Relative change of the demands below which they have converged.
 const TOLERANCE: f64 = 1e-6;
 
-/// Limit of iterations.
+/// Upper bound of the iterations.
 const MAX_ITERATIONS: usize = 200;
 
-/// The network with its demands under load, including that of closed classes.
+/// Builds the network with its demands under load, including the load of closed classes.
 pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
     let mut network = Network::new(model)?;
     let depends = model.stations.iter().any(|station| station.idle_cost.is_some());
@@ -76,8 +76,8 @@ mod tests {
                 let idle: f64 = 0.9 - used;
                 let demand = 0.1 + cost.seconds * idle.powi(cost.power as i32);
                 assert!((used - rate * demand / 2.0).abs() < 1e-12, "{cost:?} {rate} {solution:?}");
-                // Where requests get in one another's way, as the same network of these demands without a law. Who
-                // wakes a server up is in no one's way.
+                // Where requests contend, the result is that of a network with these demands and no law. Waking a
+                // server causes no contention.
                 let mut plain = open(None, rate);
                 plain.demands[0][0] = demand;
                 let plain = solve(&plain, Method::Auto).unwrap().response_time[0];
@@ -108,7 +108,7 @@ mod tests {
             let used = solution.utilization[0][0];
             let demand = 2.0 * used / solution.throughput[0];
             let law = 0.1 + 0.05 * (0.9 - used).max(0.0).powi(2);
-            // The turns take the Linearizer's throughput for it.
+            // The iteration uses the Linearizer's throughput as an estimate of the true one.
             assert!((demand / law - 1.0).abs() < 0.02, "{customers}: {demand} {law}");
             let simulated = simulate(&model, &SimulationOptions::default()).unwrap();
             assert!((simulated.throughput[0].value / solution.throughput[0] - 1.0).abs() < 0.03, "{customers}");

@@ -1,14 +1,15 @@
-//! What-if: a model before and after changes, or along a range of them (Menascé, Peraino, Dinh & Dinh, CMG 1999, §7).
+//! What-if: predicts a model before and after changes, or along a range of changes (Menascé, Peraino, Dinh & Dinh, CMG
+//! 1999, §7).
 //!
-//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), classes that are added
-//! ([`NewClass`]) and clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the model
-//! without and with it: which stations saturate first, how long each class takes, and how far the load can still grow
-//! before an [`Slo`] is missed. Each figure has an interval that follows from those of the demands. A range of numbers
-//! yields a curve.
+//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), of classes that are added
+//! ([`NewClass`]), and of clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the
+//! model without and with the scenario. The result states which stations saturate first, the response time of each
+//! class, and how far the load can still grow before an [`Slo`] is missed. The intervals of the figures follow from
+//! those of the demands. A range of numbers yields a curve.
 //!
-//! A saturated network is a result here, not an error: it states which station saturates, and at which rate. Rates are
-//! per second, times in seconds, matrices stations × classes. Headroom and saturation are for all classes together at
-//! their present mix.
+//! A saturated network is a result here, not an error: the result states the station that saturates, and the rate at
+//! which it does. Rates are per second, times in seconds, matrices stations × classes. Headroom and saturation are for
+//! all classes together at their present mix.
 
 mod amount;
 mod change;
@@ -43,13 +44,13 @@ use serde::Serialize;
 /// Options of a what-if.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIfOptions {
-    /// How to solve.
+    /// The method that solves the model.
     pub method: Method,
     /// Objectives whose headroom is computed.
     pub slos: Vec<Slo>,
-    /// Random draws of the demands for the intervals; 0 for no intervals.
+    /// Number of random draws of the demands for the intervals; 0 for no intervals.
     pub draws: usize,
-    /// Seed of the draws.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
@@ -59,18 +60,18 @@ impl Default for WhatIfOptions {
     }
 }
 
-/// Before and after.
+/// A model before and after changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhatIf {
-    /// The changes, as they are written.
+    /// The changes, in the user's notation.
     pub changes: Vec<String>,
-    /// The model as it is.
+    /// The model without the changes.
     pub before: Outlook,
     /// The model with all changes; `None` if one of them is a range.
     pub after: Option<Outlook>,
-    /// After over before, where the demands have intervals.
+    /// The ratios of the figures after the changes to those before; `None` if the demands have no intervals.
     pub effect: Option<Effect>,
-    /// The model along the ranges, if there are any.
+    /// The model along the ranges of changes; `None` without ranges.
     pub curve: Option<Curve>,
 }
 

@@ -1,5 +1,5 @@
-//! Foreign lines in an unknown format: the formats that are detected read them without panic, and their shares add up.
-//! Every known format tries each input, so this target is slower than the others.
+//! Feeds arbitrary lines to the detection of formats. Checks that the detected formats read them without panic, and
+//! that their shares add up. Every known format tries each input, so this target is slower than the other targets.
 //!
 //! Input: lines. `README.md` has the command.
 #![no_main]

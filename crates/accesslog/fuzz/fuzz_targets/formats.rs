@@ -1,8 +1,10 @@
-//! Foreign lines in each format: no panic, what is said of a line is in the line, and depends on no line before it.
+//! Feeds arbitrary lines to each format. Checks that nothing panics, that the texts of an entry are in its line, and
+//! that the result does not depend on earlier lines.
 //!
-//! Input: a byte that chooses a format, then lines, of which a few are read. Formats are made once. Half of the inputs
-//! are read by a copy, and each line by another one: that both say the same shows that what a format keeps of the lines
-//! before (whose day it was) changes nothing, so that the others can do without copies. `README.md` has the command.
+//! Input: a byte that selects a format, then lines, of which a few are read. Formats are created once. Half of the
+//! inputs are read by a copy of the format, and each line again by a fresh copy. Equal results show that the state that
+//! a format keeps (the day of earlier lines) does not affect them, so the other half of the inputs can do without
+//! copies. `README.md` has the command.
 #![no_main]
 
 use brimful_accesslog::format::Format;
@@ -11,10 +13,10 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-/// So many lines of an input are read: one of another day, and one that the cached day is of.
+/// Number of lines that are read of an input: one of another day, one of the cached day, and one more.
 const LINES: usize = 3;
 
-/// Beside those with names: common additions, and strings with all kinds of fields.
+/// Formats in addition to those with names: common additions, and strings with all kinds of fields.
 const MORE: [&str; 15] = [
     "combined + %D",
     "combined + %D %P \"$http_x_forwarded_for\" _",
@@ -39,7 +41,7 @@ static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// The same, each with what it keeps of the lines that it has read.
+    /// The formats with the state that they keep of the lines read.
     static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 
@@ -50,7 +52,7 @@ fuzz_target!(|input: &[u8]| {
     let (place, is_compared) = (usize::from(choice & 0x7f) % FORMATS.len(), choice & 0x80 != 0);
     let lines = lines.split(|&byte| byte == b'\n').take(LINES);
     let pristine = &FORMATS[place];
-    // A directive says what the lines after it have.
+    // A directive determines the fields of the lines after it.
     let has_directives = ["w3c", "iis", "cloudfront"].contains(&pristine.name());
     if !is_compared && !has_directives {
         USED.with_borrow_mut(|(formats, scratch)| {
@@ -70,7 +72,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What holds for every line that was read.
+/// Checks properties that are valid for every line.
 fn check(line: &[u8], outcome: &Result<Line<'_>, Malformed>) {
     match outcome {
         Ok(Line::Entry(entry)) => {

@@ -1,5 +1,5 @@
-//! Foreign bytes as a log: no panic, an account that adds up, and the same whether they come at once, byte by byte, or
-//! compressed. `README.md` has the command.
+//! Feeds arbitrary bytes as a log. Checks that nothing panics, that the counts of lines add up, and that the result is
+//! the same whether the bytes arrive at once, one by one, or compressed. `README.md` has the command.
 #![no_main]
 
 use brimful_accesslog::LogError;
@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 fuzz_target!(|input: &[u8]| {
     let whole = read(Cursor::new(input.to_vec()));
     let bytewise = read(Drops(input.to_vec(), 0));
-    // Where compressed bytes are damaged depends on how many are looked at at once; and what is compressed twice is
-    // not undone twice.
+    // The position of damage in compressed bytes depends on how many are read at once. Also, bytes that are compressed
+    // twice are decompressed only once.
     let is_packed =
         matches!(input, [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]);
     if !is_packed {
@@ -39,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Finding out formats takes longer than all else, and `detect` does that.
+/// The formats are detected once: detection takes longer than everything else, and the target `detect` tests it.
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| {
     let named = |name| Format::named(name).expect("a name that there is");
     Formats::given(["combined", "json", "w3c"].map(named).into())
@@ -59,11 +59,11 @@ fn same(a: &Result<ReadSummary, LogError>, b: &Result<ReadSummary, LogError>) {
 }
 
 thread_local! {
-    /// Kept between inputs, as making one takes longer than reading a short log.
+    /// Reused for all inputs, because creating a compressor takes longer than reading a short log.
     static COMPRESS: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
 }
 
-/// A gzip member (RFC 1952) of these bytes.
+/// Compresses bytes into a gzip member (RFC 1952).
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     packed.reserve(bytes.len() + bytes.len() / 8 + 1024);
@@ -79,7 +79,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Yields its bytes one at a time.
+/// A reader that yields its bytes one at a time.
 struct Drops(Vec<u8>, usize);
 
 impl io::Read for Drops {

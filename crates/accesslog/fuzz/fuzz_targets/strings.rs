@@ -1,4 +1,5 @@
-//! Foreign text as a format and as a server's configuration: no panic, and what is understood reads lines without one.
+//! Uses arbitrary text as a format and as a server's configuration. Checks that nothing panics, not even when an
+//! accepted format reads lines.
 //!
 //! Input: the text. `README.md` has the command.
 #![no_main]
@@ -7,7 +8,7 @@ use brimful_accesslog::Scratch;
 use brimful_accesslog::format::Format;
 use libfuzzer_sys::fuzz_target;
 
-/// Some fields of all kinds.
+/// Lines with fields of all kinds.
 const LINES: [&[u8]; 2] = [
     br#"10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] "GET /a?b HTTP/1.1" 200 5 "-" "curl/8" 0.001 0.002, 0.003 : 0.004"#,
     b"2000-10-10T13:55:36.123Z 971211336.123 200 0 -",

@@ -1,7 +1,7 @@
-//! Detects fields that were added to a common format: which of them is the duration, and in which unit.
+//! Detects fields that were added to a common format: which field is the duration, and in which unit.
 //!
-//! Decimals such as nginx's are recognized without this module. It handles whole numbers, which may also be process IDs,
-//! request counts or bytes, and durations with a unit of their own.
+//! Decimals such as nginx's are recognized without this module. It handles durations with a unit, and whole numbers,
+//! which may also be process IDs, request counts or bytes.
 
 use super::units::{self, Guess, TimedRequest};
 use crate::format::{
@@ -10,15 +10,15 @@ use crate::format::{
 use crate::{Line, Scratch};
 use std::collections::{BTreeSet, HashMap};
 
-/// Number of lines from which the variation of a column shows what it is.
+/// Minimum number of lines to infer the meaning of a column from its variation.
 const MIN_VARIED_LINES: usize = 8;
-/// Number of lines from which few distinct values mean process IDs rather than durations.
+/// Minimum number of lines in which few distinct values are interpreted as process IDs and not as durations.
 const MIN_PROCESS_LINES: usize = 32;
 /// Lower bound of process IDs.
 const MIN_PROCESS_ID: u64 = 300;
 /// Upper bound of the size of response headers, in bytes.
 const MAX_HEADER_BYTES: u64 = 2_048;
-/// Labels of durations.
+/// Labels that name durations.
 const DURATION_LABELS: [&str; 14] = [
     "rt",
     "request_time",
@@ -40,13 +40,13 @@ const DURATION_LABELS: [&str; 14] = [
 pub(super) struct Inferred {
     /// The common format that the lines begin with.
     pub base: &'static str,
-    /// The format with the added fields; `None` if none of them is a duration.
+    /// The format with the added fields; `None` if no added field is a duration.
     pub format: Option<Format>,
     /// A note for the user.
     pub remark: Option<String>,
 }
 
-/// Infers the added fields, for each common format that reads any of the lines.
+/// Infers the added fields, for each common format that reads at least one of the lines.
 pub(super) fn inferred(lines: &[&[u8]]) -> Vec<Inferred> {
     Format::open_ended().filter_map(|(base, mut format)| infer(base, &mut format, lines)).collect()
 }
@@ -67,9 +67,9 @@ enum Role {
     Whole,
     /// A duration in whole numbers of a unit.
     Time(TimeUnit),
-    /// The same duration in seconds and in microseconds.
+    /// A duration that is written twice, in seconds and in microseconds.
     SecondsAndMicroseconds,
-    /// A duration with its unit.
+    /// A duration that is written with its unit.
     OwnUnit,
     /// A duration whose unit is the next column.
     Milliseconds,
@@ -126,7 +126,7 @@ fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Infer
     Some(Inferred { base, format: Some(Format::named(&name(&roles))?), remark })
 }
 
-/// A note on how the numbers are read, and how to have them read in another unit.
+/// A note on how the numbers are read, and on how to choose another unit.
 fn remark(
     place: usize,
     guess: &Guess,
@@ -149,7 +149,7 @@ fn remark(
     format!("{said}. {may_be} {}{comma}{end} give --format '{}'.", other.name(), name(&instead))
 }
 
-/// A column as the format's name shows it.
+/// The name of a column in the format's name.
 fn column_name(field: &TailField<'_>, role: Role) -> String {
     let label = match field.label {
         [] => String::new(),
@@ -200,7 +200,7 @@ impl<'a> Column<'_, 'a> {
         self.rows.iter().filter_map(|row| row.fields.get(self.place)).map(|field| field.value)
     }
 
-    /// Its whole numbers with their rows; `None` if it has other values.
+    /// The whole numbers of the column, with their rows; `None` if the column has other values.
     fn numbers(&self) -> Option<Vec<(&Row<'a>, u64)>> {
         let mut numbers = Vec::new();
         for (row, text) in self.rows.iter().zip(self.texts()) {
@@ -213,7 +213,7 @@ impl<'a> Column<'_, 'a> {
         Some(numbers)
     }
 
-    /// Its meaning, as far as the column alone shows it. `None` for decimals, which are recognized elsewhere.
+    /// The meaning of the column, if the column alone shows it. `None` for decimals, which are recognized elsewhere.
     fn role(&self) -> Option<Role> {
         let label = self.rows.first().and_then(|row| row.fields.get(self.place)).map_or(&[][..], |field| field.label);
         let is_quoted =
@@ -253,7 +253,7 @@ impl<'a> Column<'_, 'a> {
     }
 }
 
-/// Whether a text is `0/5040`: the same duration in seconds and in microseconds.
+/// Whether a text is like `0/5040`: the same duration in seconds and in microseconds.
 fn is_seconds_and_microseconds(text: &[u8]) -> bool {
     let slash = text.iter().position(|byte| *byte == b'/');
     let Some((seconds, micros)) = slash.and_then(|slash| Some((text.get(..slash)?, text.get(slash + 1..)?))) else {
@@ -278,7 +278,7 @@ fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
         if is_narrow || is_shared {
             return Role::Process;
         }
-        // Ephemeral ports. Durations would not be spread evenly over just this range.
+        // The numbers are ephemeral ports. Durations would not be spread evenly over this range alone.
         if count >= 2 * MIN_VARIED_LINES && least >= 32_768 && most <= 65_535 && most - least > 8_000 {
             return Role::Unknown;
         }
@@ -316,7 +316,7 @@ fn is_sent(numbers: &[(&Row<'_>, u64)]) -> bool {
     range > 4 * MAX_HEADER_BYTES && with_head * 10 >= pairs.len() * 9
 }
 
-/// Marks a column of the word `ms` as the unit of the column before it.
+/// Treats a column of the word `ms` as the unit of the column before it.
 fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
     for place in 1..roles.len() {
         let is_unit = columns.get(place).is_some_and(|column| column.texts().all(|text| text == b"ms"));
@@ -334,8 +334,8 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
     }
 }
 
-/// Chooses the whole-number column that is the duration, and its unit. Returns a guess that the user should know of, or
-/// `None` if two columns show the same duration in two units.
+/// Chooses the whole-number column that is the duration, and its unit. Returns the guess if the user should know of it,
+/// or `None` if two columns show the same duration in two units.
 fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, Guess, Vec<TimedRequest>)> {
     let places: Vec<usize> = (0..roles.len()).filter(|place| roles.get(*place) == Some(&Role::Whole)).collect();
     let numbers = |place: usize| columns.get(place).and_then(Column::numbers).unwrap_or_default();
@@ -347,7 +347,7 @@ fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(us
             }
         }
     }
-    // In case of doubt the first column: servers write the duration before other numbers.
+    // In case of doubt, the first column is chosen: servers write the duration before other numbers.
     let best = places
         .iter()
         .copied()
@@ -367,7 +367,7 @@ fn set_role(roles: &mut [Role], place: usize, role: Role) {
     }
 }
 
-/// The unit of the finer column, if the other one shows the same duration in whole seconds: `0 5040`.
+/// The unit of the column `fine`, if the column `coarse` shows the same duration in whole seconds: `0 5040`.
 fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<TimeUnit> {
     let per_second = |unit: TimeUnit| 1_000_000_000 / unit.ns();
     let is_unit = |unit: &TimeUnit| {
@@ -380,8 +380,8 @@ fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }
 }
 
-/// Whether the numbers of a column look more like durations than those of another: more of them are distinct, or about
-/// as many are and they are much larger.
+/// Whether the numbers of a column look more like durations than those of another column. That is so if more of them
+/// are distinct, or if about as many are distinct and they are much larger.
 fn is_likelier(numbers: &[(&Row<'_>, u64)], than: &[(&Row<'_>, u64)]) -> bool {
     let share = distinct_share(numbers);
     let other_share = distinct_share(than);
@@ -389,7 +389,7 @@ fn is_likelier(numbers: &[(&Row<'_>, u64)], than: &[(&Row<'_>, u64)]) -> bool {
     share > 1.3 * other_share || (is_larger && 1.3 * share > other_share)
 }
 
-/// The number of distinct values over the number of values.
+/// The ratio of the number of distinct values to the number of values.
 fn distinct_share(numbers: &[(&Row<'_>, u64)]) -> f64 {
     let distinct = numbers.iter().map(|(_, value)| *value).collect::<BTreeSet<_>>();
     distinct.len() as f64 / numbers.len().max(1) as f64

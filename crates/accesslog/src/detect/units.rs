@@ -5,7 +5,7 @@
 //! - if the median duration would be shorter than any server's or longer than any user's patience;
 //! - if responses would have been faster than a network of 100 Gbit/s;
 //! - if lines would not be in the order in which the responses ended. Servers that write whole numbers (Apache, Tomcat)
-//!   stamp the beginning of a request and write its line at the end.
+//!   write the start time of a request, and write its line at the end.
 //!
 //! Of the plausible units, the one that such servers usually write is chosen; a note names the others.
 
@@ -18,17 +18,17 @@ use brimful_core::quantity::count;
 const MIN_MEDIAN_NS: u64 = 20_000;
 /// Upper bound of a plausible median duration, in nanoseconds.
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
-/// Upper bound of the bytes of a response per second.
+/// Upper bound of the bytes of a response per second of its duration.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// One line in this many may exceed that bound.
+/// One line in this many may exceed [`MAX_BYTES_PER_S`].
 const EXCEPTIONS: usize = 100;
-/// Maximum percentage of zeros among microseconds, which count from the first byte to the last.
+/// Maximum percentage of zeros in a column of microseconds, which measure from the first byte to the last.
 const MAX_ZERO_PERCENT: usize = 2;
-/// Upper bound of the delay from the end of a response to its line.
+/// Upper bound of the delay from the end of a response to the writing of its line.
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
 /// Minimum number of lines whose order is considered.
 const MIN_ORDERED_LINES: usize = 8;
-/// Minimum number of responses out of order that counts against a unit.
+/// Minimum number of responses out of order that makes a unit implausible.
 const MIN_DISORDER: usize = 2;
 
 /// A request with a number that is its duration in an unknown unit.
@@ -39,14 +39,14 @@ pub(super) struct TimedRequest {
     pub value: u64,
 }
 
-/// The likeliest unit, and other plausible ones.
+/// The likeliest unit, and the other plausible units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Guess {
     pub unit: TimeUnit,
     pub others: Vec<TimeUnit>,
 }
 
-/// Guesses the unit of a column of numbers; requests are in the order of the log.
+/// Guesses the unit of a column of numbers. The requests are in the order of the log.
 pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let possible = possible(requests, [Microseconds, Milliseconds, Seconds, Nanoseconds]);
@@ -62,7 +62,8 @@ pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
     Guess { unit, others }
 }
 
-/// Sets the unit of a format whose whole-number durations name none, if it is not the usual one. Also returns a note.
+/// Sets the unit of whole-number durations if the format does not name one and the likeliest unit is not the usual one.
+/// Also returns a note.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
@@ -104,7 +105,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     )
 }
 
-/// The plausible ones of some units, in their order.
+/// The plausible units among the given ones, in their order.
 fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
@@ -129,7 +130,7 @@ fn is_plausible(requests: &[TimedRequest], unit: TimeUnit) -> bool {
     !is_fast && !is_slow && too_many_bytes.count() * EXCEPTIONS <= requests.len()
 }
 
-/// Number of responses that would have ended before the one above them in the log.
+/// Number of responses that would have ended before the response in the line above.
 fn disorder(requests: &[TimedRequest], unit: TimeUnit) -> usize {
     if requests.len() < MIN_ORDERED_LINES {
         return 0;
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
     use TimeUnit::{Microseconds, Milliseconds, Seconds};
 
-    /// One request per second with each of these numbers, and small responses.
+    /// Creates one request per second with each of these numbers, and small responses.
     fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<TimedRequest> {
         let timed = |(second, value): (usize, u64)| TimedRequest {
             time_ns: second as i64 * 1_000_000_000,
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(guessed(&every_second([0, 0, 1, 0, 30])), (Seconds, vec![Milliseconds]));
         assert_eq!(guessed(&every_second([3, 0, 12, 5, 1])), (Milliseconds, vec![Seconds]));
         assert_eq!(guessed(&every_second([900_000, 400_000])), (Microseconds, vec![]));
-        // 2 MB within 40 µs would be 50 GB/s.
+        // A response of 2 MB within 40 µs would mean 50 GB/s.
         let large: Vec<TimedRequest> =
             every_second([40; 9]).iter().map(|t| TimedRequest { bytes: Some(2_000_000), ..*t }).collect();
         assert_eq!(guessed(&large), (Milliseconds, vec![Seconds]));
@@ -181,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_unit_is_told_by_the_order_of_the_lines() {
-        // Stamps mark the beginnings, and lines are in the order of the ends: the first response took 5 s, or 5 ms.
+        // The log has the start times, and its lines are in the order of the end times: the first response took 5 s, or
+        // 5 ms.
         let varied = [5_000, 40, 9_000, 300, 12_000, 800, 7_000, 60, 11_000, 90, 8_000, 500];
         assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "their stamps are in order");
         let mut in_milliseconds = every_second(varied);

@@ -8,7 +8,7 @@ use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use super::time::Part;
 use crate::error::LogError;
 
-/// Letters allowed after `%`, for the error message about any other.
+/// Letters that are valid after `%`, for the error message about any other letter.
 const LETTERS: &str =
     "%a %A %b %B %C %D %e %f %h %H %i %I %k %l %L %m %n %o %O %p %P %q %r %R %s %S %t %T %u %U %v %V %X %x %c";
 
@@ -41,7 +41,7 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
         let directive = Directive::read(after)?;
         rest = directive.rest;
         match (directive.letter, directive.argument) {
-            // `%t` writes its own brackets.
+            // The format string has no brackets around `%t`: Apache writes them.
             ("t", "") => {
                 pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())])
             }
@@ -56,12 +56,12 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
     Ok((pieces, is_end))
 }
 
-/// `%!200,304>{Referer}i`, without the `%`.
+/// A directive such as `%!200,304>{Referer}i`, without the `%`.
 struct Directive<'a> {
-    /// Whether `>` asks for the final status after internal redirects.
+    /// Whether the directive has a `>`, which selects the final status after internal redirects.
     is_final: bool,
     argument: &'a str,
-    /// One letter, or `^` and two letters.
+    /// The letter of the directive, or `^` and two letters.
     letter: &'a str,
     rest: &'a str,
 }
@@ -124,7 +124,7 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// The meaning of a request header.
+/// The meaning of a request header, and its rank.
 fn header_kind(name: &str) -> (FieldKind, u8) {
     match name.to_ascii_lowercase().as_str() {
         "user-agent" => (FieldKind::Agent, 0),
@@ -136,14 +136,15 @@ fn header_kind(name: &str) -> (FieldKind, u8) {
     }
 }
 
-/// Compiles `%{format}t`: `strftime` or one of Apache's own words, perhaps after `begin:` or `end:`.
+/// Compiles `%{format}t`. The format is one of `strftime` or one of Apache's own words, and may follow `begin:` or
+/// `end:`.
 fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
     let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
     let part = |part| Piece::Field { kind: FieldKind::Part(part), rank: 0, name: format!("%{{{argument}}}t") };
     match format {
         "sec" | "msec" | "usec" => return Ok(vec![part(Part::Epoch)]),
         "msec_frac" | "usec_frac" => return Ok(vec![part(Part::Fraction)]),
-        // The Common Log Format's time has a faster reader.
+        // There is a faster reader for the time of the Common Log Format.
         "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => {
             return Ok(vec![Piece::Field { kind: FieldKind::Clf, rank: 0, name: format!("%{{{argument}}}t") }]);
         }
@@ -163,7 +164,7 @@ fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Literal(character.to_string().into_bytes()));
             continue;
         }
-        // `%E` and `%O` ask for another alphabet, which no log uses; `-` only removes padding.
+        // `%E` and `%O` select another alphabet, which no log uses; `-` only removes padding.
         let letter = characters.by_ref().find(|letter| !matches!(letter, 'E' | 'O' | '-'));
         let letter = letter.ok_or_else(|| format!("has %{{{}}}t, which ends with a `%`", excerpt(argument)))?;
         match strftime(letter) {
@@ -212,8 +213,8 @@ fn strftime(letter: char) -> Option<StrfTime> {
     }))
 }
 
-/// Splits a configuration file into directives of words: one per line, continued after a backslash. Quoted words keep
-/// their escapes.
+/// Splits a configuration file into directives, which consist of words. A directive ends with its line, unless a
+/// backslash continues it. Quoted words keep their escapes.
 pub(crate) fn directives(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
     text.lines().map(str::trim).filter(|line| !line.starts_with('#')).map(arguments).collect()

@@ -6,7 +6,7 @@ use crate::error::LogError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The formats of a configuration file of nginx or Apache, the most used first, unused ones last.
+/// The formats of a configuration file of nginx or Apache. The most used format comes first, unused ones come last.
 pub(crate) fn formats(text: &str) -> Result<Vec<Format>, LogError> {
     let is_log_directive = |word: &String| {
         let name = word.to_ascii_lowercase();
@@ -20,9 +20,9 @@ pub(crate) fn formats(text: &str) -> Result<Vec<Format>, LogError> {
 /// The formats of one file.
 #[derive(Default)]
 struct Definitions {
-    /// How often each name, or format string without a name, is used.
+    /// Number of uses of each name, or of each format string without a name.
     uses: BTreeMap<String, usize>,
-    /// Formats by name, in the file's order; then built-in formats that the file uses without defining them.
+    /// Formats by name, in the file's order, followed by built-in formats that the file uses without defining them.
     defined: Vec<(String, Result<Format, LogError>)>,
 }
 
@@ -74,7 +74,7 @@ impl Definitions {
     }
 }
 
-/// `log_format name [escape=…] text…;` and `access_log path [format [parameter=…]…];`.
+/// Reads nginx's directives `log_format name [escape=…] text…;` and `access_log path [format [parameter=…]…];`.
 fn nginx_definitions(text: &str) -> Definitions {
     let mut definitions = Definitions::default();
     let mut statement: Vec<String> = Vec::new();
@@ -100,7 +100,7 @@ fn nginx_definitions(text: &str) -> Definitions {
     definitions
 }
 
-/// `LogFormat "…" [name]`, `CustomLog path name-or-format […]` and `TransferLog path`.
+/// Reads Apache's directives `LogFormat "…" [name]`, `CustomLog path name-or-format […]` and `TransferLog path`.
 fn apache_definitions(text: &str) -> Definitions {
     let mut definitions = Definitions::default();
     let mut last_format = "common".to_owned();

@@ -1,4 +1,4 @@
-//! What the format directives of Apache and nginx have in common: quotes and escapes.
+//! Quotes and escapes, which are common to the format directives of Apache and nginx.
 
 /// The beginning of a format string for a message.
 pub(crate) fn excerpt(format: &str) -> String {
@@ -6,7 +6,7 @@ pub(crate) fn excerpt(format: &str) -> String {
     brimful_core::text::one_line(&text).into_owned()
 }
 
-/// Undoes the escapes of a quoted format string: `\"`, `\'`, `\\`, `\t`, `\n` and `\r` are one character each.
+/// Undoes the escapes of a quoted format string: each of `\"`, `\'`, `\\`, `\t`, `\n` and `\r` becomes one character.
 pub(crate) fn unescape(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut characters = text.chars();

@@ -1,7 +1,7 @@
 //! Docker's `json-file` logs: each line of a container's output is a JSON object,
 //! `{"log":"…\n","stream":"stdout","time":"…"}`. The value of `log` is a line in the format of the server in the
-//! container; `time` is when Docker received it, and is ignored. Docker splits lines of more than 16 KiB into several
-//! objects, none of which is read as a request.
+//! container. `time` is the time at which Docker received it, and is ignored. Docker splits lines of more than 16 KiB
+//! into several objects, none of which is read as a request.
 
 use super::request::unescape;
 use memchr::memchr2;
@@ -30,7 +30,7 @@ fn inside<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     Some(inner.strip_suffix(b"\r").unwrap_or(inner))
 }
 
-/// The first quote without a backslash before it.
+/// The index of the first quote without a backslash before it.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -38,7 +38,7 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
         if text.get(at) == Some(&b'"') {
             return Some(at);
         }
-        // Skip a backslash and the byte that it escapes.
+        // Skips a backslash and the byte that it escapes.
         at += 2;
     }
 }

@@ -1,8 +1,9 @@
 //! HAProxy's HTTP log (`option httplog`), with or without a syslog prefix.
 //!
-//! `192.0.2.1:33317 [06/Feb/2009:12:14:14.655] frontend backend/server 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0
-//! {captures} "GET /index.html HTTP/1.1"`: the stamp marks the arrival of the request, in local time without a zone, and
-//! is read as UTC. The fourth timer is the time until the server's response, the fifth is the total.
+//! An example is `192.0.2.1:33317 [06/Feb/2009:12:14:14.655] frontend backend/server 10/0/30/69/109 200 2750 - - ----
+//! 1/1/1/1/0 0/0 {captures} "GET /index.html HTTP/1.1"`. The stamp marks the arrival of the request, in local time
+//! without a zone, and is read as UTC. The fourth timer is the time until the server's response, the fifth is the total
+//! time.
 
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, without_port};
@@ -51,7 +52,7 @@ fn accepted(line: &[u8], clock: &mut Clock) -> Option<(usize, Stamp, usize)> {
     })
 }
 
-/// `10/0/30/69/109`
+/// Reads the timers, such as `10/0/30/69/109`.
 fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), Malformed> {
     let expected = "five timers such as 10/0/30/69/109";
     let (at, timers) = words.next(expected)?;
@@ -84,7 +85,7 @@ fn quoted(rest: &[u8]) -> Option<&[u8]> {
     text.get(..memchr(b'"', text)?)
 }
 
-/// Splits a line into words that are each followed by one space.
+/// Splits a line into words. One space follows each word.
 struct Words<'a> {
     line: &'a [u8],
     at: usize,
@@ -99,7 +100,7 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// The next word and its position.
+    /// Returns the next word and its position.
     fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), Malformed> {
         let start = self.at;
         let rest = self.line.get(start..).unwrap_or_default();

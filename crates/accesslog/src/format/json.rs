@@ -1,5 +1,5 @@
-//! One JSON object per line, as Caddy, Traefik, Envoy and others write; fields may be nested (`request.method`).
-//! [`labelled`](super::labelled) knows what the names mean.
+//! One JSON object per line, as Caddy, Traefik, Envoy and others write. Fields may be nested (`request.method`).
+//! [`labelled`](super::labelled) determines the meanings of the names.
 //!
 //! The reader checks only as much JSON grammar as it needs to find the fields. An object without a request, such as
 //! Caddy's message about its start, is not an error.
@@ -50,7 +50,7 @@ struct Reader<'a, 'c> {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// Reads an object from its brace on. `parent` is the name of the field that holds it.
+    /// Reads an object from its opening brace on. `parent` is the name of the field whose value is the object.
     fn object(&mut self, parent: Name, depth: usize) -> Result<(), Malformed> {
         self.at += 1;
         self.skip_space();
@@ -98,7 +98,7 @@ impl<'a> Reader<'a, '_> {
                     _ => Err(Malformed::at_byte(start, "a value of JSON")),
                 };
             }
-            // nginx writes nothing for a variable without a value.
+            // nginx writes an empty value for an unset variable.
             Some(b',' | b'}') => return Ok(()),
             _ => return Err(self.wants("a value of JSON")),
         };
@@ -111,7 +111,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Reads an array; only its first value counts, as for a header that was sent twice.
+    /// Reads an array. Only its first value counts, as for a header that was sent twice.
     fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
         self.at += 1;
         self.skip_space();
@@ -149,7 +149,7 @@ impl<'a> Reader<'a, '_> {
                 return Ok(Value { raw, is_escaped });
             }
             is_escaped = true;
-            // Skip a backslash and the byte that it escapes, which may be a quote.
+            // Skips a backslash and the byte that it escapes, which may be a quote.
             self.at = (self.at + 2).min(self.line.len());
         }
     }

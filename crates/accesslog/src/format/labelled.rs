@@ -1,5 +1,5 @@
-//! Lines whose fields have names, in any order: what the names mean, and how the values become a request. Also reads
-//! Labelled Tab-separated Values (ltsv.org).
+//! Reads lines whose fields have names, in any order. Determines the meanings of the names, and combines the values
+//! into a request. Also reads Labelled Tab-separated Values (ltsv.org).
 //!
 //! Names are compared without case and without `_`, `-`, `.` and `$`. If a line has several fields for one purpose, the
 //! one with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3, Envoy, nginx, Elastic
@@ -13,12 +13,12 @@ use super::time::{Clock, Stamp};
 use crate::entry::Malformed;
 use memchr::memchr;
 
-/// What a field means.
+/// The meaning of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// When the request ended.
+    /// The time at which the request ended.
     Time,
-    /// When it came.
+    /// The time at which the request began.
     Start,
     Request,
     Method,
@@ -33,7 +33,7 @@ pub(crate) enum Meaning {
     Referer,
     Status,
     Bytes,
-    /// With the unit, unless the value shows it.
+    /// The service time. The unit is given, unless the value shows it.
     Service(Option<TimeUnit>),
     Upstream(Option<TimeUnit>),
 }
@@ -62,13 +62,13 @@ impl Name {
         self
     }
 
-    /// Whether fields inside an object of this name may be read as if they were outside.
+    /// Whether fields inside an object of this name may be read as if they were outside of it.
     pub(crate) fn is_wrapper(&self) -> bool {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         matches!(name, b"properties" | b"fields" | b"data" | b"access" | b"accesslog" | b"http" | b"nginx")
     }
 
-    /// What a field of this name means, and its rank.
+    /// The meaning of a field of this name, and its rank.
     pub(crate) fn meaning(&self) -> Option<(Meaning, u8)> {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         time(name).or_else(|| request(name)).or_else(|| answer(name))
@@ -162,7 +162,7 @@ fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
     })
 }
 
-/// Reads a line of LTSV: `label:value`, with a tab between fields. The label `host` stands for the client.
+/// Reads a line of LTSV: `label:value`, with a tab between fields. The value of the label `host` is the client.
 pub(crate) fn read_ltsv<'a>(
     line: &'a [u8],
     clock: &mut Clock,
@@ -195,17 +195,17 @@ fn is_label(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// A value as the line has it.
+/// A value in the form that it has in the line.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub raw: &'a [u8],
-    /// Whether it has JSON escapes.
+    /// Whether the value has JSON escapes.
     pub is_escaped: bool,
 }
 
 /// A request whose fields are being read.
 pub(crate) struct Labelled<'a> {
-    /// The unit of whole-number durations whose field names none.
+    /// The unit of whole-number durations whose field does not name one.
     default_unit: TimeUnit,
     raw: RawRequest<'a>,
     /// The request line.
@@ -213,14 +213,14 @@ pub(crate) struct Labelled<'a> {
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     is_end: bool,
-    /// The lowest rank so far, for each purpose.
+    /// The lowest rank so far for each purpose.
     ranks: [u8; 15],
     has_target: bool,
     has_status: bool,
 }
 
 impl<'a> Labelled<'a> {
-    /// An empty request. `default_unit` applies to whole-number durations whose field does not name a unit.
+    /// Creates an empty request. `default_unit` applies to whole-number durations whose field does not name a unit.
     pub(crate) fn new(default_unit: TimeUnit) -> Self {
         Labelled {
             default_unit,
@@ -235,14 +235,14 @@ impl<'a> Labelled<'a> {
         }
     }
 
-    /// Adds a field. The error describes what its value should have been.
+    /// Adds a field. The error describes the value that was expected.
     pub(crate) fn set(
         &mut self,
         (meaning, rank): (Meaning, u8),
         value: Value<'a>,
         clock: &mut Clock,
     ) -> Result<(), &'static str> {
-        // An absent value leaves its purpose to another field.
+        // If the value is absent, another field may serve its purpose.
         if value.raw.is_empty() || value.raw == b"-" {
             self.has_status |= meaning == Meaning::Status;
             return Ok(());
@@ -325,7 +325,7 @@ impl<'a> Labelled<'a> {
         self.request.is_some() || self.has_target || (self.has_status && !self.raw.entry.method.is_empty())
     }
 
-    /// Completes the request. The error describes what the line should have had.
+    /// Completes the request. The error describes what is missing in the line.
     pub(crate) fn finish(mut self) -> Result<Parsed<'a>, &'static str> {
         let stamp = self.stamp.ok_or("a field with the time: time, ts, msec, @timestamp or the like")?;
         if let Some(request) = self.request.filter(|_| !self.has_target) {
@@ -347,7 +347,7 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// Undoes slashes escaped as in `10\/Oct\/2000`.
+/// Removes the backslashes of slashes that are escaped as in `10\/Oct\/2000`.
 fn without_backslashes<'b>(text: &[u8], plain: &'b mut [u8; 48]) -> Option<&'b [u8]> {
     memchr(b'\\', text)?;
     let mut length = 0;

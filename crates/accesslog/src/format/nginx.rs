@@ -1,13 +1,14 @@
-//! nginx's `log_format`. Built-in formats are written the same way, with some variables of their own.
+//! nginx's `log_format`. Built-in formats use the same notation, with some additional variables.
 //!
-//! nginx has hundreds of variables and a configuration may define more. A variable without a meaning here is skipped.
+//! nginx has hundreds of variables, and a configuration may define more. A variable that this module does not know is
+//! skipped.
 
 use super::directive::{closing_quote, excerpt, unescape};
 use super::number::TimeUnit;
 use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use crate::error::LogError;
 
-/// Compiles a format string, as one text or in the quoted pieces of a configuration, or the whole directive.
+/// Compiles a format string, which is one text or the quoted parts of a configuration, or the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
     let (escape, content) = split_directive(format);
     compile(&content, &escape)
@@ -27,7 +28,8 @@ pub(crate) fn built_in(format: &str, tail: Tail, is_end: bool) -> Option<Pattern
     pieces(format, known).and_then(|pieces| Pattern::new(pieces, traits)).ok()
 }
 
-/// The value of `escape=` and the format string of a directive; a text that is no directive is the format string itself.
+/// Returns the value of `escape=` and the format string of a directive. A text that is no directive is the format
+/// string itself.
 fn split_directive(format: &str) -> (String, String) {
     let format = format.trim_matches(['\r', '\n']);
     let is_directive = format.trim_start().starts_with("log_format");
@@ -82,7 +84,7 @@ fn ignored_kind(name: &str) -> FieldKind {
     }
 }
 
-/// What a variable means, and its rank among variables of the same purpose.
+/// The meaning of a variable, and its rank among variables of the same purpose.
 fn variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
         "remote_addr" => (FieldKind::Client, 0),
@@ -137,7 +139,8 @@ fn built_in_variable(name: &str) -> Option<(FieldKind, u8)> {
     })
 }
 
-/// Splits a configuration file into words. `;`, `{` and `}` are words of their own; quotes and their escapes are removed.
+/// Splits a configuration file into words. Each of `;`, `{` and `}` is a separate word. Quotes and their escapes are
+/// removed.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -165,7 +168,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The length of a word. The braces of `${name}` belong to it, other braces end it.
+/// The length of a word. The braces of `${name}` belong to the word, and any other brace ends it.
 fn end_of_word(text: &str) -> usize {
     let mut before = ' ';
     let mut is_in_braces = false;

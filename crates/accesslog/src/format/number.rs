@@ -1,5 +1,5 @@
-//! Numbers in logs: counts, and durations in nanoseconds. Each function reads at the beginning of a text, and returns how
-//! many bytes the number occupies.
+//! Numbers in logs: counts, and durations in nanoseconds. Each function reads at the start of a text, and returns the
+//! number of bytes that the number occupies.
 
 /// Upper bound of a duration: 31 years.
 const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
@@ -14,7 +14,7 @@ pub(crate) enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Its name: `microseconds`.
+    /// The name of the unit, such as `microseconds`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             TimeUnit::Seconds => "seconds",
@@ -24,7 +24,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its length in nanoseconds.
+    /// The length of the unit in nanoseconds.
     pub(crate) fn ns(self) -> u64 {
         match self {
             TimeUnit::Seconds => 1_000_000_000,
@@ -35,7 +35,7 @@ impl TimeUnit {
     }
 }
 
-/// A whole number; `None` without digits, or with more than 19 of them.
+/// Reads a whole number; `None` without digits, or with more than 19 of them.
 #[inline]
 pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
@@ -55,7 +55,7 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
     (length > 0).then_some((value, length))
 }
 
-/// Bytes of a response: a count, or `-` for none. `None` for more than a petabyte.
+/// Reads the bytes of a response: a count, or `-` if there are none. `None` for more than a petabyte.
 #[inline]
 pub(crate) fn byte_count(text: &[u8]) -> Option<(Option<u64>, usize)> {
     match whole_number(text) {
@@ -64,7 +64,7 @@ pub(crate) fn byte_count(text: &[u8]) -> Option<(Option<u64>, usize)> {
     }
 }
 
-/// A status of three digits; 0 for `-`, `0`, `000` and `-1`, which mean that there is none.
+/// Reads a status of three digits. The result is 0 for `-`, `0`, `000` and `-1`, which mean that there is no status.
 #[inline]
 pub(crate) fn status(text: &[u8]) -> Option<(u16, usize)> {
     match whole_number(text.get(..4).unwrap_or(text)) {
@@ -75,7 +75,7 @@ pub(crate) fn status(text: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// A duration in digits, with or without a decimal point.
+/// Reads a duration in digits, with or without a decimal point.
 pub(crate) fn duration(text: &[u8], unit: TimeUnit) -> Option<(u64, usize)> {
     let (value, length) = whole_number(text)?;
     let ns = value.checked_mul(unit.ns()).filter(|ns| *ns <= MAX_DURATION_NS)?;
@@ -88,7 +88,7 @@ pub(crate) fn duration(text: &[u8], unit: TimeUnit) -> Option<(u64, usize)> {
     Some((ns + billionths * unit.ns() / 1_000_000_000, length + point + count))
 }
 
-/// A duration, or `-` or `-1` for none.
+/// Reads a duration, or `-` or `-1`, which mean that there is none.
 pub(crate) fn duration_or_none(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usize)> {
     match duration(text, unit) {
         Some((ns, length)) => Some((Some(ns), length)),
@@ -96,7 +96,8 @@ pub(crate) fn duration_or_none(text: &[u8], unit: TimeUnit) -> Option<(Option<u6
     }
 }
 
-/// The sum of a list such as nginx's `0.005, 0.010 : -`, which has a duration for each upstream server tried.
+/// Reads a list such as nginx's `0.005, 0.010 : -`, which has a duration for each upstream server tried. Returns the
+/// sum.
 pub(crate) fn durations(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usize)> {
     let mut sum = None;
     let mut at = 0;

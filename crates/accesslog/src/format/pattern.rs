@@ -1,9 +1,9 @@
 //! Lines whose fields have a fixed order and fixed text between them: Common, Combined, every format of Apache and
 //! nginx, and most formats of load balancers and object stores.
 //!
-//! A pattern is the text that lines begin with, then fields, each with the text that follows it. Numbers and times end
-//! by themselves. Any other field ends where the text that follows it begins; between quotes, at the first quote without
-//! a backslash. Each byte of a line is looked at once or twice.
+//! A pattern is the text that lines begin with, followed by fields, each with the text that follows it. The syntax of a
+//! number or time shows its end. Any other field ends at the start of the text that follows it; a quoted field ends at
+//! the first quote without a backslash. Each byte of a line is read once or twice.
 
 mod compile;
 mod state;
@@ -22,21 +22,21 @@ use std::sync::Arc;
 /// The meaning and syntax of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldKind {
-    /// Text without a meaning here.
+    /// A text that is ignored.
     Skip,
-    /// Ignored text that may be one of nginx's lists: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
+    /// An ignored text that may be one of nginx's lists: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
     SkipList,
-    /// Ignored durations, perhaps a list of them.
+    /// An ignored duration, or a list of durations.
     SkipDurations,
-    /// The client's address or name, or a list as proxies write it: `client, proxy, proxy`.
+    /// The client's address or name, or a list in the form that proxies write: `client, proxy, proxy`.
     Client,
     /// A client that must contain a point or a colon, to distinguish its format from similar ones.
     Address,
     /// The client with its port.
     ClientPort,
-    /// `X-Forwarded-For`; if present, it replaces the client's address.
+    /// The value of `X-Forwarded-For`; if present, it replaces the client's address.
     Forwarded,
-    /// A forwarded list that must contain addresses only (or hidden ones), to distinguish its format from similar ones.
+    /// A forwarded list that must contain only addresses (or hidden ones), to distinguish its format from similar ones.
     ForwardedAddresses,
     Host,
     /// A host without commas and quotes, to distinguish its format from similar ones.
@@ -48,7 +48,7 @@ pub(crate) enum FieldKind {
     Agent,
     Referer,
     Request,
-    /// A request line with a whole URL, as load balancers write it.
+    /// A request line with a whole URL, as load balancers write.
     UrlRequest,
     Method,
     Target,
@@ -80,19 +80,19 @@ pub(crate) enum FieldKind {
 }
 
 impl FieldKind {
-    /// Whether the field's own syntax shows where it ends.
+    /// Whether the field's syntax shows its end.
     fn ends_itself(self) -> bool {
         use FieldKind::*;
         matches!(self, Clf | Iso | Epoch | Part(_) | Status | Bytes | Service(_) | WholeService(_) | Upstream(_))
             || matches!(self, Stage | UpstreamStage | SkipDurations | DecimalService | DecimalUpstream)
     }
 
-    /// Whether the field may be a list whose commas are followed by spaces, or may have quotes of its own.
+    /// Whether the field may be a list whose commas are followed by spaces, or may contain quotes.
     fn is_client_list(self) -> bool {
         matches!(self, FieldKind::Client | FieldKind::Address | FieldKind::Forwarded | FieldKind::ForwardedAddresses)
     }
 
-    /// Describes what the field must be, if the text is not that.
+    /// Describes the required form of the field, if the text does not have it.
     fn refusal(self, text: &[u8]) -> Option<&'static str> {
         let (is_right, expected) = match self {
             FieldKind::Address => (memchr::memchr2(b'.', b':', text).is_some(), "an address"),
@@ -151,15 +151,15 @@ impl FieldKind {
     }
 }
 
-/// A piece of a format.
+/// A part of a format: literal text or a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Literal(Vec<u8>),
     Field {
         kind: FieldKind,
-        /// Of several fields with one purpose, the one with the lowest rank counts.
+        /// The rank of the field. Of several fields with one purpose, the one with the lowest rank counts.
         rank: u8,
-        /// The field as the format string has it, for messages.
+        /// The field in the notation of the format string, for messages.
         name: String,
     },
 }
@@ -173,14 +173,15 @@ impl Piece {
     }
 }
 
-/// What may follow the last field.
+/// The text that may follow the last field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
-    /// Nothing.
+    /// No text.
     End,
-    /// Any text, as the format gains fields from time to time.
+    /// Any text, because new fields are added to the format from time to time.
     Anything,
-    /// Fields known by a label (`rt=0.005`) or by their look (`0.005`); at least one, or at least one duration.
+    /// Fields that are recognized by a label (`rt=0.005`) or by their form (`0.005`). There must be at least one field,
+    /// or at least one duration.
     Fields { with_time: bool },
 }
 
@@ -188,7 +189,7 @@ pub(crate) enum Tail {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub tail: Tail,
-    /// Whether its timestamps mark the end of the request.
+    /// Whether the format's timestamps mark the end of the request.
     pub is_end: bool,
     /// Whether a backslash before a quote makes the quote part of the text.
     pub has_escapes: bool,
@@ -207,7 +208,7 @@ struct Field {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    // Shared, so that detection can copy formats cheaply.
+    // The text is shared, so that detection can copy formats cheaply.
     head: Arc<[u8]>,
     fields: Arc<[Field]>,
     traits: Traits,
@@ -216,7 +217,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles the pieces of a format. The error completes the sentence "the format …".
+    /// Compiles the parts of a format. The error completes the sentence "the format …".
     pub(crate) fn new(pieces: Vec<Piece>, traits: Traits) -> Result<Pattern, String> {
         let mut pieces = join_adjacent(pieces)?;
         keep_best_ranked(&mut pieces);
@@ -256,13 +257,13 @@ impl Pattern {
         Ok(Parsed::Request(state.raw))
     }
 
-    /// What follows the fields in a line.
+    /// Returns the text after the fields in a line.
     pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let at = self.read_fields(line, &mut State::default()).ok()?;
         line.get(at..)
     }
 
-    /// Reads the fields, and returns where the last one ends.
+    /// Reads the fields, and returns the position of the end of the last one.
     #[inline]
     fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, Malformed> {
         let Pattern { head, fields, traits, clock, .. } = self;
@@ -276,7 +277,7 @@ impl Pattern {
             index += 1;
             at = match line.get(end..) {
                 Some(rest) if starts_with(rest, &field.literal) => end + field.literal.len(),
-                // `-` without quotes may stand for a quoted field.
+                // `-` without quotes may represent a quoted field.
                 _ => match after_dashes(fields, index, line, end, &field.literal) {
                     Some((after, next)) => {
                         index = next;
@@ -291,7 +292,7 @@ impl Pattern {
 }
 
 impl Field {
-    /// Reads the field's value, and returns its length.
+    /// Reads the value of the field, and returns its length.
     #[inline]
     fn read<'a>(
         &self,
@@ -313,7 +314,7 @@ impl Field {
         }
         match state.set_number(self.kind, rest, clock) {
             Some(length) => Ok(length),
-            // With `escape=json`, nginx writes nothing for a variable without a value.
+            // With `escape=json`, nginx writes an empty value for an unset variable.
             None if self.may_be_empty() && !self.literal.is_empty() && rest.starts_with(&self.literal) => Ok(0),
             None => Err(Malformed::at_byte(at.min(line.len()), self.kind.expected())),
         }
@@ -324,14 +325,15 @@ impl Field {
         matches!(self.kind, Bytes | Service(_) | WholeService(_) | DecimalService | Upstream(_) | SkipDurations)
     }
 
-    /// The length of a text field, up to the text that follows it. The error is where its end is missing.
+    /// The length of a text field, up to the text that follows it. The error is the position at which its end is
+    /// missing.
     #[inline]
     fn text_length(&self, rest: &[u8], has_escapes: bool) -> Result<usize, usize> {
         match &*self.literal {
             [] => Ok(rest.len()),
             [byte] if !self.is_quoted && !self.is_last && self.kind != FieldKind::SkipList => {
                 match rest {
-                    // Most fields of most lines are `-`, which needs no call.
+                    // Most fields of most lines are `-`, which is handled without a call.
                     [one, next, ..] if next == byte && one != byte => Ok(1),
                     _ if *byte == b' ' && self.kind.is_client_list() => list_length(rest).ok_or(rest.len()),
                     _ => memchr(*byte, rest).ok_or(rest.len()),
@@ -339,7 +341,8 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // Ignored unquoted fields contain no spaces, so a `-` after one stands for the quoted field that follows.
+                // Ignored unquoted fields contain no spaces, so a `-` after such a field represents the quoted field
+                // that follows.
                 let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {
                     Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),
@@ -351,7 +354,7 @@ impl Field {
         }
     }
 
-    /// Where `-` without quotes begins, which stands for the quoted field that follows.
+    /// The position of a `-` without quotes that represents the quoted field after this one.
     #[cold]
     fn before_dash(&self, rest: &[u8]) -> Option<usize> {
         let before = self.literal.strip_suffix(b"\"").filter(|_| !self.is_quoted)?;
@@ -362,7 +365,7 @@ impl Field {
         memchr::memchr_iter(*before.first()?, rest).find(is_there)
     }
 
-    /// The quote just before `at`, if `-` without quotes follows it in place of the next quoted field.
+    /// The position of the quote just before `at`, if `-` without quotes follows it in place of the next quoted field.
     #[cold]
     fn quote_before_dash(&self, rest: &[u8], at: usize) -> Option<usize> {
         let quote = at.checked_sub(1)?;
@@ -396,7 +399,8 @@ impl Field {
     }
 }
 
-/// Skips `-` without quotes, which stands for a quoted field: where the line continues, and with which field.
+/// Skips fields for which the line has `-` without quotes. Returns the position at which the line continues, and the
+/// field there.
 #[cold]
 fn after_dashes<'f>(
     fields: &'f [Field],
@@ -415,12 +419,12 @@ fn after_dashes<'f>(
         if rest.starts_with(after) && (!after.is_empty() || matches!(rest.first(), None | Some(b' '))) {
             return Some((at + after.len(), index));
         }
-        // Between several dashes in a row, the text has no quotes.
+        // Between consecutive dashes, the text has no quotes.
         before = after;
     }
 }
 
-/// The length of a client, or of a list of a client and proxies. A space ends it, unless it follows a comma.
+/// The length of a client, or of a list of a client and proxies. A space ends it, unless the space follows a comma.
 #[inline]
 fn list_length(rest: &[u8]) -> Option<usize> {
     if rest.first() == Some(&b'"') {
@@ -438,7 +442,7 @@ fn list_length(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// The same as `text.starts_with(literal)`, but faster for the short literals that nearly all formats have.
+/// Like `text.starts_with(literal)`, but faster for the short literals of nearly all formats.
 #[inline]
 fn starts_with(text: &[u8], literal: &[u8]) -> bool {
     match (literal, text) {

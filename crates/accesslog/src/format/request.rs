@@ -1,5 +1,5 @@
-//! A request while its line is being read. Most of it already is an [`Entry`]; texts that the line has in pieces or
-//! escaped are completed at the end.
+//! The state of a request while its line is being read. Most of it is already in an [`Entry`]. Texts that are split or
+//! escaped in the line are completed at the end.
 
 use crate::entry::Entry;
 use std::net::IpAddr;
@@ -12,11 +12,11 @@ pub(crate) enum Parsed<'a> {
     Other,
 }
 
-/// Texts that may be escaped; each is a bit of [`RawRequest::escaped`].
+/// A text that may be escaped. Each is a bit of [`RawRequest::escaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Method,
-    /// The whole request line, until it is split.
+    /// The target, or the whole request line until it is split.
     Target,
     Protocol,
     Host,
@@ -26,17 +26,17 @@ pub(crate) enum Slot {
     Query,
 }
 
-/// A request with its texts as they are in the line.
+/// A request with its texts in the form that they have in the line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RawRequest<'a> {
     pub entry: Entry<'a>,
-    /// The query, if the line has it in a field of its own.
+    /// The query, if the line has a separate field for it.
     pub query: &'a [u8],
-    /// Bits of [`Slot`]s whose texts have JSON escapes.
+    /// One bit for each [`Slot`] whose text has JSON escapes.
     pub escaped: u8,
-    /// Bits of [`Slot`]s whose texts have doubled quotes.
+    /// One bit for each [`Slot`] whose text has doubled quotes.
     pub doubled: u8,
-    /// Whether the target holds the whole request line.
+    /// Whether the target contains the whole request line.
     pub is_request_line: bool,
     /// Whether a target with scheme and host is split into host and path.
     pub may_be_absolute: bool,
@@ -92,15 +92,15 @@ impl<'a> RawRequest<'a> {
     }
 }
 
-/// Returns nothing for `-`, which stands for an absent value.
+/// Returns an empty text for `-`, which represents an absent value.
 #[inline]
 pub(crate) fn without_dash(text: &[u8]) -> &[u8] {
     // `==` would compile to a call.
     if let [b'-'] = text { &[] } else { text }
 }
 
-/// Splits a request line into method, target and protocol. Text that is no request, such as a TLS greeting, becomes the
-/// target.
+/// Splits a request line into method, target and protocol. A text that is no request, such as a TLS handshake, becomes
+/// the target.
 #[inline]
 pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let line = without_dash(line);
@@ -110,7 +110,7 @@ pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
         return (&[], line, &[]);
     }
-    // The usual ending, ` HTTP/1.1`.
+    // The usual end of the line is ` HTTP/1.1`.
     if let Some((target, protocol)) = rest.split_last_chunk::<9>()
         && protocol.starts_with(b" HTTP/")
     {
@@ -144,13 +144,13 @@ pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
 }
 
-/// The client of a field with an address or name, which may have a port, or with a list `client, proxy, proxy`.
+/// The client in a field that has an address or name, with or without a port, or a list `client, proxy, proxy`.
 #[inline]
 pub(crate) fn client_address(field: &[u8]) -> &[u8] {
     if memchr::memchr3(b',', b':', b'"', field).is_none() { without_dash(field) } else { client_of_list(field) }
 }
 
-/// The client of a list of addresses. Text without any address is returned unchanged.
+/// The client in a list of addresses. A text without an address is returned unchanged.
 #[cold]
 fn client_of_list(field: &[u8]) -> &[u8] {
     if list_elements(field).any(|element| parse_ip(element).is_some()) {
@@ -169,7 +169,7 @@ pub(crate) fn first_address(list: &[u8]) -> &[u8] {
     address.or_else(|| list_elements(list).find(is_named).map(strip_any_port)).unwrap_or_default()
 }
 
-/// Whether every element of a list is an address or a hidden one, and the list is not empty.
+/// Whether a list is not empty, and every element of it is an address or a hidden one.
 pub(crate) fn is_address_list(list: &[u8]) -> bool {
     !list.is_empty() && list_elements(list).all(|element| is_hidden(element) || parse_ip(element).is_some())
 }
@@ -181,7 +181,7 @@ pub(crate) fn parse_ip(text: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(without_zone).ok()?.parse().ok()
 }
 
-/// The elements of a list without padding (IIS writes spaces as `+`), quotes and `for=`.
+/// The elements of a list, without padding (IIS writes spaces as `+`), quotes and `for=`.
 fn list_elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_padding = |byte: &u8| matches!(byte, b' ' | b'+' | b'"' | b'\t');
     list.split(|byte| *byte == b',').map(move |element| {
@@ -218,7 +218,8 @@ fn is_host_name(text: &[u8]) -> bool {
     text.contains(&b'.') && text.iter().all(is_part)
 }
 
-/// Moves a stamp of the request's end to its beginning. Whole seconds stay, as their error exceeds the correction.
+/// Converts the time of a request's end into its start time. A time in whole seconds is not changed, because its error
+/// exceeds the correction.
 #[inline]
 pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end: bool) {
     if is_end
@@ -258,7 +259,7 @@ pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
                 text = escape.get(4..).unwrap_or_default();
                 continue;
             }
-            // `\"`, `\\`, `\/`, and invalid escapes: keep the escaped byte.
+            // For `\"`, `\\`, `\/` and invalid escapes, the escaped byte is kept.
             _ => {
                 bytes.extend(escape.get(1));
                 text = escape.get(2..).unwrap_or_default();
@@ -351,7 +352,7 @@ mod tests {
             assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
-        // As a client, a hidden address is kept, as it differs from other clients; in a header it is ignored.
+        // A hidden address is kept as the client, because it differs from other clients; in a header it is ignored.
         for (field, itself) in [
             ("unknown", "unknown"),
             ("unix:", "unix:"),

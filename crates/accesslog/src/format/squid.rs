@@ -39,7 +39,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, Malformed> {
     Ok(Parsed::Request(RawRequest { entry, may_be_absolute: true, ..RawRequest::default() }))
 }
 
-/// The status of `TCP_MISS/200` or `NONE_NONE/000`.
+/// Reads the status in `TCP_MISS/200` or `NONE_NONE/000`.
 fn status(result: &[u8]) -> Option<u16> {
     let slash = memchr(b'/', result)?;
     let code = result.get(..slash)?;
@@ -56,7 +56,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The next word and its position.
+    /// Returns the next word and its position.
     fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), Malformed> {
         let rest = self.line.get(self.at..).unwrap_or_default();
         let spaces = rest.iter().take_while(|byte| **byte == b' ').count();

@@ -1,8 +1,8 @@
 //! Timestamps of logs, as nanoseconds since 1970.
 //!
-//! A stamp without a time zone counts as UTC. A leap second counts as the second after it. Years are 1970 to 2261, as
-//! later ones do not fit into nanoseconds in 64 bits. Each function reads at the beginning of a text, and returns how
-//! many bytes the stamp occupies.
+//! A stamp without a time zone counts as UTC. A leap second counts as the second after it. Years are 1970 to 2261,
+//! because later ones do not fit into nanoseconds in 64 bits. Each function reads at the start of a text, and returns
+//! the number of bytes that the stamp occupies.
 
 mod parts;
 
@@ -22,25 +22,25 @@ pub(crate) struct Stamp {
     pub ns: i64,
     /// Whether the log shows fractions of a second.
     pub is_fine: bool,
-    /// The offset from UTC that the log states, in seconds east.
+    /// The offset from UTC that the log states, in seconds east; `None` if it states none.
     pub offset_s: Option<i32>,
 }
 
-/// Reads timestamps. Most lines have the same day as the line before, and on a busy site the same second, so the clock
-/// caches the last ones.
+/// Reads timestamps. Most lines have the same day as the previous line, and on a busy site the same second, so the
+/// clock caches the last day and the last second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     /// The last stamp that was read, `10/Oct/2000:13:55:36 -0700`, and its value.
     clf: [u8; 26],
     clf_stamp: Stamp,
-    /// `10/Oct/2000:`
+    /// The day of the cache, such as `10/Oct/2000:`.
     clf_day: [u8; 12],
-    /// ` -0700`
+    /// The zone of the cache, such as ` -0700`.
     clf_zone: [u8; 6],
-    /// When that day began in its zone, in seconds since 1970.
+    /// The time at which that day began in its zone, in seconds since 1970.
     clf_midnight_s: i64,
     clf_offset_s: Option<i32>,
-    /// `2000-10-10`
+    /// The day of the cache for ISO 8601, such as `2000-10-10`.
     iso_day: [u8; 10],
     iso_midnight_s: i64,
 }
@@ -91,7 +91,7 @@ impl Clock {
         Some((Stamp { offset_s: zone_s, ..stamp }, 20 + fraction_length + zone_length))
     }
 
-    /// Reads ISO 8601 and RFC 3339: `2000-10-10T13:55:36.123-07:00`.
+    /// Reads a time of ISO 8601 or RFC 3339: `2000-10-10T13:55:36.123-07:00`.
     pub(crate) fn iso(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
         let (day, rest) = text.split_first_chunk::<10>()?;
         let (b'T' | b't' | b' ' | b'_', rest) = rest.split_first()? else { return None };
@@ -102,7 +102,7 @@ impl Clock {
         Some((Stamp { offset_s: zone_s, ..stamp }, 11 + clock_length + zone_length))
     }
 
-    /// When a day such as `2000-10-10` begins in UTC, in seconds since 1970.
+    /// The time at which a day such as `2000-10-10` begins in UTC, in seconds since 1970.
     pub(crate) fn day_start_s(&mut self, text: &[u8; 10]) -> Option<i64> {
         if *text != self.iso_day {
             let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
@@ -125,8 +125,8 @@ impl Clock {
     }
 }
 
-/// Reads seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds. The number of digits tells
-/// the unit, for times between 1973 and 5138.
+/// Reads seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds. The number of digits
+/// determines the unit, for times between 1973 and 5138.
 pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     let (value, length) = whole_number(text)?;
     let (nanos, fraction_length) = fraction(text.get(length..)?);
@@ -142,20 +142,20 @@ pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine, offset_s: None }, length + fraction_length))
 }
 
-/// Reads `13:55:36.123`: seconds since midnight, the nanoseconds after them, and the length.
+/// Reads a time such as `13:55:36.123`. Returns the seconds since midnight, the nanoseconds, and the length.
 pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     let (clock, rest) = text.split_first_chunk::<8>()?;
     let (nanos, length) = fraction(rest);
     Some((second_of_day(clock)?, nanos, 8 + length))
 }
 
-/// A stamp without an offset; `None` outside the supported years.
+/// Creates a stamp without an offset; `None` outside of the supported years.
 pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
     (seconds >= 0).then_some(Stamp { ns, is_fine, offset_s: None })
 }
 
-/// Seconds since midnight of `13:55:36`.
+/// Seconds since midnight of a time such as `13:55:36`.
 #[inline]
 fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
@@ -173,7 +173,7 @@ fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
 
-/// Nanoseconds of `.655`, and its length; zeros if there is no fraction.
+/// Nanoseconds of a fraction such as `.655`, and its length; zeros if there is no fraction.
 fn fraction(text: &[u8]) -> (i64, usize) {
     match text.split_first() {
         Some((b'.' | b',', digits)) => match nanoseconds(digits) {
@@ -184,21 +184,21 @@ fn fraction(text: &[u8]) -> (i64, usize) {
     }
 }
 
-/// Nanoseconds of the digits after a decimal point, and how many digits there are.
+/// Nanoseconds of the digits after a decimal point, and the number of digits.
 fn nanoseconds(text: &[u8]) -> (i64, usize) {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digit = |place| if place < length { text.get(place).map_or(0, |byte| i64::from(byte - b'0')) } else { 0 };
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// The offset of a zone that may follow a space, in seconds east of UTC, and the length of both.
+/// The offset of a zone, which may follow a space, in seconds east of UTC, and the length of space and zone.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
     let found = text.get(spaces..).and_then(zone_offset).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
     found.map_or((None, 0), |(offset_s, length)| (i32::try_from(offset_s).ok(), length + spaces))
 }
 
-/// The offset of `Z`, `+01:00`, `+0100` or `+01`, in seconds east of UTC, and its length.
+/// The offset of a zone such as `Z`, `+01:00`, `+0100` or `+01`, in seconds east of UTC, and its length.
 fn zone_offset(text: &[u8]) -> Option<(i64, usize)> {
     let (sign, digits) = match text.split_first()? {
         (b'Z' | b'z', _) => return Some((0, 1)),
@@ -215,17 +215,18 @@ fn zone_offset(text: &[u8]) -> Option<(i64, usize)> {
     (hour < 24 && minute < 60).then_some((sign * (hour * 3600 + minute * 60), length))
 }
 
-/// The number, 1 to 12, of a month by the first three letters of its English name.
+/// The number of a month, 1 to 12, from the first three letters of its English name.
 fn month_number(name: &[u8; 3]) -> Option<i64> {
     let months = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let index = months.chunks_exact(3).position(|month| name.eq_ignore_ascii_case(month))?;
     i64::try_from(index + 1).ok()
 }
 
-/// The last midnight in the range of years, 2261-12-31, in seconds since 1970.
+/// The last midnight of the supported years, 2261-12-31, in seconds since 1970.
 const LAST_MIDNIGHT_S: i64 = 106_650 * DAY_S;
 
-/// When a day begins in UTC, in seconds since 1970; `None` for dates that do not exist or are out of range.
+/// The time at which a day begins in UTC, in seconds since 1970; `None` for dates that do not exist or are out of
+/// range.
 fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
     let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
     let midnight = Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?;

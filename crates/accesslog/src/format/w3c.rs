@@ -1,8 +1,9 @@
-//! The W3C extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront write
-//! it. A directive `#Fields:` lists the fields of the lines after it. Times are in UTC and mark the end of the request.
+//! The W3C extended log file format (Hallam-Baker & Behlendorf 1996), in the form that Microsoft's IIS and Amazon's
+//! CloudFront write. A directive `#Fields:` lists the fields of the lines after it. Times are in UTC and mark the end
+//! of the request.
 //!
-//! Values are separated by spaces, or by tabs if the directive or a line has tabs; then values may contain spaces.
-//! Inside quotes, a quote is doubled.
+//! Values are separated by spaces, or by tabs if the directive or a line has tabs; with tabs, values may contain
+//! spaces. Inside quotes, a quote is doubled.
 
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, Slot, client_address, move_to_start, without_dash};
@@ -27,7 +28,7 @@ enum Column {
     Skip,
     Date,
     Time,
-    /// Date and time in one, or seconds since 1970.
+    /// Date and time in one field, or seconds since 1970.
     Stamp,
     Client,
     Forwarded,
@@ -59,7 +60,7 @@ pub(crate) struct W3c {
 /// The separator of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
-    /// A space or a tab, until a line turns out to have tabs.
+    /// A space or a tab, until a line is found to have tabs.
     SpaceOrTab,
     Tab,
 }
@@ -91,7 +92,7 @@ impl W3c {
         W3c { columns, is_declared: false, is_cloudfront, separator, day_s: None, clock: Clock::default() }
     }
 
-    /// Whether the fields are CloudFront's.
+    /// Whether the columns are CloudFront's.
     pub(crate) fn is_cloudfront(&self) -> bool {
         self.is_cloudfront
     }
@@ -116,7 +117,8 @@ impl W3c {
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
-        // A separator may follow the last value. Undeclared CloudFront fields are those of an older version, so more may follow.
+        // A separator may follow the last value. Undeclared CloudFront fields are those of an older version, so
+        // additional fields may follow.
         let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
         if has_more && (self.is_declared || !self.is_cloudfront) {
             return Err(Malformed::at_byte(at, "the end of the line"));
@@ -129,7 +131,7 @@ impl W3c {
         self.columns.len() > 1 && memchr::memchr_iter(b'\t', line).count() + 1 >= self.columns.len()
     }
 
-    /// The first value of `rest` without its quotes, and its length with them.
+    /// The first value of `rest` without its quotes, and its length with the quotes.
     fn value<'a>(&self, rest: &'a [u8]) -> (Value<'a>, usize) {
         let end = |rest: &[u8]| {
             let end = match self.separator {
@@ -177,11 +179,11 @@ impl W3c {
     }
 }
 
-/// A value as the line has it.
+/// A value in the form that it has in the line.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     text: &'a [u8],
-    /// Whether it has doubled quotes.
+    /// Whether the value has doubled quotes.
     has_quotes: bool,
 }
 
@@ -305,7 +307,7 @@ fn column(name: &[u8]) -> Column {
         b"timestamp" | b"x-timestamp" => Column::Stamp,
         b"c-ip" => Column::Client,
         b"x-forwarded-for" | b"cs(x-forwarded-for)" => Column::Forwarded,
-        // `s-operation`, like some names below, comes from Microsoft's proxy.
+        // `s-operation`, like some of the names below, comes from Microsoft's proxy.
         b"cs-method" | b"s-operation" => Column::Method,
         b"cs-uri-stem" | b"cs-uri" => Column::Stem,
         b"cs-uri-query" => Column::Query,

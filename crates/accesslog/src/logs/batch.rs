@@ -1,16 +1,17 @@
-//! Batches of entries for another thread: the numbers of each entry, and the texts of all in one buffer.
+//! Batches of entries for another thread. A batch has the numbers of each entry, and the texts of all entries in one
+//! buffer.
 
 use super::LEAP_NS;
 use crate::Entry;
 
 /// Maximum number of entries in a batch.
 const ENTRIES: usize = 512;
-/// Maximum bytes of their texts, not counting the last entry.
+/// Maximum number of bytes of the entries' texts, not counting the last entry.
 const BYTES: usize = 64 * 1024;
 /// Number of texts of an entry.
 const TEXTS: usize = 7;
 
-/// Entries in the order of their log.
+/// Consecutive entries of a log.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
@@ -20,10 +21,10 @@ pub(super) struct Batch {
 /// An entry without its texts.
 #[derive(Debug)]
 struct Packed {
-    /// The time by which the entry is merged with those of other logs.
+    /// The merge key: the time by which the entry is merged with those of other logs.
     key_ns: i64,
     numbers: Entry<'static>,
-    /// Where each text ends.
+    /// The end of each text in the buffer.
     ends: [usize; TEXTS],
 }
 
@@ -56,7 +57,7 @@ impl Batch {
         self.packed.get(at).map(|packed| packed.key_ns)
     }
 
-    /// An entry, and its key.
+    /// An entry, and its merge key.
     pub fn get(&self, at: usize) -> Option<(Entry<'_>, i64)> {
         let packed = self.packed.get(at)?;
         let before = at.checked_sub(1).and_then(|before| self.packed.get(before));
@@ -71,16 +72,17 @@ impl Batch {
     }
 }
 
-/// Computes merge keys: an entry's time, or if that leaps ahead, the time of the next entry if it is earlier.
+/// Computes merge keys. The key of an entry is its time. If that time is far ahead and the next entry is earlier, the
+/// key is the time of the next entry.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     last_ns: Option<i64>,
-    /// The time of the last entry, if that leapt ahead.
+    /// The time of the last entry, if it was far ahead.
     leapt_ns: Option<i64>,
 }
 
 impl Packer {
-    /// Whether this time leaps ahead of the previous ones.
+    /// Whether this time is far ahead of the previous ones.
     pub fn leaps(&mut self, time_ns: i64) -> bool {
         if let Some(leapt_ns) = self.leapt_ns.take() {
             self.last_ns = Some(leapt_ns.min(time_ns));
@@ -103,7 +105,7 @@ impl Packer {
         batch.push(entry, entry.time_ns);
     }
 
-    /// Whether the batch is large enough, and the key of its last entry is known.
+    /// Whether the batch is large enough, and the merge key of its last entry is known.
     pub fn may_end(&self, batch: &Batch) -> bool {
         self.leapt_ns.is_none() && (batch.len() >= ENTRIES || batch.bytes.len() >= BYTES)
     }

@@ -4,14 +4,14 @@ use super::hurst;
 use brimful_core::profile::{Burstiness, Dispersion, Hurst};
 use brimful_estimate::{burst_factors, dispersion_curve};
 
-/// Lengths of epochs to choose from for the burst factors a and b, in seconds.
+/// Candidate lengths of the epochs for the burst factors a and b, in seconds.
 const EPOCHS_S: [usize; 8] = [1, 2, 5, 10, 20, 30, 60, 120];
-/// Minimum mean requests per epoch; with fewer, a single request would exceed the mean.
+/// Minimum mean number of requests per epoch. With fewer requests, a single request would exceed the mean.
 const MIN_REQUESTS_PER_EPOCH: f64 = 10.0;
 /// Minimum number of epochs.
 const MIN_EPOCHS: usize = 20;
 
-/// The burstiness in a profile.
+/// The measures of burstiness in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bursts {
     pub dispersion: Vec<Dispersion>,
@@ -28,7 +28,7 @@ impl Bursts {
     }
 }
 
-/// The burstiness of counts per second.
+/// Computes the burstiness from counts per second.
 pub(super) fn describe(seconds: &[u64]) -> Bursts {
     let (hurst, hurst_missing) = match hurst::estimate(seconds, 1.0) {
         Ok(hurst) => (Some(hurst), None),
@@ -37,7 +37,7 @@ pub(super) fn describe(seconds: &[u64]) -> Bursts {
     Bursts { dispersion: dispersion(seconds), burstiness: burstiness(seconds), hurst, hurst_missing }
 }
 
-/// The index of dispersion in epochs of 1, 2, 4, … seconds, as far as there are enough epochs.
+/// The index of dispersion in epochs of 1, 2, 4, … seconds, as long as there are enough epochs.
 fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
     let curve = dispersion_curve(seconds).unwrap_or_default();
     let enough = curve.into_iter().filter(|at| at.windows >= MIN_EPOCHS);
@@ -51,8 +51,8 @@ fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
         .collect()
 }
 
-/// The burst factors in the shortest epochs with enough requests, else in the longest possible epochs. An incomplete
-/// last epoch is left out.
+/// The burst factors in the shortest epochs with enough requests, or else in the longest possible epochs. An incomplete
+/// last epoch is not used.
 fn burstiness(seconds: &[u64]) -> Option<Burstiness> {
     let rate = seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64;
     let possible = || EPOCHS_S.into_iter().filter(|epoch| seconds.len() / epoch >= MIN_EPOCHS);

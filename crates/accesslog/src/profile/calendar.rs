@@ -1,12 +1,13 @@
 //! Requests by time, in any order.
 //!
-//! They are counted per minute, in one block for each day (UTC) with requests, and per second, in one block for each
-//! hour. At most [`MAX_DAYS`] days are kept, 22 MiB; requests of further days count in totals only. At most [`MAX_HOURS`]
-//! hours are kept, 11 MiB; when there are more, the hour with the fewest requests loses its seconds. Hours and weekdays
-//! follow the clocks of a time zone, including their changes; they are computed at the end, for whole minutes.
+//! Requests are counted per minute, in one block for each day (UTC) with requests, and per second, in one block for
+//! each hour. At most [`MAX_DAYS`] days are kept, 22 MiB; requests of any other days count only in totals. At most
+//! [`MAX_HOURS`] hours are kept, 11 MiB; if there are more, the counts per second of the hour with the fewest requests
+//! are dropped. Hours and weekdays follow the clocks of a time zone, including their changes. They are computed at the
+//! end, for whole minutes.
 //!
-//! A few stamps far away from all others do not extend the span: those separated by more than [`GAP_DAYS`] days from
-//! nearly all requests, and those that `strays` finds at the ends.
+//! A few stamps far away from all others do not extend the span. These are stamps that are separated by more than
+//! [`GAP_DAYS`] days from nearly all requests, and stamps that `strays` finds at the start and the end.
 
 mod strays;
 
@@ -21,7 +22,7 @@ pub(super) const MAX_DAYS: usize = 4_000;
 pub(super) const MAX_HOURS: usize = 768;
 /// Number of days without a request that separates stray stamps from the log.
 const GAP_DAYS: i64 = 30;
-/// Minimum share of the requests inside the span; if stray stamps would be more, they belong to the span.
+/// Minimum share of the requests inside the span. If there would be more stray stamps, they count as part of the span.
 const MIN_SPAN_SHARE: f64 = 0.99;
 
 pub(super) const DAY_S: i64 = 86_400;
@@ -29,32 +30,32 @@ const HOUR_S: i64 = 3_600;
 pub(super) const NS: i64 = 1_000_000_000;
 /// Maximum number of steps of a rate curve.
 const MAX_STEPS: i64 = 2_000;
-/// Lengths of a step, in minutes; longer steps are whole days.
+/// Possible lengths of a step, in minutes; longer steps are whole days.
 const STEPS_MIN: [i64; 7] = [1, 5, 15, 60, 360, 720, 1_440];
 
 /// Counts of requests by day, minute and second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
-    /// The second of the last request.
+    /// The time of the last request, in whole seconds.
     second: Option<i64>,
     days: Vec<Day>,
     day_places: HashMap<i64, usize, RandomState>,
-    /// Index of the day of the last request; of no day if there was no room for it.
+    /// Index in `days` of the last request's day; `usize::MAX` if there was no room for that day.
     day: usize,
     minute: usize,
     hours: Vec<Hour>,
     hour_places: HashMap<i64, usize, RandomState>,
-    /// Index of the hour of the last request.
+    /// Index in `hours` of the last request's hour.
     hour: usize,
-    /// Requests on days for which there was no room.
+    /// Number of requests on days for which there was no room.
     pub left_out: u64,
-    /// Requests in the busiest second.
+    /// Number of requests in the busiest second.
     pub busiest_second: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Day {
-    /// Days since 1970.
+    /// Number of the day, in days since 1970.
     number: i64,
     requests: u64,
     first_ns: i64,
@@ -64,19 +65,19 @@ struct Day {
 
 #[derive(Clone, Debug)]
 struct Hour {
-    /// Hours since 1970.
+    /// Number of the hour, in hours since 1970.
     number: i64,
     requests: u64,
     seconds: Box<[u32]>,
 }
 
-/// The time from the first request to the last, without stray ones.
+/// The time from the first request to the last, except stray requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Span {
     pub first_ns: i64,
     pub last_ns: i64,
     pub requests: u64,
-    /// Requests far before or after the span.
+    /// Number of requests far before or after the span.
     pub strays: u64,
 }
 
@@ -101,7 +102,7 @@ impl Calendar {
     /// Adds a request; `second` is its time in whole seconds.
     #[inline]
     pub fn add(&mut self, time_ns: i64, second: i64) {
-        // Most requests come in the same second as the one before.
+        // Most requests arrive in the same second as the previous one.
         if self.second != Some(second) {
             self.select(second);
         }
@@ -117,7 +118,7 @@ impl Calendar {
         }
     }
 
-    /// The span of all requests except stray ones; `None` if there are no requests.
+    /// The span of all requests except stray requests; `None` if there are no requests.
     pub fn span(&self) -> Option<Span> {
         let mut days: Vec<&Day> = self.days.iter().collect();
         days.sort_unstable_by_key(|day| day.number);
@@ -134,7 +135,7 @@ impl Calendar {
         Some(self.without_strays(&days, main))
     }
 
-    /// The span without a few stray requests at its ends.
+    /// The span without a few stray requests at its start and end.
     fn without_strays(&self, days: &[&Day], span: Span) -> Span {
         let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
         let minutes = || days.iter().flat_map(|day| day.minutes_with_requests()).filter(within);
@@ -150,7 +151,7 @@ impl Calendar {
         trimmed
     }
 
-    /// The seconds of a minute that have requests, if known.
+    /// The seconds of a minute in which there are requests, if known.
     fn seconds_of_minute(&self, minute_s: i64) -> impl Iterator<Item = i64> {
         let hour = self.hour_places.get(&minute_s.div_euclid(HOUR_S)).and_then(|place| self.hours.get(*place));
         let seconds = hour.map_or(&[][..], |hour| &*hour.seconds);
@@ -159,7 +160,7 @@ impl Calendar {
         counted.filter(|(_, count)| **count > 0).map(|(second, _)| second)
     }
 
-    /// Requests in the busiest minute.
+    /// Number of requests in the busiest minute.
     pub fn busiest_minute(&self) -> u64 {
         self.days.iter().flat_map(|day| day.minutes.iter()).max().map_or(0, |count| u64::from(*count))
     }
@@ -185,7 +186,7 @@ impl Calendar {
         Course { from_s: begin(step_s), step_s, rates }
     }
 
-    /// Requests of the span by hour and weekday in the zone.
+    /// Number of requests of the span, by hour and weekday in the zone.
     pub fn week(&self, span: &Span, zone: &TimeZone) -> Week {
         let from = minute_of(span.first_ns);
         let to = minute_of(span.last_ns) + 60;
@@ -211,7 +212,7 @@ impl Calendar {
         }
     }
 
-    /// Requests in each of these seconds; `None` unless all requests in them are counted by the second.
+    /// Number of requests in each of these seconds; `None` unless all of these requests are counted per second.
     pub fn seconds(&self, range: Range<i64>) -> Option<Vec<u64>> {
         if range.end - range.start > MAX_HOURS as i64 * HOUR_S {
             return None;
@@ -230,7 +231,8 @@ impl Calendar {
         Some(counts)
     }
 
-    /// The busiest window of `seconds` seconds that begins at a whole multiple of them: its first second and its requests.
+    /// The busiest window of `seconds` seconds that starts at a whole multiple of `seconds`: its first second, and its
+    /// number of requests.
     pub fn busiest_window(&self, seconds: i64) -> Option<(i64, u64)> {
         let mut windows = HashMap::<i64, u64, RandomState>::default();
         for (minute, count) in self.minutes() {
@@ -245,7 +247,7 @@ impl Calendar {
         self.days.iter().flat_map(Day::minutes_with_requests)
     }
 
-    /// Requests in the hour that begins with this second.
+    /// Number of requests in the hour that begins with this second.
     fn requests_in_hour(&self, from: i64) -> u64 {
         let day = self.day_places.get(&from.div_euclid(DAY_S)).and_then(|place| self.days.get(*place));
         let first = (from.rem_euclid(DAY_S) / 60) as usize;
@@ -278,13 +280,13 @@ impl Calendar {
         }
     }
 
-    /// The index of a new hour; it replaces the hour with the fewest requests if there is no room.
+    /// The index of a new hour. If there is no room, it replaces the hour with the fewest requests.
     fn new_hour(&mut self, number: i64) -> usize {
         let mut place = self.hours.len();
         if place < MAX_HOURS {
             self.hours.push(Hour { number, requests: 0, seconds: vec![0; HOUR_S as usize].into() });
         } else {
-            // Keep the hour written last: neighbouring lines of the log belong to it.
+            // The hour that was used last is kept, because neighbouring lines of the log belong to it.
             let others = self.hours.iter().enumerate().filter(|(at, _)| *at != self.hour);
             place = others.min_by_key(|(_, hour)| hour.requests).map_or(0, |(at, _)| at);
             if let Some(hour) = self.hours.get_mut(place) {
@@ -314,7 +316,7 @@ impl Day {
         }
     }
 
-    /// Minutes of the day with requests: the first second of each and the number of requests.
+    /// The minutes of the day that have requests: the first second of each and its number of requests.
     fn minutes_with_requests(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
         let first = self.number * DAY_S;
         let minutes = self.minutes.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -322,7 +324,7 @@ impl Day {
     }
 }
 
-/// Offsets from UTC in seconds, each with the range of time in which it holds.
+/// Offsets from UTC in seconds, each with the time range in which it is valid.
 struct Offsets {
     ranges: Vec<(Range<i64>, i64)>,
 }

@@ -1,11 +1,11 @@
-//! Classes of requests after Menascé, Almeida & Dowdy (1999, §3.3): responses without a body first, then the others by
-//! size. On request, classes by URL, status or virtual host instead.
+//! Classes of requests, as in Menascé, Almeida & Dowdy (1999, §3.3): one class for responses without a body, and
+//! classes of sizes for all other responses. On request, classes are formed by URL, status or virtual host instead.
 //!
-//! Sizes are clustered along a minimum spanning tree. In one dimension, that is the sorted line of sizes, cut at its
-//! longest edges. The length of an edge is the ratio of two sizes: in bytes, a few large files would be clusters of their
-//! own and all others one cluster ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the
-//! requests are divided ("remainder of cluster 0" in the paper's Table 1). The parts are then joined, in the order of
-//! size, so that sizes vary least within a class (`partition`).
+//! Sizes are clustered along a minimum spanning tree. In one dimension, that is the sorted sequence of sizes, cut at
+//! its longest edges. The length of an edge is the ratio of two sizes. If it were a difference in bytes, a few large
+//! files would each be a cluster, and all other files one cluster ([`cluster_sizes`], applied to logarithms). Clusters
+//! with more than a twentieth of the requests are divided ("remainder of cluster 0" in the paper's Table 1). The parts
+//! are then joined, in the order of size, so that sizes vary least within a class (`partition`).
 
 mod partition;
 
@@ -19,20 +19,20 @@ use brimful_estimate::cluster_sizes;
 use partition::{Atom, explained, partition};
 use std::iter::repeat_n;
 
-/// Clusters of the spanning tree, as in the paper.
+/// Number of clusters of the spanning tree, as in the paper.
 const CLUSTERS: usize = 150;
 /// A cluster with more than this share of the requests is divided.
 const LARGE_CLUSTER: f64 = 0.05;
-/// Unless the user chose a number, there are as many classes with a body as explain this share of the variance of the
-/// logarithm of the size, up to a limit.
+/// Share of the variance of the logarithm of the size that the classes should explain. Unless the user chose a number
+/// of classes, there are as many as this requires, up to a limit.
 const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
-/// The name of the class of answers without a body.
+/// The name of the class of responses without a body.
 pub const EMPTY: &str = "empty";
 /// Maximum number of URLs to list for a class.
 const URLS: usize = 200;
 
-/// The classes of the window's requests, and how they were formed.
+/// The classes of the window's requests, and a description of how they were formed.
 pub fn classes(window: &Window, options: &Options) -> (Vec<LogClass>, String) {
     match options.class_by {
         ClassBy::Size => by_size(window, options.classes),
@@ -94,7 +94,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // Requests counted before the URL was listed belong to other URLs.
+    // Requests that were counted before this URL got its counter belong to other URLs.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
     let (service, timed) = window.zero_service;
     LogClass {
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn a_cluster_with_most_requests_is_divided() {
-        // One size after another, all as far apart as 0.1 %: one edge is cut as well as another, and half of them are
-        // not.
+        // The sizes form a line with equal distances of 0.1 %: each edge is as suitable for a cut as any other, and
+        // half of them are not cut.
         let line: Vec<(u64, u64)> = (0..3000).map(|i| (1_000_000 + 1000 * i, 10)).collect();
         let found = atoms(&sizes(&line));
         let all: u64 = found.iter().map(|atom| atom.count).sum();

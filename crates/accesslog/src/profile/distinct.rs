@@ -1,14 +1,14 @@
 //! Estimates the number of distinct texts by HyperLogLog: Flajolet, Fusy, Gandouet & Meunier, *HyperLogLog*, 2007. The
-//! estimator is Ertl's (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4), which is equally
-//! accurate for small and large numbers, without switching to another estimator in between. Memory: 16 kB. The relative
-//! standard error is [`ERROR`].
+//! estimator is Ertl's (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4). It is equally
+//! accurate for small and large numbers, without switching between estimators. Memory: 16 kB. The relative standard
+//! error is [`ERROR`].
 
 use std::hash::{BuildHasher, Hasher};
 
 /// Number of bits of the hash that select a register.
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
-/// The remaining bits.
+/// Number of remaining bits of the hash.
 const REST: usize = 64 - BITS as usize;
 
 /// Relative standard error of an estimate, 1.04/√m.
@@ -21,7 +21,7 @@ pub(crate) fn fixed_hash(text: &[u8]) -> u64 {
     mix(hasher.finish())
 }
 
-/// The finalizer of MurmurHash3 (Appleby 2011): each input bit changes half of the output bits.
+/// The finalizer of MurmurHash3 (Appleby 2011): each input bit changes half of the output bits on average.
 pub(crate) fn mix(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

@@ -1,15 +1,15 @@
 //! Times between consecutive requests of a log.
 //!
-//! Lines are slightly out of order; a request that came before the one above it contributes no gap. A single stamp far
-//! away from the lines around it would make two gaps wrong, so it is ignored: each stamp is judged when the next one is
-//! known.
+//! Lines are slightly out of order; a request with an earlier stamp than the line above contributes no gap. A single
+//! stamp far away from its neighbours would make two gaps wrong, so it is ignored: each stamp is judged when the next
+//! one is known.
 
 use super::NS;
 use super::histogram::Histogram;
 
-/// A stamp this far from its neighbours may be wrong.
+/// A stamp that differs by this much from its neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
-/// Number of stamps in a row that are far behind, after which the clock counts as set back.
+/// Number of consecutive stamps far behind after which the clock is assumed to have been set back.
 const SET_BACK: u32 = 16;
 
 /// The distribution of times between requests.
@@ -17,7 +17,7 @@ const SET_BACK: u32 = 16;
 pub(super) struct Gaps {
     gaps_ns: Histogram,
     last_ns: Option<i64>,
-    /// The stamp after `last_ns`, which waits for the next one.
+    /// The stamp after `last_ns`, which is not judged until the next one is known.
     pending_ns: Option<i64>,
     /// Number of consecutive stamps far behind `last_ns`.
     behind: u32,

@@ -1,8 +1,8 @@
 //! The distribution of whole numbers, mostly of nanoseconds, in 60 kB. Mean and variability are exact.
 //!
-//! Numbers are counted in logarithmic steps: each number below 128 is a step of its own; above that there are 64 steps to
-//! an octave, so a step is at most 1/64 of its numbers wide. A percentile is the mean of the numbers in its step: exact
-//! below 128, and otherwise off by at most 1/64.
+//! Numbers are counted in logarithmic steps. Each number below 128 is a separate step. Above that there are 64 steps to
+//! an octave, so the width of a step is at most 1/64 of its numbers. A percentile is the mean of the numbers in its
+//! step: exact below 128, and otherwise with a relative error of at most 1/64.
 
 use brimful_core::profile::Times;
 
@@ -51,7 +51,7 @@ impl Histogram {
         self.samples == 0
     }
 
-    /// The distribution in a larger unit: 10⁹ for nanoseconds in seconds.
+    /// The distribution in a larger unit, such as 10⁹ for nanoseconds in seconds.
     pub fn in_units_of(&self, unit: f64) -> Times {
         if self.is_empty() {
             return Times::default();
@@ -70,7 +70,8 @@ impl Histogram {
         self.sum as f64 / self.samples as f64
     }
 
-    /// Squared coefficient of variation, with the variance over n − 1; 0 for a single number, or if all are 0.
+    /// Squared coefficient of variation, from the variance with divisor n − 1; 0 for a single number, or if all numbers
+    /// are 0.
     fn scv(&self) -> f64 {
         let n = self.samples as f64;
         let mean = self.mean();
@@ -80,7 +81,7 @@ impl Histogram {
         ((self.squares / n - mean * mean) * n / (n - 1.0) / (mean * mean)).max(0.0)
     }
 
-    /// The percentile: the mean of the step that has the smallest number which `share` of all do not exceed.
+    /// The percentile at `share`: the mean of the numbers in the step that contains it.
     fn percentile(&self, share: f64) -> f64 {
         let rank = ((share * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut below = 0;
@@ -92,7 +93,7 @@ impl Histogram {
     }
 }
 
-/// The step that a number belongs to, from 0.
+/// The index of the step to which a number belongs.
 pub(super) fn step(value: u64) -> usize {
     let octave = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
     ((octave as usize) << BITS) + (value >> octave) as usize

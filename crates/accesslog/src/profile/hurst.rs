@@ -6,12 +6,12 @@
 //! variance, 2/(m·ln²2) for independent normal details, and corrected for its bias, −1/(m·ln 2). A straight line
 //! through the counts is subtracted first: Haar details ignore a level, but not a slope.
 //!
-//! Arrivals at a given rate are Poisson, which adds the mean count to the energy of every octave and hides the variation
-//! of the rate in short octaves. The mean count is subtracted if enough remains: if at least [`MIN_OCTAVES`] octaves
-//! exceed it by two standard errors. Otherwise the energies are used unchanged, as those of Poisson arrivals have a slope
-//! of zero, H = 0.5.
+//! Arrivals at a given rate are Poisson arrivals, which add the mean count to the energy of every octave. This hides
+//! the variation of the rate in short octaves. The mean count is subtracted if enough remains: if at least
+//! [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise the energies are used unchanged, because those
+//! of Poisson arrivals have a slope of zero, H = 0.5.
 //!
-//! Octaves below the scaling range are left out: the first octave is the smallest one from which the energies lie on a
+//! Octaves below the scaling range are not used. The first octave is the smallest one from which the energies lie on a
 //! straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
 
 use brimful_core::profile::Hurst;
@@ -20,14 +20,14 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Minimum number of details of an octave.
 const MIN_DETAILS: usize = 16;
-/// Minimum number of octaves from which to estimate a slope.
+/// Minimum number of octaves for the estimate of a slope.
 const MIN_OCTAVES: usize = 4;
 /// Minimum length of a window, in seconds.
 const MIN_WINDOW_S: f64 = 512.0;
-/// Minimum mean count of an epoch; with fewer, epochs are merged.
+/// Minimum mean count of an epoch. If it is lower, epochs are merged.
 const MIN_MEAN_COUNT: f64 = 0.5;
 
-/// Estimates H from counts per epoch. The error is the reason why there is no estimate.
+/// Estimates H from counts per epoch. The error states why there is no estimate.
 pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     let seconds = counts.len() as f64 * epoch_s;
     if seconds < MIN_WINDOW_S {
@@ -90,15 +90,15 @@ struct Line {
     slope: f64,
     /// Standard error of the slope.
     error: f64,
-    /// Weighted sum of squared residuals.
+    /// Weighted sum of squared residuals (χ²).
     chi: f64,
-    /// The first and the last octave.
+    /// The first octave of the line.
     from: f64,
     to: f64,
 }
 
-/// The octaves of counts, octave 1 first. A detail is half the squared difference of two neighbouring sums of n = 2^(j−1)
-/// counts, over n.
+/// The octaves of counts, from octave 1 on. A detail is half the squared difference of two neighbouring sums of n =
+/// 2^(j−1) counts, divided by n.
 fn octaves(counts: &[f64]) -> Vec<Octave> {
     let mut sums = without_line(counts);
     let mut n = 1.0;
@@ -118,8 +118,8 @@ impl Octave {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
     }
 
-    /// The logarithm of the energy without `part`, with the absolute error of the whole energy. `None` if nothing but
-    /// rounding errors remains.
+    /// The logarithm of the energy minus `part`. Its absolute error is that of the whole energy. `None` if only
+    /// rounding errors remain.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {
@@ -131,7 +131,7 @@ impl Octave {
     }
 }
 
-/// The line from the smallest first octave that gives a good fit.
+/// The line that starts at the smallest octave from which the fit is good.
 fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {
@@ -167,7 +167,7 @@ fn without_line(counts: &[f64]) -> Vec<f64> {
     times().zip(counts).map(|(t, count)| count - level - slope * t).collect()
 }
 
-/// Combines each two consecutive values.
+/// Combines each pair of consecutive values.
 fn combine_pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     values.chunks_exact(2).map(|pair| of_two(pair[0], pair[1])).collect()
 }
@@ -263,7 +263,7 @@ mod tests {
         assert!(reason(&[0; 4_000]).starts_with("not enough data"));
         let rare: Vec<u64> = (0..3_600).map(|_| poisson(0.01, &mut rng)).collect();
         assert!(reason(&rare).starts_with("not enough data"), "{}", reason(&rare));
-        // One request per ten seconds over a day is enough, in longer epochs.
+        // One request per ten seconds over a day is enough, because longer epochs are used.
         let day: Vec<u64> = (0..86_400).map(|_| poisson(0.1, &mut rng)).collect();
         let hurst = estimate(&day, 1.0).unwrap();
         assert!(hurst.from_s >= 16.0 && (hurst.value - 0.5).abs() < 0.1, "{hurst:?}");

@@ -10,7 +10,7 @@ const MAX_METHODS: usize = 32;
 const MAX_METHOD_BYTES: usize = 16;
 const STATUSES: usize = 1_000;
 
-/// Counts of requests, in a few kB.
+/// Counts of requests by status and method, in a few kB.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
     status: Vec<u64>,
@@ -21,10 +21,10 @@ pub(super) struct Kinds {
     zero_length: [u64; REASONS.len()],
 }
 
-/// Reasons for having no body, in the order of [`Kinds::zero_length`].
+/// Names of the reasons for a missing body, in the order of [`Kinds::zero_length`].
 const REASONS: [&str; 7] = ["head", "not_modified", "aborted", "not_found", "redirect", "error", "other"];
 
-/// Indices into [`REASONS`].
+/// A reason for a missing body: an index into [`REASONS`].
 #[derive(Clone, Copy)]
 enum Reason {
     Head,
@@ -59,26 +59,27 @@ impl Kinds {
         }
     }
 
-    /// Counts by status; values above 999 as `other`.
+    /// Counts by status. Values above 999 count as `other`.
     pub fn status(&self) -> BTreeMap<String, u64> {
         let all = self.status.iter().enumerate().map(|(status, count)| (status.to_string(), *count));
         all.chain([("other".to_owned(), self.status_other)]).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Counts by method; texts that are no method as `invalid`.
+    /// Counts by method. Texts that are no method count as `invalid`.
     pub fn methods(&self) -> BTreeMap<String, u64> {
         let named = self.methods.iter().map(|(method, count)| (method.to_string(), *count));
         let rest = [("other".to_owned(), self.methods_other), ("invalid".to_owned(), self.methods_invalid)];
         named.chain(rest).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Answers without a body, by reason.
+    /// Counts of responses without a body, by reason.
     pub fn zero_length(&self) -> BTreeMap<String, u64> {
         let all = REASONS.iter().zip(self.zero_length).map(|(reason, count)| ((*reason).to_owned(), count));
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The counter of a method. The method moves one place ahead, so that common methods are found first.
+    /// The counter of a method. The method moves one position towards the front, so that common methods are found
+    /// first.
     #[inline]
     fn method(&mut self, method: &[u8]) -> &mut u64 {
         let found = self.methods.iter().position(|(known, _)| is_same(known.as_bytes(), method));
@@ -108,7 +109,7 @@ fn is_method(method: &[u8]) -> bool {
     (1..=MAX_METHOD_BYTES).contains(&method.len()) && method.iter().all(is_letter)
 }
 
-/// Why a response has no body. The method takes precedence over the status.
+/// The reason why a response has no body. The method takes precedence over the status.
 fn reason(entry: &Entry<'_>) -> Reason {
     match entry.status {
         _ if entry.method == b"HEAD" => Reason::Head,
@@ -175,7 +176,7 @@ mod tests {
         let methods = kinds.methods();
         assert!(methods.len() <= MAX_METHODS + 2, "{methods:?}");
         assert_eq!(methods.values().sum::<u64>(), 260);
-        // Single bytes: 27 of them are `-` and letters.
+        // Of the single bytes, `-` and the 26 letters are valid.
         assert!(methods["AA"] == 10 && methods["invalid"] == 74 && methods["other"] > 50, "{methods:?}");
     }
 

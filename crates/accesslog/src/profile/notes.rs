@@ -8,26 +8,26 @@ use crate::Entry;
 use crate::read::ReadSummary;
 use brimful_core::quantity::{count, number, percent};
 
-/// Share of lines or requests from which a problem is reported.
+/// Share of lines or requests above which a problem is reported.
 const REPORTED_SHARE: f64 = 0.01;
-/// Minimum number of requests, or of clients, for a problem to be reported: fewer may coincide by chance.
+/// Minimum number of requests, or of clients, for a problem to be reported. Fewer may coincide by chance.
 const MIN_COUNT: u64 = 30;
-/// Number of agents per client from which agents are taken for forged.
+/// Number of agents per client above which agents are assumed to be forged.
 const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS as u64;
 const DAY_NS: i64 = 86_400 * NS;
 
-/// Counts from which the notes are made.
+/// Counts that the notes are derived from.
 #[derive(Clone, Debug)]
 pub(super) struct FieldCounts {
-    /// Bits of the seconds of the minute that occur in stamps.
+    /// One bit for each second of the minute that occurs in stamps.
     seconds: u64,
-    /// Bits of the minutes of the hour that occur in stamps.
+    /// One bit for each minute of the hour that occurs in stamps.
     minutes: u64,
     fine: u64,
     with_bytes: u64,
     with_agent: u64,
-    /// Requests with stamps after `tomorrow_ns`.
+    /// Number of requests with stamps after `tomorrow_ns`.
     future: u64,
     tomorrow_ns: i64,
 }
@@ -59,7 +59,7 @@ impl FieldCounts {
     }
 }
 
-/// Notes of one sentence each; those about the whole log come first.
+/// Notes of one sentence each. Notes about the whole log come first.
 pub(super) fn notes(
     profiler: &Profiler,
     read: &ReadSummary,
@@ -168,7 +168,7 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
     (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
 }
 
-/// A note about logs that return to an earlier window which was no longer kept.
+/// A note about logs that return to an earlier window that had been dropped.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
     // The calendar counts whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {

@@ -5,34 +5,34 @@ use crate::Entry;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// The key of URLs that match no pattern, of empty hosts, and of keys beyond the maximum number.
+/// The key of URLs that match no pattern, of empty hosts, and of all keys beyond the maximum number.
 pub(crate) const OTHER: &str = "other";
-/// Bytes of a host that are considered.
+/// Number of bytes of a host that are used.
 const MAX_HOST_BYTES: usize = 255;
 
-/// What to do with requests of robots.
+/// The treatment of requests of robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Robots {
-    /// Count them like all others.
+    /// Counts requests of robots like all other requests.
     #[default]
     Keep,
-    /// Leave them out.
+    /// Excludes requests of robots.
     Drop,
-    /// Leave out all others.
+    /// Excludes all requests except those of robots.
     Only,
 }
 
-/// How requests are divided into classes.
+/// The criterion by which requests are divided into classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ClassBy {
-    /// By the bytes of their responses.
+    /// By the bytes of the response.
     #[default]
     Size,
-    /// By URL: names and patterns, in which `*` stands for any text; the first match counts.
+    /// By the URL. Each class has a name and a pattern, in which `*` matches any text; the first match counts.
     Url(Vec<(String, String)>),
-    /// By the status of their responses.
+    /// By the status of the response.
     Status,
-    /// By virtual host.
+    /// By the virtual host.
     Host,
 }
 
@@ -43,15 +43,15 @@ pub struct Options {
     pub zone: TimeZone,
     /// Length of the peak window, in seconds.
     pub window_s: u64,
-    /// The peak window, unless the busiest one is to be found: from and to, in nanoseconds since 1970.
+    /// The peak window, as start and end in nanoseconds since 1970; `None` to use the busiest window.
     pub peak: Option<(i64, i64)>,
-    /// What to do with requests of robots.
+    /// The treatment of requests of robots.
     pub robots: Robots,
-    /// How requests are divided into classes.
+    /// The criterion by which requests are divided into classes.
     pub class_by: ClassBy,
-    /// The number of classes, unless it is to be found.
+    /// The number of classes; `None` to choose it automatically.
     pub classes: Option<usize>,
-    /// Whether to look for sessions.
+    /// Whether to derive sessions.
     pub sessions: bool,
     /// The pause that ends a session, in seconds.
     pub session_gap_s: f64,
@@ -76,7 +76,7 @@ impl Default for Options {
 }
 
 impl ClassBy {
-    /// The key of a request, stored in `text` if necessary; `None` if classes are made by size.
+    /// The class key of a request, stored in `text` if necessary; `None` if classes are formed by size.
     pub(super) fn key<'a>(&'a self, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
         match self {
             ClassBy::Size => None,
@@ -106,7 +106,7 @@ impl ClassBy {
     }
 }
 
-/// Whether a URL matches a pattern. A pattern without `?` is compared with the path only.
+/// Whether a URL matches a pattern. A pattern without `?` is compared only with the path.
 fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
     let query = if pattern.contains(&b'?') { None } else { url.iter().position(|byte| *byte == b'?') };
     matches_glob(pattern, query.and_then(|at| url.get(..at)).unwrap_or(url))
@@ -116,7 +116,7 @@ fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
 fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
     let mut p = 0;
     let mut t = 0;
-    // The position after the last `*`, and the end of the text that it matches.
+    // The position after the last `*` in the pattern, and the end of the text that this `*` matches.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

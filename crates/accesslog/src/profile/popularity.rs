@@ -1,13 +1,13 @@
-//! How requests concentrate on URLs.
+//! Measures how requests concentrate on few URLs.
 //!
 //! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
-//! It uses URLs with at least [`MIN_REQUESTS`] requests whose counts are accurate to a tenth: smaller counts lie on no line,
-//! and the many URLs that have them would outweigh all others.
+//! It uses URLs with at least [`MIN_REQUESTS`] requests whose counts are accurate to a tenth. Smaller counts are not on
+//! a line, and the many URLs that have them would outweigh all others.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};
 
-/// Minimum requests of a URL for it to count in the exponent.
+/// Minimum number of requests of a URL that is used for the exponent.
 const MIN_REQUESTS: u64 = 10;
 /// Maximum relative error of a count.
 const MAX_COUNT_ERROR: f64 = 0.1;
@@ -17,7 +17,7 @@ const MIN_RANKS: usize = 10;
 const SHOWN_URLS: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
-/// The popularity of URLs; `requests` is the total of all URLs.
+/// The popularity of URLs. `requests` is the total of all URLs.
 pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
     let sorted = urls.sorted();
     let line = zipf(&sorted);
@@ -50,7 +50,7 @@ fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     Some((-xy / xx, fit))
 }
 
-/// Shares of the requests that the most popular URLs have; lower bounds if counts have errors.
+/// Shares of the requests that the most popular URLs have. They are lower bounds if counts have errors.
 fn concentration(sorted: &[&TopUrl], requests: u64) -> Vec<(u64, f64)> {
     let most = CONCENTRATION.into_iter().filter(|n| *n <= sorted.len());
     let share = |n: usize| {
@@ -110,7 +110,7 @@ mod tests {
             assert!((share - expected).abs() < 0.01, "{n}: {share} not {expected}");
         }
         assert_eq!((found.urls.len(), &*found.urls[0].url, found.urls[2].mean_bytes), (100, "/1", 3.0));
-        // Few counters, and hardly any URL occurs twice.
+        // There are few counters, and hardly any URL occurs twice.
         let flat = described(0.0, 1e9, 50_000, 1_000);
         assert!(flat.concentration.iter().all(|(n, share)| *share <= *n as f64 / 20_000.0), "{:?}", flat.concentration);
         assert_eq!(flat.zipf, None);

@@ -1,7 +1,7 @@
 //! Recognizes requests of robots by their `User-Agent`. A robot that calls itself a browser is not recognized; a person
 //! who uses curl counts as a robot.
 
-/// Words in the names of robots, in lower case and sorted.
+/// Words that occur in the names of robots, in lower case and sorted.
 const WORDS: [&[u8]; 43] = [
     b"aiohttp",
     b"apachebench",
@@ -48,7 +48,7 @@ const WORDS: [&[u8]; 43] = [
     b"zgrab",
 ];
 
-/// The range of [`WORDS`] that start with a byte.
+/// For each byte, the range of [`WORDS`] that start with it.
 static STARTING_WITH: [[usize; 2]; 256] = {
     let mut ranges = [[0; 2]; 256];
     let mut i = 0;
@@ -63,12 +63,12 @@ static STARTING_WITH: [[usize; 2]; 256] = {
     ranges
 };
 
-/// Number of bytes of a name that are searched.
+/// Number of bytes of an agent that are searched.
 const MAX_AGENT_BYTES: usize = 1_024;
-/// Number of agents to remember: a few hundred send nearly all requests.
+/// Number of agents in the cache. A few hundred agents send nearly all requests.
 const CACHED_AGENTS: usize = 4_096;
 
-/// Recognizes robots by their agents, and caches the results. 64 KiB.
+/// Recognizes robots by their agents, and caches the results in 64 KiB.
 #[derive(Clone, Debug)]
 pub(super) struct Agents {
     known: Vec<Option<Known>>,
@@ -87,7 +87,8 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// Whether an agent is a robot; `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty agent is not.
+    /// Whether an agent is a robot. `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty agent is not a
+    /// robot.
     pub fn is_robot(&mut self, agent: &[u8], hash: u64) -> bool {
         match self.known.get_mut(hash as usize % CACHED_AGENTS) {
             Some(Some(known)) if known.hash == hash => known.is_robot,
@@ -103,7 +104,7 @@ fn is_robot(agent: &[u8]) -> bool {
         |at: usize, word: &[u8]| agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
     agent.iter().enumerate().any(|(at, first)| {
         let [from, to] = STARTING_WITH[usize::from(first.to_ascii_lowercase())];
-        // Cubot makes telephones.
+        // Cubot is a maker of telephones, not a robot.
         let is_cubot = || at.checked_sub(2).is_some_and(|before| starts(before, b"cubot"));
         WORDS[from..to].iter().any(|word| starts(at, word)) && !is_cubot()
     })

@@ -1,10 +1,10 @@
-//! Sessions: the requests of one client without a long pause. Inside a session, requests with short pauses form a burst,
-//! such as a page and its embedded files; the time from one burst to the next is the think time.
+//! Sessions: the requests of one client without a long pause. Inside a session, requests with short pauses form a
+//! burst, such as a page and its embedded files. The time from one burst to the next is the think time.
 //!
-//! A client is an address with a `User-Agent`: users with the same browser behind one proxy count as one client, and a
-//! user who changes browsers counts as several. At most [`MAX_OPEN`] sessions are open at once, 14 MiB; when there are
-//! more, the session that has been idle longest is ended early. A request with an earlier stamp than the one before it
-//! belongs to the same burst.
+//! A client is identified by address and `User-Agent`: users with the same browser behind one proxy count as one
+//! client, and a user who changes browsers counts as several. At most [`MAX_OPEN`] sessions are open at once, 14 MiB.
+//! If there are more, the session that has been idle longest is ended early. A request with an earlier stamp than the
+//! previous one belongs to the same burst.
 
 use super::distinct::{Distinct, fixed_hash, mix};
 use super::histogram::Histogram;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 /// Maximum number of open sessions.
 pub const MAX_OPEN: usize = 200_000;
-/// The index of no slot.
+/// The index that represents the absence of a slot.
 const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
 
@@ -25,11 +25,11 @@ pub struct Sessions {
     gap_ns: u64,
     burst_gap_ns: u64,
     most_open: usize,
-    /// Slots of open sessions, by hashed client.
+    /// Slots of open sessions, by hash of the client.
     slots_by_client: HashMap<u64, u32, RandomState>,
     slots: Vec<OpenSession>,
     free: Vec<u32>,
-    /// The least and the most recently used slot.
+    /// The least recently used slot.
     first: u32,
     last: u32,
     clients: Distinct,
@@ -44,9 +44,9 @@ struct OpenSession {
     last_ns: i64,
     requests: u32,
     bursts: u32,
-    /// Requests in the current burst.
+    /// Number of requests in the current burst.
     in_burst: u32,
-    /// The slots used before and after this one.
+    /// The slot used before this one.
     before: u32,
     after: u32,
 }
@@ -64,7 +64,8 @@ struct EndedSessions {
 }
 
 impl Sessions {
-    /// Sessions end with a pause of `gap_s`; a burst continues after a pause of at most `burst_gap_s`.
+    /// Creates the collector. Sessions end with a pause of `gap_s`; a burst continues after a pause of at most
+    /// `burst_gap_s`.
     pub fn new(gap_s: f64, burst_gap_s: f64) -> Sessions {
         Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN)
     }
@@ -86,7 +87,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a request. Without a client, it belongs to no session.
+    /// Adds a request. A request without a client belongs to no session.
     pub fn add(&mut self, entry: &Entry<'_>) {
         if !entry.client.is_empty() {
             self.add_hashed(fixed_hash(entry.client), fixed_hash(entry.agent), entry.time_ns);
@@ -179,7 +180,7 @@ impl Sessions {
         self.link(slot);
     }
 
-    /// Ends up to two expired sessions per new session, so that a single stamp far ahead ends only two.
+    /// Ends at most two expired sessions for each new session, so that a single stamp far ahead ends only two sessions.
     fn end_expired(&mut self, time_ns: i64) {
         for _ in 0..2 {
             let Some(idle) = self.slots.get(self.first as usize) else { return };
@@ -255,7 +256,7 @@ mod tests {
             ("a", 31.5),
             ("a", 31.4),
             ("a", 1_831.0),
-            // This pause ends the session.
+            // A pause of this length ends the session.
             ("a", 3_631.0),
         ]);
         assert_eq!((found.sessions, found.rate, found.cut_short), (3, 3.0 / 10_000.0, 0));
@@ -317,13 +318,13 @@ mod tests {
         let mut all = Sessions::with_most_open(1_800.0, 1.0, 100);
         for i in 0..1_000 {
             all.add(&request(&i.to_string(), "browser", f64::from(i)));
-            // The first session stays busy, so others are ended before it.
+            // The first session remains in use, so other sessions are ended before it.
             all.add(&request("0", "browser", f64::from(i)));
         }
         assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
-        // Expired sessions are not cut short.
+        // Expired sessions do not count as cut short.
         let mut slow = Sessions::with_most_open(1_800.0, 1.0, 100);
         (0..1_000).for_each(|i| slow.add(&request(&i.to_string(), "browser", f64::from(i) * 60.0)));
         assert!(slow.slots.len() <= 33, "{}", slow.slots.len());

@@ -1,10 +1,10 @@
 //! Bytes of responses: the count of each size, the distribution, and its tail index.
 //!
-//! Sizes are counted exactly up to [`MAX_DISTINCT`] distinct ones, and from then on in steps of 1/64 (`histogram`). The
-//! tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 % interval
-//! α(1 ± 1.96/√k). The threshold is the one above which the distribution is closest to a power law, by the largest
-//! difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3). If even
-//! that difference is large, there is no such tail.
+//! Sizes are counted exactly up to [`MAX_DISTINCT`] distinct sizes, and beyond that in steps of 1/64 (`histogram`). The
+//! tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 %
+//! interval α(1 ± 1.96/√k). The threshold is the one above which the distribution is closest to a power law, by the
+//! largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3).
+//! If even that difference is large, the distribution has no power-law tail.
 
 use super::histogram::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
@@ -12,12 +12,12 @@ use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::iter::repeat;
 
-/// Maximum number of sizes to count exactly, in a table of 2 MiB (without service times).
+/// Maximum number of distinct sizes to count exactly, in a table of 2 MiB (without service times).
 pub const MAX_DISTINCT: usize = 57_344;
 
-/// Minimum number of responses above the threshold; with fewer, the interval is wider than ±20 %.
+/// Minimum number of responses above the threshold. With fewer responses, the interval is wider than ±20 %.
 const MIN_IN_TAIL: u64 = 100;
-/// Minimum number of distinct sizes above the threshold: one large file that is requested often is no tail.
+/// Minimum number of distinct sizes above the threshold. One large file that is requested often is not a tail.
 const MIN_SIZES_IN_TAIL: usize = 20;
 /// Number of thresholds to try.
 const THRESHOLDS: usize = 60;
@@ -34,14 +34,14 @@ pub struct SizeCounts {
     /// Sizes with their counts: a hash table with linear probing, at most half full. Empty cells have a count of 0.
     cells: Vec<(u64, u64)>,
     used: usize,
-    /// Service times of the responses in each cell; empty until there is one.
+    /// Service times of the responses in each cell; empty until there is a service time.
     times: Vec<Time>,
     hasher: RandomState,
-    /// Sum of bytes, count and service times by step; empty while sizes are counted exactly.
+    /// Sum of bytes, count and service times of each step; empty while sizes are counted exactly.
     steps: Vec<(f64, u64, Time)>,
 }
 
-/// Sum of service times in nanoseconds, and the number of responses that have one.
+/// Sum of service times in nanoseconds, and the number of responses whose service time is known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Time {
     ns: f64,
@@ -51,13 +51,13 @@ struct Time {
 /// Responses of one size or of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SizeCount {
-    /// The size in bytes; the mean of a step.
+    /// The size in bytes; for a step, the mean size.
     pub bytes: u64,
     /// Number of responses.
     pub count: u64,
-    /// Sum of their bytes.
+    /// Sum of the bytes of these responses.
     pub sum_bytes: f64,
-    /// Sum of their service times, in nanoseconds.
+    /// Sum of the service times of these responses, in nanoseconds.
     pub service_ns: f64,
     /// Number of responses with a known service time.
     pub timed: u64,
@@ -71,7 +71,7 @@ impl SizeCounts {
         self.add_counted(bytes, 1, time);
     }
 
-    /// All sizes, the smallest first.
+    /// All sizes, in ascending order.
     pub fn sorted(&self) -> Vec<SizeCount> {
         let show = |bytes, count, sum_bytes, time: Time| SizeCount {
             bytes,
@@ -92,7 +92,7 @@ impl SizeCounts {
         all
     }
 
-    /// Whether each size is counted on its own.
+    /// Whether each size is counted separately.
     pub fn is_exact(&self) -> bool {
         self.steps.is_empty()
     }
@@ -136,7 +136,7 @@ impl SizeCounts {
         }
     }
 
-    /// Index of the cell of a size, or of the empty cell where it belongs; meaningless for an empty table.
+    /// Index of the cell of a size, or of the empty cell for it. The result is meaningless for an empty table.
     #[inline]
     fn place(&self, bytes: u64) -> usize {
         let mask = self.cells.len().wrapping_sub(1);
@@ -218,7 +218,7 @@ impl Time {
     }
 }
 
-/// The sizes in a profile. `max` is the exact maximum, which steps do not have.
+/// Computes the figures of sizes in a profile. `max` is the exact maximum, which steps do not contain.
 pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();
@@ -237,7 +237,7 @@ pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     }
 }
 
-/// The smallest size that at least this share of the responses do not exceed.
+/// The smallest size that at least this share of the responses does not exceed.
 fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     let rank = ((share * responses as f64).ceil() as u64).clamp(1, responses);
     let mut below = 0;
@@ -248,7 +248,7 @@ fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |size| size.bytes as f64)
 }
 
-/// Shares of responses with more bytes, at sizes that are evenly spaced on a logarithmic axis.
+/// Shares of responses above certain sizes, which are evenly spaced on a logarithmic axis.
 fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let least = first.bytes.max(1) as f64;
@@ -283,7 +283,7 @@ fn tail(sorted: &[SizeCount]) -> Option<Tail> {
     })
 }
 
-/// Indices of sizes to try as thresholds: the numbers of responses above them are evenly spaced on a logarithmic axis.
+/// Indices of sizes to try as thresholds. The numbers of responses above them are evenly spaced on a logarithmic axis.
 fn thresholds(sorted: &[SizeCount]) -> Vec<usize> {
     let all: u64 = sorted.iter().map(|size| size.count).sum();
     let ratio = (all as f64 / MIN_IN_TAIL as f64).max(1.0).powf(1.0 / THRESHOLDS as f64);

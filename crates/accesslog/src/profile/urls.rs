@@ -1,15 +1,15 @@
 //! The most requested URLs, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent and top-k
 //! elements in data streams*, 2005).
 //!
-//! A limited number of URLs have counters. A new URL replaces the one with the fewest requests (of several, the first
-//! slot), and starts with its count: the new URL may have had as many requests before, which is its error. A URL with
-//! more requests than total ÷ capacity always has a counter, and no count is too low. A queue finds the URL with the
-//! fewest requests. It holds outdated counts, which are corrected only when a URL is replaced, so that counting a known
-//! URL neither touches the queue nor allocates. A URL is path and query, up to [`MAX_URL`] bytes. All URLs share a memory
-//! budget: if they are long, fewer are kept.
+//! A limited number of URLs have counters. A new URL replaces the one with the fewest requests (of several, the one in
+//! the first slot), and starts with its count. The new URL may have had as many requests before, so this count is its
+//! maximum error. A URL with more requests than total ÷ capacity always has a counter, and no count is too low. A queue
+//! finds the URL with the fewest requests. It contains outdated counts, which are corrected only when a URL is
+//! replaced. So counting a known URL neither uses the queue nor allocates memory. A URL is path and query, up to
+//! [`MAX_URL`] bytes. All URLs share a memory budget: if they are long, fewer are kept.
 //!
 //! URLs are identified by a 64-bit hash with a random key, not by their text. Among 10⁹ requests, the probability that
-//! one counts as another URL's is less than 10⁻⁶.
+//! one is counted for another URL is less than 10⁻⁶.
 
 mod index;
 
@@ -24,13 +24,13 @@ use std::ops::Deref;
 /// Maximum length of a URL in bytes; the rest is ignored.
 pub const MAX_URL: usize = 2_048;
 
-/// Mean length of a URL, in bytes, for which there is room.
+/// Mean length of a URL, in bytes, for which memory is reserved.
 const MEAN_LENGTH: usize = 192;
 /// Maximum length of a method in bytes.
 const MAX_METHOD_BYTES: usize = 16;
-/// Number of bits of a [`Place`] that hold the slot.
+/// Number of bits of a [`Place`] that contain the slot.
 const SLOT_BITS: u32 = 24;
-/// Capacities of URL buffers are multiples of this, so that a slot's next URL usually fits.
+/// Capacities of URL buffers are multiples of this, so that the next URL of a slot usually fits.
 const TEXT_STEP: usize = 32;
 
 /// Counters of the most popular URLs.
@@ -38,11 +38,11 @@ const TEXT_STEP: usize = 32;
 pub struct TopUrls {
     capacity: usize,
     hasher: RandomState,
-    /// All slots. Those in `free`, and those from `used` on, have no URL.
+    /// All slots. The slots in `free`, and those from `used` on, contain no URL.
     urls: Vec<TopUrl>,
     used: usize,
     free: Vec<u32>,
-    /// Each slot with a URL, once, with an outdated count; the fewest requests first.
+    /// Each slot with a URL, once, with an outdated count; the slot with the fewest requests comes first.
     queue: BinaryHeap<Reverse<Place>>,
     index: Index,
     /// Total bytes of all URLs.
@@ -51,35 +51,37 @@ pub struct TopUrls {
     highest_dropped: u64,
 }
 
-/// The counter of a URL. Counting touches the first 64 bytes only, one cache line.
+/// The counter of a URL. Counting accesses only the first 64 bytes, which are one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct TopUrl {
     hash: u64,
     /// Number of requests, including the error.
     pub requests: u64,
-    /// Bytes of all responses since the URL has a counter.
+    /// Bytes of all responses since the URL got its counter.
     pub bytes: u64,
-    /// Number of these responses with a body.
+    /// Number of responses with a body since the URL got its counter.
     pub bodies: u64,
-    /// Majority vote on the method (Boyer & Moore 1981): requests with it minus requests with others.
+    /// Majority vote on the method (Boyer & Moore 1981): number of requests with this method minus number with other
+    /// methods.
     votes: u32,
     /// The most frequent method.
     pub method: Method,
-    /// `requests` may be too high by this many.
+    /// Maximum number of requests by which `requests` is too high.
     pub requests_error: u64,
     /// Path and query.
     pub url: Vec<u8>,
 }
 
-/// A method, cut to 16 bytes.
+/// A method, truncated to 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Method {
     bytes: [u8; MAX_METHOD_BYTES],
     length: u8,
 }
 
-/// Requests (up to a trillion) and slot in one number: of equal counts, the first slot comes first.
+/// The number of requests (up to a trillion) and the slot, combined in one number. Of equal counts, the first slot
+/// sorts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place(u64);
 
@@ -95,12 +97,12 @@ pub(crate) fn url<'a>(target: &'a [u8]) -> &'a [u8] {
 }
 
 impl TopUrls {
-    /// Counters for up to `capacity` URLs.
+    /// Creates counters for up to `capacity` URLs.
     pub fn new(capacity: usize) -> TopUrls {
         TopUrls::with_hasher(capacity, RandomState::default())
     }
 
-    /// Counters with a given hasher, so that several can share a hash.
+    /// Creates counters with a given hasher, so that several can share a hash.
     pub(crate) fn with_hasher(capacity: usize, hasher: RandomState) -> TopUrls {
         TopUrls {
             capacity: capacity.clamp(1, (1 << SLOT_BITS) - 1),
@@ -115,7 +117,7 @@ impl TopUrls {
         }
     }
 
-    /// Counts a request; a request without a URL is ignored.
+    /// Counts a request. A request without a URL is ignored.
     pub fn add(&mut self, entry: &Entry<'_>) {
         let url = url(entry.target);
         self.add_hashed(hash_url(&self.hasher, url), url, entry);
@@ -142,7 +144,7 @@ impl TopUrls {
         self.highest_dropped = 0;
     }
 
-    /// The URLs by number of requests, the most first; of equals, in alphabetical order.
+    /// The URLs, sorted by descending number of requests, then alphabetically.
     pub fn sorted(&self) -> Vec<&TopUrl> {
         let mut all: Vec<&TopUrl> = self.queue.iter().map(|Reverse(place)| &self.urls[place.slot()]).collect();
         all.sort_unstable_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.url.cmp(&b.url)));
@@ -159,7 +161,7 @@ impl TopUrls {
         self.index.find(hash, |slot| self.urls[slot].hash == hash)
     }
 
-    /// Makes a counter for a new URL.
+    /// Creates a counter for a new URL.
     fn insert(&mut self, hash: u64, url: &[u8]) -> usize {
         while self.length + url.len() > MAX_URL + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
             self.drop_least();
@@ -174,7 +176,7 @@ impl TopUrls {
         slot
     }
 
-    /// A free slot, which is also put into the queue.
+    /// Returns a free slot, which is also added to the queue.
     fn new_slot(&mut self) -> usize {
         let slot = self.free.pop().map_or(self.used, |slot| slot as usize);
         if slot == self.used {
@@ -187,7 +189,7 @@ impl TopUrls {
         slot
     }
 
-    /// The slot of the URL with the fewest requests, which is removed. The slot stays in the queue for the new URL.
+    /// Removes the URL with the fewest requests, and returns its slot. The slot remains in the queue for the new URL.
     fn replace_least(&mut self) -> usize {
         self.correct_queue_head();
         let Some(mut first) = self.queue.peek_mut() else { return self.new_slot() };
@@ -210,8 +212,8 @@ impl TopUrls {
         self.free.push(slot as u32);
     }
 
-    /// Corrects the head of the queue until it is the URL with the fewest requests. Each correction is paid for by a request
-    /// counted since the last one.
+    /// Corrects the head of the queue until it is the URL with the fewest requests. In total, there are at most as many
+    /// corrections as counted requests.
     fn correct_queue_head(&mut self) {
         while let Some(mut first) = self.queue.peek_mut() {
             let slot = first.0.slot();

@@ -1,10 +1,10 @@
 //! The requests in one window of time, and the choice of windows to keep.
 //!
-//! The busiest window is known only at the end. So the window with the most requests so far is kept, and the three that
-//! were written last, as lines of a log are slightly out of order. Windows begin at whole multiples of their length since
-//! 1970; but a log that is no longer than a window is one window, whenever it begins. A window that is written again
-//! after it was dropped has only the requests since; the calendar knows how many it should have. The memory of dropped
-//! windows is reused.
+//! The busiest window is known only at the end. So the window with the most requests so far is kept, and also the three
+//! that were used last, because lines of a log are slightly out of order. Windows start at whole multiples of their
+//! length since 1970. A log that is no longer than a window is one window, whenever it starts. A window that is used
+//! again after it was dropped has only the requests since then; the calendar has its true number of requests. The
+//! memory of dropped windows is reused.
 
 use super::calendar::{DAY_S, NS};
 use super::options::OTHER;
@@ -14,7 +14,7 @@ use crate::Entry;
 use foldhash::fast::RandomState;
 use std::collections::BTreeMap;
 
-/// Number of windows kept besides the busiest.
+/// Number of windows kept in addition to the busiest.
 const RECENT_WINDOWS: usize = 3;
 /// Maximum number of URLs to count in a window.
 const URLS: usize = 2_048;
@@ -28,9 +28,9 @@ const MAX_WINDOW_S: u64 = 366 * DAY_S as u64;
 /// The requests of a window of time.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// When it begins, in nanoseconds since 1970.
+    /// Start of the window, in nanoseconds since 1970.
     pub from_ns: i64,
-    /// Its length in seconds.
+    /// Length of the window in seconds.
     pub seconds: u64,
     /// Number of requests.
     pub requests: u64,
@@ -38,13 +38,13 @@ pub struct Window {
     pub bytes: u64,
     /// Number of responses without a body.
     pub zero_length: u64,
-    /// Service times of these: their sum in nanoseconds, and how many are known.
+    /// Service times of responses without a body: their sum in nanoseconds, and the number of known ones.
     pub zero_service: (f64, u64),
     /// Sizes of responses with a body.
     pub sizes: SizeCounts,
     /// The most requested URLs.
     pub urls: TopUrls,
-    /// Requests by class key, unless classes are made by size; at most 64 keys and `other`.
+    /// Requests by class key, unless classes are formed by size; at most 64 keys and `other`.
     pub keyed: BTreeMap<String, KeyedRequests>,
     hasher: RandomState,
 }
@@ -56,13 +56,13 @@ pub struct KeyedRequests {
     pub requests: u64,
     /// Bytes of all responses.
     pub bytes: u64,
-    /// Sum of the squares of their bytes.
+    /// Sum of the squares of the responses' bytes.
     pub bytes_squared: f64,
     /// Bytes of the smallest response.
     pub least: u64,
     /// Bytes of the largest response.
     pub most: u64,
-    /// Service times: their sum in nanoseconds, and how many are known.
+    /// Service times: their sum in nanoseconds, and the number of known ones.
     pub service: (f64, u64),
     /// The most requested URLs.
     pub urls: TopUrls,
@@ -71,17 +71,17 @@ pub struct KeyedRequests {
 /// The windows that are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
-    /// Length of a window in seconds, unless one is given.
+    /// Length of a window in seconds, unless the user gave a window.
     seconds: i64,
-    /// The only window, if the user gave one: from and to, in nanoseconds.
+    /// The only window, if the user gave one: start and end, in nanoseconds.
     given: Option<(i64, i64)>,
     whole: WholeLog,
-    /// Sizes of responses in dropped windows, and outside the given window.
+    /// Sizes of responses in dropped windows and outside of the given window.
     sizes: SizeCounts,
     kept: Vec<(Window, u64)>,
-    /// Index of the window that was written last.
+    /// Index of the window that was used last.
     current: usize,
-    /// Counts switches from one window to another; each kept window has the count of its last use.
+    /// Number of switches from one window to another. Each kept window has the value at its last use.
     clock: u64,
     hasher: RandomState,
 }
@@ -91,9 +91,9 @@ pub(super) struct Windows {
 enum WholeLog {
     /// There is no request yet.
     Empty,
-    /// All requests are in the only window that is kept. The number is when the whole window begins.
+    /// All requests are in the only window that is kept. The number is the start of the window of the whole log.
     Same(i64),
-    /// A window of its own, once several windows are kept.
+    /// A separate window, once several windows are kept.
     Own(Box<Window>),
     /// The log does not fit into one window, or the window is given.
     No,
@@ -115,7 +115,7 @@ impl Window {
         }
     }
 
-    /// Removes all requests, and begins at another time.
+    /// Removes all requests, and sets another start time.
     fn begin(&mut self, from_ns: i64) {
         self.from_ns = from_ns;
         (self.requests, self.bytes, self.zero_length, self.zero_service) = (0, 0, 0, (0.0, 0));
@@ -124,7 +124,7 @@ impl Window {
         self.keyed.clear();
     }
 
-    /// Whether a time certainly lies in the window; false if the window's beginning is out of range.
+    /// Whether a time is certainly in the window; false if the window's start is out of range.
     #[inline]
     fn contains(&self, time_ns: i64) -> bool {
         let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
@@ -183,14 +183,14 @@ fn add_service(sum: &mut (f64, u64), entry: &Entry<'_>) {
 }
 
 impl Windows {
-    /// Windows of `seconds` seconds, or the given window only.
+    /// Creates windows of `seconds` seconds, or only the given window.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, MAX_WINDOW_S) as i64;
         let whole = if given.is_none() { WholeLog::Empty } else { WholeLog::No };
         Windows { seconds, given, whole, sizes: SizeCounts::default(), kept: Vec::new(), current: 0, clock: 0, hasher }
     }
 
-    /// Adds a request, unless it lies outside the given window; `url` is its URL with its hash.
+    /// Adds a request, unless it is outside of the given window. `url` is its URL with its hash.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let is_current =
@@ -215,14 +215,15 @@ impl Windows {
         }
     }
 
-    /// Sizes of all responses with a body, in any window or none.
+    /// Sizes of all responses with a body, whether they are in a window or not.
     pub fn sizes(&self) -> SizeCounts {
         let mut all = self.sizes.clone();
         self.kept.iter().for_each(|(window, _)| all.add_all(&window.sizes));
         all
     }
 
-    /// Removes and returns the window with the most requests (of several, the first), or the whole log if that is no longer.
+    /// Removes and returns the window with the most requests (of several, the first), or the whole log if it is not
+    /// longer than a window.
     pub fn take_busiest(&mut self) -> Option<Window> {
         let from_ns = match std::mem::replace(&mut self.whole, WholeLog::No) {
             WholeLog::Own(whole) => return Some(*whole),
@@ -237,8 +238,8 @@ impl Windows {
         Some(window)
     }
 
-    /// Adds a request to the window of the whole log, if it still fits. That window begins a minute before the first request,
-    /// as earlier requests may come late.
+    /// Adds a request to the window of the whole log, if the request fits into it. That window starts a minute before
+    /// the first request, because earlier requests may follow.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let length_ns = self.seconds * NS;
         let fits = |from_ns| entry.time_ns.checked_sub(from_ns).is_some_and(|since| (0..length_ns).contains(&since));
@@ -254,14 +255,14 @@ impl Windows {
         }
     }
 
-    /// Gives the whole log a window of its own, before a second window is kept.
+    /// Creates a separate window for the whole log, before a second window is kept.
     fn split_off_whole(&mut self) {
         if let (&WholeLog::Same(from_ns), Some((window, _))) = (&self.whole, self.kept.get(self.current)) {
             self.whole = WholeLog::Own(Box::new(Window { from_ns, ..window.clone() }));
         }
     }
 
-    /// Beginning and length of the window of a time.
+    /// Start and length of the window that contains a time.
     fn window_of(&self, time_ns: i64) -> Option<(i64, u64)> {
         match self.given {
             Some((from, to)) => {
@@ -294,7 +295,7 @@ impl Windows {
         }
     }
 
-    /// The least recently written window, except for the busiest.
+    /// The least recently used window, except for the busiest.
     fn least_recent(&self) -> usize {
         let requests = |place: &usize| self.kept.get(*place).map_or(0, |(window, _)| window.requests);
         let written = |place: &usize| self.kept.get(*place).map_or(0, |(_, written)| *written);

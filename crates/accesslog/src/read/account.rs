@@ -1,4 +1,4 @@
-//! Counts the outcome of each line: parsed, malformed or filtered, exactly one of these.
+//! Counts the outcome of each line, which is parsed, malformed or filtered.
 //!
 //! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
 //! the lines that follow are detected and added.
@@ -12,11 +12,11 @@ use brimful_core::text;
 
 /// Maximum width of a malformed line in messages, in characters.
 const MAX_SHOWN_CHARS: usize = 80;
-/// Number of lines after which to check whether most are malformed; it doubles after each detection.
+/// Number of lines after which to check whether most of them are malformed. It doubles after each detection.
 const CHECK_INTERVAL_LINES: u32 = 256;
-/// Maximum number of lines from which to detect a new format.
+/// Maximum number of lines for the detection of a new format.
 const MAX_LINES_TO_DETECT: usize = 500;
-/// Minimum number of lines from which to detect a new format.
+/// Minimum number of lines for the detection of a new format.
 const MIN_LINES_TO_DETECT: usize = 20;
 const TOO_LONG: &str = "a line of at most 1 MiB";
 
@@ -26,7 +26,7 @@ pub(super) struct Settings {
     pub may_detect: bool,
     /// Number of malformed lines to keep for display.
     pub max_malformed: usize,
-    /// Maximum bytes of a line, without its end.
+    /// Maximum number of bytes of a line, without its newline.
     pub max_line_bytes: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
     }
 
-    /// Counts a line that exceeds the limit; `line` is its beginning.
+    /// Counts a line that exceeds the limit. `line` is the beginning of that line.
     pub fn count_too_long(&mut self, line: &[u8]) {
         self.count_line();
         self.count_malformed(line, &Malformed::at_byte(self.max_line_bytes, TOO_LONG));
@@ -151,7 +151,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
-        // The block is about to end.
+        // The end of the block is near.
         if lines.len() < MIN_LINES_TO_DETECT {
             return self.watch.restart(CHECK_INTERVAL_LINES);
         }
@@ -172,7 +172,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     }
 
     pub fn finish(mut self) -> ReadSummary {
-        // If reading was not stopped, only a decoder that failed on a damaged log leaves logs unread.
+        // If reading was not stopped, only a failed decoder of a damaged log can leave logs unread.
         let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
@@ -237,7 +237,7 @@ mod tests {
     fn what_is_shown_of_a_line_fits() {
         assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
         assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
-        // An escape sequence is not cut.
+        // An escape sequence is never divided.
         assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
     }
 }

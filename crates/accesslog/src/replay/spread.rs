@@ -1,10 +1,10 @@
 //! Chooses times within a second for requests whose stamps are whole seconds.
 //!
-//! If other lines of the same logs have finer stamps (another server's, or in another format), requests are spread like
-//! those: the gaps between the fine stamps of the last minute, in their order, are laid into the second and stretched to
-//! fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson process yields a
-//! Poisson process again, and bunches stay bunches. With fewer than [`MIN_FINE`] fine stamps, the requests of a second
-//! are spread at equal distances, in the order of the log.
+//! If other lines of the same logs have finer stamps (from another server, or in another format), requests are spread
+//! like those. The gaps between the fine stamps of the last minute, in their order, are placed into the second and
+//! stretched to fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson process
+//! yields a Poisson process again, and bursts remain bursts. With fewer than [`MIN_FINE`] fine stamps, the requests of
+//! a second are spread at equal distances, in the order of the log.
 //!
 //! Memory: 32 KiB.
 
@@ -12,22 +12,22 @@ use super::SECOND_NS;
 use crate::profile::mix;
 use std::collections::VecDeque;
 
-/// Minimum number of fine stamps to imitate.
+/// Minimum number of fine stamps for a spread like theirs.
 pub const MIN_FINE: usize = 16;
-/// Maximum number of fine stamps to remember.
+/// Maximum number of fine stamps that are stored.
 const MAX_FINE: usize = 4_096;
-/// How long fine stamps are remembered.
+/// Time for which fine stamps are stored, in nanoseconds of the log.
 const FINE_MEMORY_NS: i64 = 60 * SECOND_NS;
 
-/// Recent fine stamps, to be imitated.
+/// The recent fine stamps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
-    /// In the order of time.
+    /// The stamps, in the order of time.
     recent: VecDeque<i64>,
 }
 
 impl Spread {
-    /// Remembers a fine stamp, which must not be earlier than the previous ones.
+    /// Stores a fine stamp, which must not be earlier than the previous ones.
     pub fn learn(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn bunches_stay_bunches() {
-        // Ten requests within ten milliseconds, every 100 ms.
+        // There are ten requests within ten milliseconds, every 100 ms.
         let mut spread = learnt((0..200).map(|i| (i / 10) * 100 * MS + (i % 10) * MS));
         let places = spread.places(3 * SECOND_NS, 99);
         assert!(places.is_sorted() && places.iter().all(|place| (0..SECOND_NS).contains(place)), "{places:?}");
@@ -135,7 +135,8 @@ mod tests {
         }
         let share = first_tenth as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.02, "{share}");
-        // The second moment of the gaps of a Poisson process is twice the square of their mean, apart from the finite sample.
+        // The second moment of the gaps of a Poisson process is twice the square of their mean, apart from the effect
+        // of the finite sample.
         let moment = squares / 59.0;
         assert!((1.7..2.2).contains(&moment), "{moment}");
     }

@@ -1,9 +1,9 @@
-//! Makes a logged target fit to be requested again. Clients chose these bytes, so none of them may end the request line
-//! or its path.
+//! Converts a logged target so that it can be requested again. Clients chose these bytes, so none of them may end the
+//! request line or its path.
 
 use std::str::FromStr;
 
-/// Replaces the beginning `from` of a path by `to`.
+/// A rule that replaces the beginning `from` of a path by `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapRule {
     from: String,
@@ -11,7 +11,7 @@ pub struct MapRule {
 }
 
 impl MapRule {
-    /// Applies the first rule that matches, if any.
+    /// Applies the first rule that matches, if there is one.
     pub fn apply(rules: &[MapRule], path: String) -> String {
         let fits = |rule: &MapRule| path.strip_prefix(rule.from.as_str()).map(|rest| rule.to.clone() + rest);
         rules.iter().find_map(fits).unwrap_or(path)
@@ -21,7 +21,7 @@ impl MapRule {
 impl FromStr for MapRule {
     type Err = String;
 
-    /// Reads `/old/=/new/`.
+    /// Parses a rule such as `/old/=/new/`.
     fn from_str(text: &str) -> Result<MapRule, String> {
         let rule = |(from, to): (&str, &str)| MapRule { from: from.to_owned(), to: to.to_owned() };
         let found = text.split_once('=').map(rule);

@@ -1,11 +1,13 @@
-//! Separates the regular course of a log's stamps from stamps far away from the lines around them.
+//! Separates the regular stamps of a log ("course") from stamps that are far away from their neighbours.
 //!
 //! A server that stamps the start of a request (Apache) writes an early stamp below later ones when a long download
-//! ends. A clock that was wrong for a moment leaves a stamp years ahead. Neither may delay a replay, so each stamp is
-//! judged once the [`LOOK_AHEAD`] requests after it are known:
+//! ends. A clock that was wrong for a moment causes a stamp that is years ahead. Neither must delay a replay, so each
+//! stamp is judged when the [`LOOK_AHEAD`] requests after it are known:
 //!
-//! - [`Place::Behind`]: more than the window behind the newest stamp, so that it can no longer be sorted.
-//! - [`Place::Ahead`]: more than [`LEAP_NS`] ahead of the newest stamp, while most of the lines after it are not.
+//! - [`Place::Behind`]: the stamp is behind the newest stamp by more than the window, so the request can no longer be
+//!   sorted.
+//! - [`Place::Ahead`]: the stamp is ahead of the newest stamp by more than [`LEAP_NS`], and most of the lines after it
+//!   are not.
 //! - If nearly all lines after it continue from an earlier time, the clock was set back (the end of daylight saving
 //!   time, or logs joined in the wrong order): the course continues without a pause.
 //!
@@ -13,45 +15,45 @@
 
 use super::SECOND_NS;
 
-/// Number of requests that are known beyond the one that is judged.
+/// Number of requests after the one that is judged that must be known.
 pub(super) const LOOK_AHEAD: usize = 64;
-/// A stamp further ahead than this may be wrong; shorter pauses are always accepted.
+/// A stamp that is further ahead than this may be wrong. Shorter pauses are always accepted.
 const LEAP_NS: i64 = 60 * SECOND_NS;
-/// Minimum number of stamps to compare with before a gap at the beginning or end of a log is suspected.
+/// Minimum number of stamps to compare with, before a gap at the start or end of a log is suspected.
 const MIN_COMPARED: usize = 16;
-/// A gap at the beginning or end of a log is suspected if it is this many times as long as the longest other gap.
+/// A gap at the start or end of a log is suspected if it is this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
-/// Fewer lines than this at the end of a log do not confirm that its time really leapt ahead.
+/// Minimum number of lines at the end of a log that confirm a large step forward in its time.
 const MIN_CONFIRMING_LINES: usize = 8;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// Where a request belongs.
+/// The result of judging a request's stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In the course of the log, at this time.
+    /// The request belongs to the course of the log, at this time.
     Course(i64),
-    /// Too far behind what stands above it to be sorted.
+    /// The stamp is too far behind the lines above it to be sorted.
     Behind,
-    /// Too far ahead of what stands around it to be true.
+    /// The stamp is too far ahead of its neighbours to be true.
     Ahead,
 }
 
-/// The course of a log's time so far.
+/// The course of a log up to now.
 #[derive(Debug)]
 pub(super) struct Timeline {
     window_ns: i64,
-    /// The latest stamp of the course, with `shift_ns`.
+    /// The latest stamp of the course, with `shift_ns` added.
     newest_ns: Option<i64>,
-    /// What is added to stamps since the clock was set back.
+    /// Nanoseconds that are added to stamps because the clock was set back.
     shift_ns: i64,
-    /// The last stamps of the course, with `shift_ns`, in the order of the log.
+    /// The last stamps of the course, with `shift_ns` added, in the order of the log.
     recent: Recent,
-    /// How often the clock was set back.
+    /// Number of times that the clock was set back.
     pub set_back: u64,
 }
 
 impl Timeline {
-    /// A timeline that sorts requests that are at most `window_ns` nanoseconds out of order.
+    /// Creates a timeline for requests that are sorted if they are at most `window_ns` nanoseconds out of order.
     pub fn new(window_ns: i64) -> Timeline {
         Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), set_back: 0 }
     }
@@ -61,7 +63,8 @@ impl Timeline {
         self.newest_ns.unwrap_or(i64::MIN)
     }
 
-    /// Judges a stamp by those that follow it in the log. `sorted_ns` is the time up to which requests were handed on.
+    /// Judges a stamp by those that follow it in the log. `sorted_ns` is the time up to which requests have been
+    /// emitted.
     pub fn judge(
         &mut self,
         stamp_ns: i64,
@@ -97,7 +100,8 @@ impl Timeline {
         Place::Course(time_ns)
     }
 
-    /// Whether the lines after a leap contradict it; at the end of a log, whether it is too long for so few lines.
+    /// Whether the lines after a large step forward contradict it. At the end of a log, whether the step is too long
+    /// for so few lines.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
@@ -132,13 +136,13 @@ impl Timeline {
     }
 }
 
-/// The first stamp of a log's course: the earliest stamp, except for up to one in eight that lie before a gap which is
-/// longer than the window and much longer than any gap between the others.
+/// The first stamp of a log's course: the earliest stamp, except for at most one in eight that are before a suspicious
+/// gap. Such a gap is longer than the window, and much longer than any gap between the other stamps.
 fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
     let first_ns = sorted.first().copied().unwrap_or(0);
-    // As many stamps at the other end may be wrong as well.
+    // The same number of stamps at the end may be wrong, too.
     let most = sorted.len() / 8;
     let core_end = sorted.len() - most;
     if core_end < MIN_COMPARED + most {
@@ -177,7 +181,7 @@ impl Recent {
         self.next = (self.next + 1) % LOOK_AHEAD;
     }
 
-    /// The longest gap between two of them; `None` if there are too few.
+    /// The longest gap between two consecutive stamps; `None` if there are too few stamps.
     fn longest_gap_ns(&self) -> Option<i64> {
         if self.stamps.len() < MIN_COMPARED {
             return None;
@@ -195,7 +199,7 @@ mod tests {
 
     const WINDOW_NS: i64 = 5 * SECOND_NS;
 
-    /// The places of stamps (in seconds), and how often the clock was set back.
+    /// The places of stamps (in seconds), and the number of times that the clock was set back.
     fn places(seconds: &[i64]) -> (Vec<Place>, u64) {
         let mut timeline = Timeline::new(WINDOW_NS);
         let stamps: Vec<i64> = seconds.iter().map(|second| second * SECOND_NS).collect();
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_goes_on() {
-        // Two hours of summer time, then the second hour again.
+        // The log has two hours of summer time, then the second hour again.
         let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
         let (places, set_back) = places(&seconds);
         let times: Vec<i64> = places

@@ -1,18 +1,18 @@
 //! Blocks of whole lines, which another thread can parse in place.
 //!
-//! A line that two blocks would share is copied to the second one; no other bytes are copied. A line longer than the
-//! limit costs no more memory than the limit: its rest is dropped while it is read.
+//! A line that extends over two blocks is copied to the second block; no other bytes are copied. A line longer than the
+//! limit needs no more memory than the limit: its rest is dropped while it is read.
 
 use super::decode::Decoder;
 use brimful_core::text::bytes_without_mark;
 use std::io::{ErrorKind, Read};
 
-/// Sizes in bytes.
+/// The limits of blocks and lines, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes per read. The default fits the second-level cache of a core.
+    /// Number of bytes per read. The default fits into the second-level cache of a core.
     pub block: usize,
-    /// Maximum length of a line, without its end.
+    /// Maximum length of a line, without its newline.
     pub line: usize,
 }
 
@@ -22,12 +22,12 @@ impl Default for Limits {
     }
 }
 
-/// Minimum size of a block; a byte order mark must fit.
+/// Minimum size of a block: a byte order mark must fit into it.
 const MIN_BLOCK: usize = 16;
-/// Bytes that are kept of a line that is too long.
+/// Number of bytes that are kept of a line that is too long.
 const KEPT_OF_LONG_LINE: usize = 4096;
 
-/// Some bytes of a log. Its memory is reused.
+/// A part of a log. Its memory is reused.
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
@@ -38,11 +38,11 @@ pub(crate) struct Block {
 /// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BlockContent {
-    /// Whole lines with their ends; the last line of a log may have none.
+    /// Whole lines with their newlines. The last line of a log may have no newline.
     Lines,
     /// The beginning of a line that exceeds the limit.
     TooLong,
-    /// Nothing: the log has ended.
+    /// No content, because the log has ended.
     End,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Reads `head`, which is already decoded, then the rest from `decoder`.
+    /// Reads `head`, which is already decoded, and then the rest from `decoder`.
     pub fn new(decoder: Decoder, head: Vec<u8>, limits: Limits) -> Blocks {
         Blocks {
             decoder,
@@ -102,23 +102,23 @@ impl Blocks {
         }
     }
 
-    /// Ends the log after what is already decoded.
+    /// Ends the log after the bytes that are already decoded.
     pub fn end(&mut self, why: String) {
         self.has_ended = true;
         self.cut_short = Some(why);
     }
 
-    /// Bytes read, as stored.
+    /// Number of stored bytes that were read.
     pub fn taken(&self) -> u64 {
         self.decoder.taken()
     }
 
-    /// Bytes after decompression.
+    /// Number of bytes after decompression.
     pub fn decoded(&self) -> u64 {
         self.decoded
     }
 
-    /// Why the log was not read to its end, if so; known at its end.
+    /// The reason why the log was not read to its end; `None` if it was. It is known when the log has ended.
     pub fn cut_short(&mut self) -> Option<String> {
         self.cut_short.take()
     }
@@ -127,7 +127,7 @@ impl Blocks {
     pub fn next(&mut self, block: &mut Block) -> BlockContent {
         block.replace_content(&self.carry);
         self.carry.clear();
-        // Number of bytes of the block without an end of line.
+        // Number of bytes at the start of the block that contain no newline.
         let mut searched = 0;
         loop {
             self.fill(block);
@@ -196,7 +196,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// Lines without their ends; `None` for a line that is too long.
+    /// The lines of a log without their newlines; `None` for a line that is too long.
     fn lines(log: &[u8], head: usize, limits: Limits) -> Vec<Option<Vec<u8>>> {
         let (head, rest) = log.split_at(head);
         let decoder = Decoder::new(Input::new(Box::new(Cursor::new(rest.to_vec())), None));
@@ -210,7 +210,7 @@ mod tests {
                 BlockContent::Lines => {
                     let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
                     lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
-                        // A line inside a block may exceed the limit as well.
+                        // A line inside a block may exceed the limit, too.
                         (line.len() <= limits.line).then(|| line.to_vec())
                     }));
                 }
@@ -235,7 +235,7 @@ mod tests {
                 (length <= longest).then(|| vec![b'a' + u8::try_from(i % 26).unwrap(); length])
             }).collect();
             if !has_end && log.pop().is_some() && lengths.last() == Some(&0) {
-                // An empty last line without an end is not a line.
+                // An empty text after the last newline is not a line.
                 expected.pop();
             }
             let head = head.min(log.len());

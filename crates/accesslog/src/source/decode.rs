@@ -1,11 +1,11 @@
 //! Decompression, chosen by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
 //!
-//! A compressed log is a sequence of members, as `cat a.gz b.gz` and parallel compressors create them; their formats may
-//! differ. Zeros may follow the last member, as on tapes. Anything else after a member is an error; everything before it
-//! has been read.
+//! A compressed log is a sequence of members, as `cat a.gz b.gz` and parallel compressors create. Their formats may
+//! differ. Zeros may follow the last member, as on tapes. Other bytes after a member are an error, which is reported
+//! after the data before it.
 //!
-//! Memory is that of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8 MiB, with
-//! `--long` or `--ultra` more, and never more than 128 MiB.
+//! The memory is that of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8 MiB.
+//! It is more with `--long` or `--ultra`, and never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -36,7 +36,7 @@ enum State {
     Gzip(Box<GzDecoder<Input>>),
     Bzip2(Box<BzDecoder<Input>>),
     Zstd(Input, Box<FrameDecoder>),
-    /// Before the first member or after one.
+    /// The position before the first member, or after a member.
     Between(Input),
     Over(Option<Input>),
 }
@@ -55,12 +55,12 @@ impl Decoder {
         Decoder { state: State::Between(input), frame: None, failed: None, compression: None }
     }
 
-    /// Bytes read, as stored.
+    /// Number of stored bytes that were read.
     pub fn taken(&self) -> u64 {
         self.input().map_or(0, Input::taken)
     }
 
-    /// Describes why the log ends early.
+    /// Describes the reason why the log ends early.
     pub fn cut_short(&self, error: &io::Error) -> String {
         let bytes = quantity::count(self.taken());
         let kind = self.compression.map_or("", Compression::name);
@@ -179,7 +179,7 @@ impl Read for Decoder {
     }
 }
 
-/// The next member.
+/// The kind of the next member.
 enum NextMember {
     Plain,
     Gzip,
@@ -189,7 +189,7 @@ enum NextMember {
     Nothing,
 }
 
-/// Where a member failed to begin: inside its header, or before it.
+/// The error of a member that could not be started: inside its header, or before it.
 enum MemberError {
     Inside(io::Error, Box<FrameDecoder>),
     Between(io::Error),
@@ -222,7 +222,7 @@ impl Compression {
     }
 }
 
-/// Reads from a zstd frame; 0 bytes mean its end.
+/// Reads from a zstd frame. 0 bytes mean that the frame has ended.
 fn read_frame(
     input: &mut Input,
     frame: &mut FrameDecoder,
@@ -231,7 +231,8 @@ fn read_frame(
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
-            // The decoder holds back up to a window of data, some MiB, for later blocks to refer to. End the frame to get it.
+            // The decoder keeps up to a window of data, some MiB, for references in later blocks. Ending the frame
+            // yields this data.
             frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
             *failed = Some(io::Error::other(error));
         }
@@ -287,8 +288,8 @@ pub(crate) mod tests {
         encoder.finish().unwrap()
     }
 
-    /// A frame by hand (RFC 8878, 3.1.1): no checksum, a window of 128 KiB, raw blocks; a repeated byte is a block of
-    /// another type.
+    /// Builds a zstd frame (RFC 8878, 3.1.1): without a checksum, with a window of 128 KiB and raw blocks. A repeated
+    /// byte is encoded as an RLE block.
     pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
         let mut blocks = text.chunks(100_000).peekable();
@@ -362,7 +363,7 @@ pub(crate) mod tests {
             let why = why.unwrap();
             assert!(why.starts_with(&format!("its {kind} data ends in the middle, after ")), "{why}");
         }
-        // A bzip2 block is decoded as a whole or not at all.
+        // A bzip2 block is decoded completely or not at all.
         let (read, why) = decoded(bzip2(&text())[..1000].to_vec());
         assert_eq!(read, b"");
         assert_eq!(why.unwrap(), "its bzip2 data ends in the middle, after 1,000 bytes");

@@ -1,7 +1,7 @@
-//! The bytes of a log as they are stored.
+//! The stored bytes of a log.
 //!
-//! A file is read up to the size it had when it was found. Otherwise, the lines that a server writes meanwhile would make
-//! the end of a profile depend on how long reading took.
+//! A file is read up to the size that it had when it was found. Otherwise the end of a profile would depend on the
+//! duration of reading, because the server continues to write lines.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -10,11 +10,11 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub(crate) struct Input {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// The unread part of the buffer.
+    /// Start of the unread part of the buffer.
     from: usize,
     to: usize,
     taken: u64,
-    /// Bytes that may still be read from the source, if limited.
+    /// Number of bytes that may still be read from the source; `None` if there is no limit.
     left: Option<u64>,
     ended: bool,
     broken: bool,
@@ -26,7 +26,7 @@ impl Input {
         Input { source, buffer, from: 0, to: 0, taken: 0, left: limit, ended: false, broken: false }
     }
 
-    /// Bytes handed out so far.
+    /// Number of bytes that were returned so far.
     pub fn taken(&self) -> u64 {
         self.taken
     }
@@ -46,7 +46,7 @@ impl Input {
         if self.ended { self.left.unwrap_or(0) } else { 0 }
     }
 
-    /// The next bytes without consuming them: at least `least`, unless the input ends; at most 64 KiB.
+    /// The next bytes, without consuming them: at least `least` of them, unless the input ends, and at most 64 KiB.
     pub fn peek(&mut self, least: usize) -> io::Result<&[u8]> {
         while self.to - self.from < least.min(BUFFER_BYTES) && !self.ended {
             self.fill()?;
@@ -69,7 +69,7 @@ impl Input {
     }
 }
 
-/// Reads once: the number of bytes, and whether the input ended.
+/// Reads once. Returns the number of bytes, and whether the input has ended.
 fn read_once(source: &mut dyn Read, left: &mut Option<u64>, into: &mut [u8]) -> io::Result<(usize, bool)> {
     let most = left.map_or(into.len(), |left| usize::try_from(left).unwrap_or(usize::MAX).min(into.len()));
     let into = into.get_mut(..most).unwrap_or_default();
@@ -128,7 +128,7 @@ impl BufRead for Input {
 mod tests {
     use super::*;
 
-    /// Yields its bytes one at a time.
+    /// A reader that yields its bytes one at a time.
     struct Drops(&'static [u8]);
 
     impl Read for Drops {

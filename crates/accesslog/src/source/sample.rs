@@ -1,8 +1,8 @@
 //! The beginnings of logs: their formats, and the order of the logs in time.
 //!
-//! Formats are detected from the first lines of all logs together. If no format reads most of these, only logs whose own
-//! lines are recognized are used. Rotated sets are sorted by each log's first request, not by name: naming schemes
-//! differ, and in half of them the highest number is the oldest log.
+//! Formats are detected from the first lines of all logs together. If no format reads most of these lines, only logs
+//! whose own lines are recognized are used. Rotated sets are sorted by each log's first request, not by name: naming
+//! schemes differ, and in half of them the highest number is the oldest log.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
@@ -17,10 +17,10 @@ use std::io::{self, ErrorKind, Read};
 const LINES: usize = 500;
 /// Minimum number of lines to inspect of each log.
 const MIN_LINES: usize = 20;
-/// Number of requests at a log's head whose median stamp decides whether the first stamp is believed.
+/// Number of requests at the start of a log whose median stamp decides whether the first stamp is plausible.
 const COMPARED: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
-/// Bytes to decode in advance, over all logs.
+/// Maximum number of bytes to decode in advance, over all logs.
 const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
@@ -31,9 +31,9 @@ pub(crate) struct OpenedLog {
     head: Vec<u8>,
     /// Whether `head` is the whole log.
     is_whole: bool,
-    /// Why `head` is the whole log, if an error ended it.
+    /// The error that ended the log within `head`, if there was one.
     pub cut_short: Option<String>,
-    /// The rest of a stream.
+    /// The decoder of the rest of a stream.
     rest: Option<Decoder>,
     /// Time of the first request in `head`; set when the logs are sorted.
     pub first_ns: Option<i64>,
@@ -43,7 +43,7 @@ pub(crate) struct OpenedLog {
 ///
 /// # Errors
 ///
-/// Returns an error if a log cannot be read or is no log.
+/// Returns an error if a log cannot be read, or is not a log.
 pub(crate) fn open_all(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<OpenedLog>, LogError> {
     let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
     logs.into_iter().map(|log| OpenedLog::new(log, follow_growth, bytes)).collect()
@@ -60,7 +60,7 @@ pub(crate) fn detect(logs: &[OpenedLog]) -> Result<Formats, LogError> {
     let sample = |log| OpenedLog::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
-        // One unknown log may be among others; its lines will count as malformed.
+        // One log may be unknown; its lines then count as malformed.
         let known = samples.iter().filter(|lines| !lines.is_empty() && Formats::detect(lines).is_ok());
         let known = known.flatten().copied().collect::<Vec<&[u8]>>();
         if known.is_empty() { Err(error) } else { Formats::detect(&known) }
@@ -75,7 +75,7 @@ pub(crate) fn put_in_order(logs: &mut [OpenedLog], formats: &Formats) {
     logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
 }
 
-/// The most common offset from UTC in the first stamps, in seconds east, if any states one.
+/// The most common offset from UTC in the first stamps, in seconds east; `None` if no stamp states one.
 pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     let mut counts = BTreeMap::<i32, usize>::new();
     let mut scratch = Scratch::default();
@@ -92,7 +92,7 @@ pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(offset_s, _)| offset_s)
 }
 
-/// Returns an error if a log has NUL bytes and no readable line: the user named a wrong file.
+/// Returns an error if a log has NUL bytes and no readable line, because the user named a wrong file.
 pub(crate) fn refuse_binary(logs: &[OpenedLog], formats: Option<&Formats>) -> Result<(), LogError> {
     let is_read = |log: &OpenedLog, formats: &Formats| {
         let mut formats = formats.clone();
@@ -149,12 +149,12 @@ impl OpenedLog {
         Ok(OpenedLog { log, head, is_whole, cut_short, rest, first_ns: None })
     }
 
-    /// Whether its first bytes are the whole log.
+    /// Whether the first bytes are the whole log.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Number of bytes at its beginning that are already read, decompressed.
+    /// Number of bytes at the start of the log that have already been read, after decompression.
     pub fn head_bytes(&self) -> usize {
         self.head.len()
     }
@@ -172,15 +172,15 @@ impl OpenedLog {
             }
             return Ok(blocks);
         }
-        // Free the head now: it would stay in memory while the log is read.
+        // Frees the head now, because it would stay in memory while the log is read.
         drop(self.head);
         Ok(Blocks::new(Decoder::new(self.log.open(follow_growth)?), Vec::new(), limits))
     }
 
-    /// The lines of the head that are whole and not empty.
+    /// The lines of the head that are complete and not empty.
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
-        // If a line is longer than the head, use its beginning.
+        // If a line is longer than the head, its beginning is used.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
         let lines = bytes_without_mark(lines);
         lines
@@ -189,7 +189,7 @@ impl OpenedLog {
             .filter(|line| !line.is_empty())
     }
 
-    /// The stamp of the first request. A wrong stamp far ahead of the others would put the log behind all others, so the
+    /// The stamp of the first request. A wrong stamp that is far ahead would sort the log after all other logs. So the
     /// first stamp that is close to the median is used.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
@@ -233,7 +233,7 @@ fn recognize_other_file(head: &[u8]) -> Option<NotALog> {
 }
 
 impl NotALog {
-    /// The error message about a file of this kind, with advice.
+    /// The error message for a file of this kind, with advice.
     fn refusal(&self, path: &str) -> String {
         let (what, command) = match self {
             NotALog::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),

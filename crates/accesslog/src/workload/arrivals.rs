@@ -1,10 +1,10 @@
 //! Fits an arrival process to the bursts of a log, by the index of dispersion for counts at all epoch lengths.
 //!
-//! Poisson arrivals have an index of 1 at every length. Otherwise two processes are fitted, and the one whose indices are
-//! closer (in squared logarithms) is chosen: bursts at random times, MMPP(2), with I(t) = 1 + 2σ²τ/m · (1 −
-//! τ/t·(1 − e^(−t/τ))) for a rate of mean m, variance σ² and correlation time τ (Fischer & Meier-Hellstern 1993);
-//! and, if the Hurst parameter is significantly above one half, the self-similar noise of `selfsimilar:H`, with I(t) =
-//! 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms has a coefficient of variation of c = 30 %.
+//! Poisson arrivals have an index of 1 at every length. Otherwise two processes are fitted, and the one whose indices
+//! are closer (in squared logarithms) is chosen. One is bursts at random times, MMPP(2), with I(t) = 1 + 2σ²τ/m · (1 −
+//! τ/t·(1 − e^(−t/τ))) for a rate of mean m, variance σ² and correlation time τ (Fischer & Meier-Hellstern 1993). The
+//! other, if the Hurst parameter is significantly above one half, is the self-similar noise of `selfsimilar:H`, with
+//! I(t) = 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms has a coefficient of variation of c = 30 %.
 
 use brimful_core::profile::{Dispersion, Profile};
 use brimful_core::quantity::number;
@@ -14,19 +14,19 @@ use brimful_core::quantity::number;
 pub struct FittedArrivals {
     /// The process in the notation of `--arrivals`, such as `mmpp:4,10%,2s`.
     pub arrivals: String,
-    /// The reason, as a sentence.
+    /// The reason for this process, as a sentence.
     pub why: String,
 }
 
-/// An index this close to 1 counts as Poisson, even if it differs significantly.
+/// Greatest distance of an index from 1 at which arrivals count as Poisson, even if the difference is significant.
 const NEAR_POISSON: f64 = 0.15;
 /// Coefficient of variation of the rate of `selfsimilar:H` over steps of [`NOISE_STEP_S`] seconds.
 const NOISE: f64 = 0.3;
 const NOISE_STEP_S: f64 = 0.1;
-/// Bounds of the share of time that bursts take.
+/// Lower and upper bound of the share of time in bursts.
 const SHARES: [f64; 2] = [0.02, 0.5];
-/// Burst lengths to try, in seconds: from the first number, multiplied by the second, up to the third times the longest
-/// epoch.
+/// Burst lengths to try, in seconds. They start at the first number and grow by the factor of the second number, up to
+/// the third number times the longest epoch.
 const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
 /// The process that fits the peak window of a profile best.
@@ -77,9 +77,9 @@ pub fn fit(profile: &Profile) -> FittedArrivals {
 
 /// A process that switches at random between two rates.
 struct Bursts {
-    /// The rate in bursts over the mean rate.
+    /// The ratio of the rate in bursts to the mean rate.
     ratio: f64,
-    /// The share of time that bursts take.
+    /// The share of time in bursts.
     share: f64,
     /// Mean length of a burst, in seconds.
     length_s: f64,
@@ -87,7 +87,8 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Fits to the curve, for a given share of time in bursts, which the curve does not determine.
+    /// Fits the process to the curve. If the share of time in bursts is given, it is used, because the curve does not
+    /// determine it.
     fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
         let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
         let (from, factor, beyond) = LENGTHS;
@@ -96,7 +97,7 @@ impl Bursts {
         let tried = lengths.map(|length_s| {
             // The correlation time is the reciprocal of the sum of the rates at which bursts begin and end.
             let tau = length_s * (1.0 - share);
-            // Least squares of the index's excess over 1, relative to the index.
+            // This is the least-squares solution for the index's excess over 1, relative to the index.
             let shape = |t: f64| 2.0 * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()));
             let weigh = |at: &Dispersion| (shape(at.epoch_s) / at.index, (at.index - 1.0) / at.index);
             let (products, squares) = curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
@@ -118,7 +119,7 @@ impl std::fmt::Display for Bursts {
     }
 }
 
-/// Index of dispersion of `selfsimilar:H` in epochs of length t: the variance of its rate falls like t^(2H−2).
+/// Index of dispersion of `selfsimilar:H` in epochs of length t. The variance of its rate falls like t^(2H−2).
 fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
     1.0 + rate * NOISE.powi(2) * t * (t / NOISE_STEP_S).powf(2.0 * h - 2.0)
 }
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn bursts_come_back_with_their_length_and_height() {
-        // Four times the mean for a tenth of the time, 2 s long on average.
+        // Bursts have four times the mean rate, a tenth of the time, and a mean length of 2 s.
         let (rate, ratio, share, length): (f64, f64, f64, f64) = (100.0, 4.0, 0.1, 2.0);
         let low: f64 = (1.0 - ratio * share) / (1.0 - share);
         let variance = rate * rate * share * (1.0 - share) * (ratio - low).powi(2);

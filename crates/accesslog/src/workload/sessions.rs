@@ -1,5 +1,5 @@
-//! Turns the sessions of a profile into a load. New sessions arrive like those of independent users, as Poisson arrivals
-//! (Paxson & Floyd 1995, §3), and each has its bursts of calls and its think times.
+//! Converts the sessions of a profile into a load. New sessions arrive like those of independent users, as Poisson
+//! arrivals (Paxson & Floyd 1995, §3). Each session has its bursts of calls and its think times.
 //!
 //! Distributions have the profile's percentiles and mean, with linear interpolation between the percentiles.
 
@@ -8,19 +8,19 @@ use brimful_core::profile::{Profile, Times};
 use brimful_core::quantity::{count, number};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions, Spread};
 
-/// Minimum number of sessions that show how long sessions are.
+/// Minimum number of sessions for the estimate of the length of sessions.
 const MIN_SESSIONS: u64 = 100;
-/// With fewer requests per session on average, sessions are no more than requests.
+/// Minimum mean number of requests per session. Below it, sessions are practically single requests.
 const MIN_REQUESTS: f64 = 1.2;
-/// If the median think time exceeds this, in seconds, servers close connections before the user is back: Apache's
-/// default `KeepAliveTimeout`.
+/// If the median think time exceeds this number of seconds, servers close connections before the user's next request.
+/// It is Apache's default `KeepAliveTimeout`.
 const KEEP_ALIVE_S: f64 = 5.0;
 /// Number of connections that browsers open to one server.
 const CONNECTIONS: u32 = 6;
-/// Probability of the one quantile that is not the log's own; it is chosen so that the mean holds.
+/// Probability of the one quantile that is not from the log. Its value is chosen so that the mean is preserved.
 const FITTED_QUANTILE: f64 = 0.999;
 
-/// The sessions of the peak window and the reason for them; the error is why there are none.
+/// The sessions of the peak window, and the reason for them. The error is the reason why there are none.
 pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     let Some(found) = &profile.sessions else { return Err("sessions were not looked for".to_owned()) };
     if found.sessions < MIN_SESSIONS {
@@ -56,7 +56,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     Ok((sessions, why))
 }
 
-/// The distribution with these percentiles and this mean; no value is below `least`.
+/// The distribution with these percentiles and this mean. No value is below `least`.
 fn spread(times: &Times, least: f64) -> Spread {
     let mean = times.mean.max(least);
     if times.samples == 0 || times.max <= least {
@@ -71,7 +71,8 @@ fn spread(times: &Times, least: f64) -> Spread {
         points.push([share, value.clamp(before, times.max.max(before))]);
     }
     let [from, low] = points[points.len() - 1];
-    // The rare values that preserve the mean. Each quantile carries half of the probability between it and its neighbours.
+    // The rare values that preserve the mean. Each quantile represents half of the probability between it and its
+    // neighbours.
     let most = times.max.max(low);
     let rest = mean - mean_of(&points) - (FITTED_QUANTILE - from) * low / 2.0 - (1.0 - FITTED_QUANTILE) * most / 2.0;
     let rare = (2.0 * rest / (1.0 - from)).clamp(low, most);

@@ -1,4 +1,4 @@
-//! Lines of every format, field by field; detected formats; real logs.
+//! Tests lines of every format, field by field, detected formats, and real logs.
 
 mod found;
 mod logs;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-/// The expected entry. The time has a decimal point if it is fine.
+/// The expected entry. Its time has a decimal point if the log's time has fractions.
 #[derive(Default)]
 struct Want {
     time: &'static str,
@@ -75,7 +75,7 @@ fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>
     check(format.read(line, &mut Scratch::default()));
 }
 
-/// Ignores the offset from UTC, which is tested with the stamps.
+/// Removes the offset from UTC, which is tested with the stamps.
 fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malformed> {
     Ok(match read? {
         Line::Entry(entry) => Line::Entry(Entry { offset_s: None, ..entry }),
@@ -83,7 +83,7 @@ fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malform
     })
 }
 
-/// Checks that each line is read as expected, by the format and by the format detected from the line alone.
+/// Checks that each line is read as expected, both by the named format and by the format detected from the line alone.
 fn check(name: &str, cases: &[(&str, Want)]) {
     for (line, want) in cases {
         read_one(&mut format(name), line.as_bytes(), |read| {
@@ -92,7 +92,7 @@ fn check(name: &str, cases: &[(&str, Want)]) {
     }
 }
 
-/// The same check, and that this format is detected.
+/// Like [`check`], and checks that detection finds this format.
 fn check_found(name: &str, cases: &[(&str, Want)]) {
     check(name, cases);
     for (line, want) in cases {

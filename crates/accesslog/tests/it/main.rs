@@ -1,4 +1,4 @@
-//! Tests of the crate with complete logs.
+//! Tests the crate with complete logs.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A helper of a test may fail as the test does.
 
 mod formats;

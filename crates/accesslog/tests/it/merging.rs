@@ -1,4 +1,4 @@
-//! Logs of several servers, merged by time.
+//! Tests logs of several servers that are merged by time.
 
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{Kept, Progress, ReadOptions, ReadSummary};
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
-/// A Combined line at a time in milliseconds after midnight, with the name of its server in the path.
+/// A line in the Combined format, at a time in milliseconds after midnight. Its path contains the name of its server.
 fn line(server: &str, ms: u64) -> String {
     let second = ms / 1000;
     let (hour, minute, second, ms) = (second / 3600, second / 60 % 60, second % 60, ms % 1000);
@@ -36,7 +36,7 @@ fn directory(files: &[(&str, Vec<u8>)]) -> TempDir {
     directory
 }
 
-/// The summary of reading the files, and each request's time in milliseconds with its path.
+/// Reads the files. Returns the summary, and each request's time in milliseconds with its path.
 fn merged(files: &[(&str, Vec<u8>)]) -> Result<(ReadSummary, Vec<(i64, String)>), LogError> {
     let directory = directory(files);
     let paths: Vec<String> =

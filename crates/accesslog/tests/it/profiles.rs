@@ -1,4 +1,4 @@
-//! Profiles of traffic with known parameters, of unusual traffic, and of real logs.
+//! Tests profiles of traffic with known parameters, of unusual traffic, and of real logs.
 
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// The summary of reading so many lines.
+/// The summary of reading lines with these counts.
 fn read_of(parsed: u64, filtered: u64) -> ReadSummary {
     let lines = Lines { read: parsed + filtered, parsed, filtered, ..Lines::default() };
     ReadSummary { lines, sources: Vec::new(), formats: Formats::given(Vec::new()) }
@@ -68,8 +68,9 @@ fn profile(requests: &[Request], options: Options) -> Profile {
     try_profile(requests.iter().map(Request::entry), options).unwrap()
 }
 
-/// Poisson arrivals at each hour's rate, from Monday 10:00 on; Zipf 1.0 over 2,000 URLs; sizes with a tail of Pareto
-/// 1.2 from 30,000 bytes on; 15 % not modified.
+/// Generates Poisson arrivals at each hour's rate, from Monday 10:00 on. Popularity follows Zipf's law with exponent
+/// 1.0 over 2,000 URLs. Sizes have a Pareto tail of index 1.2 from 30,000 bytes on. 15 % of the responses are 304 (Not
+/// Modified).
 fn known(rates: &[f64]) -> Vec<Request> {
     let mut rng = Pcg64::seed_from_u64(1);
     let (zipf, clients) = (Zipf::new(2_000.0, 1.0).unwrap(), 5_000u32);
@@ -114,19 +115,19 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!((found.peak.requests, found.arrivals.by_hour[11], found.arrivals.by_hour[9]), (busy, busy, 0));
     assert_eq!((found.arrivals.step_s, found.arrivals.rates.len()), (60, 120));
     assert!((found.arrivals.by_weekday_and_hour[0][11] - busy as f64 / 3_600.0).abs() < 1e-9);
-    // Arrivals.
+    // Checks the arrivals.
     assert!(found.dispersion.iter().all(|at| (at.index - 1.0).abs() < 0.8), "{:?}", found.dispersion);
     assert!((found.dispersion[0].index - 1.0).abs() < 0.1);
     assert!(found.hurst.is_some_and(|hurst| (hurst.value - 0.5).abs() < 0.1), "{:?}", found.hurst);
     let pauses = found.interarrival_s.unwrap();
     assert!((pauses.mean - 1.0 / found.arrivals.mean_rate).abs() < 1e-4 && pauses.samples == n - 1);
-    // URLs.
+    // Checks the URLs.
     assert!(found.popularity.zipf.is_some_and(|zipf| (zipf - 1.0).abs() < 0.05), "{:?}", found.popularity.zipf);
     let exact: HashSet<_> = requests.iter().map(|request| &request.target).collect();
     assert!((found.unique_urls as f64 / exact.len() as f64 - 1.0).abs() < 3.0 * found.unique_error);
     assert!((found.unique_clients as f64 / 5_000.0 - 1.0).abs() < 3.0 * found.unique_error);
     assert_eq!(&*found.popularity.urls[0].url, "/page/1?x=1");
-    // Answers.
+    // Checks the responses.
     let tail = found.sizes.tail.unwrap();
     assert!((tail.index - 1.2).abs() < 0.1, "{tail:?}");
     assert_eq!(found.sizes.responses + found.zero_length["not_modified"], n);
@@ -134,7 +135,7 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!(found.bytes, requests.iter().filter_map(|request| request.bytes).sum::<u64>());
     let service = found.service_s.unwrap();
     assert!((service.mean / 0.005 - 1.0).abs() < 0.02 && (service.scv - 1.0).abs() < 0.05, "{service:?}");
-    // Classes, of the peak window.
+    // Checks the classes, which are those of the peak window.
     assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), busy);
     assert_eq!(found.notes, Vec::<String>::new());
 }
@@ -150,7 +151,8 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
     }
     let mut disordered = profile(&requests, Options::default());
     for profile in [&mut ordered, &mut disordered] {
-        // Sums of times are added in another order, and the ends of bursts depend on the order of requests.
+        // These may differ: sums of times are added in another order, and the ends of bursts depend on the order of
+        // requests.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
         if let Some(service) = &mut profile.service_s {
@@ -185,7 +187,7 @@ fn a_given_peak_window_is_taken() {
     let found = profile(&requests, options((from, from + 900 * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.given), ("2024-03-04T12:10:00Z", 900, true));
     assert!((found.peak.rate - 2.0).abs() < 0.25 && found.classes.iter().all(|class| class.requests < 2_500));
-    // As far as the log covers the window.
+    // The window extends beyond the log, so only the part that the log covers counts.
     let found = profile(&requests, options((MONDAY_S * NS, (MONDAY_S + 11 * 3_600) * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds), ("2024-03-04T10:00:00Z", 3_600));
     let nothing = try_profile(requests.iter().map(Request::entry), options((0, NS))).unwrap_err().to_string();
@@ -201,7 +203,7 @@ fn windows_zones_and_keys_are_as_they_were_asked_for() {
     let found = profile(&requests, Options { zone, window_s: 600, class_by: by_url, ..Options::default() });
     assert_eq!((&*found.timezone, found.peak.seconds), ("Asia/Kolkata", 600));
     assert!(found.from.ends_with("+05:30") && found.peak.from.ends_with("0:00+05:30"), "{}", found.peak.from);
-    // 11:00 to 12:00 UTC is 16:30 to 17:30.
+    // In this zone, 11:00 to 12:00 UTC is 16:30 to 17:30.
     assert!(found.arrivals.by_hour[17] > found.arrivals.by_hour[15] && found.arrivals.by_hour[11] == 0);
     let names: BTreeSet<&str> = found.classes.iter().map(|class| &*class.name).collect();
     assert_eq!(names, ["first", "pages"].into());
@@ -327,7 +329,7 @@ fn real_logs_have_profiles() {
         let mut profiler = Profiler::new(Options::default());
         let paths = [path.to_string_lossy().into_owned()];
         let read = read(&paths, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| ());
-        // Some samples have invented formats.
+        // Some of the samples have invented formats.
         let Ok(read) = read else { continue };
         if read.lines.parsed == 0 {
             continue;

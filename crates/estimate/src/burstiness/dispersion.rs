@@ -1,13 +1,14 @@
-//! The index of dispersion for counts: the variance of the arrivals in a window over their mean.
+//! The index of dispersion for counts: the variance of the number of arrivals in a window, divided by its mean.
 //!
-//! Cox & Lewis, *The Statistical Analysis of Series of Events*, 1966, §4.5; Gusella, IEEE JSAC 9 (1991). It is 1 for
-//! Poisson arrivals in windows of any length. If arrivals are correlated, it grows with the window towards a limit, and
-//! that limit determines the length of queues under heavy load.
+//! Cox & Lewis, *The Statistical Analysis of Series of Events*, 1966, §4.5; Gusella, IEEE JSAC 9 (1991). The index is 1
+//! for Poisson arrivals in windows of any length. If arrivals are correlated, it grows with the length of the window
+//! towards a limit. That limit determines the length of queues under heavy load.
 //!
-//! Windows do not overlap; an incomplete one is left out. The variance of n windows of k epochs is relative to the mean
-//! of the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), which is 0 for Poisson
-//! arrivals. The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of freedom). It is
-//! accurate if windows are longer than the bursts and have at least about 10 arrivals, and too narrow otherwise.
+//! Windows do not overlap; an incomplete window is not used. The variance of n windows of k epochs is relative to the
+//! mean of the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), which is 0 for
+//! Poisson arrivals. The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of
+//! freedom). It is accurate if windows are longer than the bursts and have at least about 10 arrivals, and too narrow
+//! otherwise.
 
 use super::total;
 use crate::EstimateError;
@@ -16,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Smallest number of windows. The standard error of the index is then a third of it.
+/// Minimum number of windows. The standard error is then a third of the index.
 const MIN_WINDOWS: usize = 20;
 
 /// The index of dispersion in windows of one length.
@@ -24,11 +25,11 @@ const MIN_WINDOWS: usize = 20;
 pub struct Dispersion {
     /// Length of a window, in epochs.
     pub window: usize,
-    /// How many there are.
+    /// Number of windows.
     pub windows: usize,
-    /// Variance (n − 1) over mean.
+    /// Index of dispersion: the sample variance (divisor n − 1) divided by the mean.
     pub index: f64,
-    /// Its confidence interval.
+    /// Confidence interval of the index.
     pub ci95: Interval,
 }
 
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_a_variance() {
-        // 10 windows, variance = mean: 9/χ²(9) at 97.5 and 2.5 %.
+        // For 10 windows whose variance equals the mean, the ends are 9/χ²(9) at 97.5 and 2.5 %.
         let counts = [4, 6, 5, 9, 1, 5, 3, 7, 8, 2];
         let d = dispersion(&counts, 1).unwrap();
         assert!(

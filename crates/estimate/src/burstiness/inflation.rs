@@ -1,8 +1,8 @@
-//! Bursts raise demands: D = D_f + α·b.
+//! The effect of bursts on demands: D = D_f + α·b.
 //!
 //! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck, U/X, is measured at
-//! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through
-//! them yields the demand without bursts and at any other b. Queueing alone does not explain the difference: the
+//! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through the
+//! points yields the demand without bursts and at any other b. Queueing alone does not explain the difference: the
 //! saturation rate is 1/D, and Menascé et al. (CMG 1999, §6) measured 202 requests per second with even arrivals and
 //! 131 in bursts.
 
@@ -19,16 +19,16 @@ use serde::Serialize;
 pub struct BurstLevel {
     /// b: share of epochs with more arrivals than the mean, between 0 and 1.
     pub b: f64,
-    /// D in seconds: busy servers over throughput, or one over the highest throughput.
+    /// D in seconds: the ratio of busy servers to throughput, or 1 divided by the highest throughput.
     pub demand: f64,
 }
 
-/// D = D_f + α·b.
+/// The fitted line D = D_f + α·b.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstDemand {
-    /// D_f: without bursts, in seconds.
+    /// D_f: demand without bursts, in seconds.
     pub without_bursts: Estimate,
-    /// α, in seconds; never negative.
+    /// α: additional demand for each unit of b, in seconds; never negative.
     pub alpha: Estimate,
 }
 
@@ -57,20 +57,20 @@ impl BurstDemand {
 /// A model at another level of burstiness.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstEffect {
-    /// What every demand at the station was multiplied by.
+    /// Factor by which every demand at the station was multiplied.
     pub factor: f64,
-    /// The model with those demands: to solve for response times.
+    /// The model with the multiplied demands, for computing response times.
     pub model: Model,
-    /// Requests per second at which the model saturated.
+    /// Requests per second at which the model saturated before the change.
     pub saturation_before: f64,
-    /// Requests per second at which it now does.
+    /// Requests per second at which the model saturates after the change.
     pub saturation_rate: f64,
-    /// Where it now does.
+    /// Name of the station that saturates after the change.
     pub bottleneck: String,
 }
 
-/// Changes the demands at a station, measured at burstiness `measured_at`, to those at burstiness `b`: all classes by
-/// the same factor. 0 means arrivals without bursts.
+/// Converts the demands at a station from burstiness `measured_at` to burstiness `b`, for all classes by the same
+/// factor. Burstiness 0 means arrivals without bursts.
 pub fn with_burstiness(
     model: &Model,
     station: &str,
@@ -127,7 +127,8 @@ mod tests {
     fn bursts_move_the_bottleneck() {
         let demand = fit_burst_demand(&[0.1, 0.2, 0.4].map(|b| BurstLevel { b, demand: 0.004 + 0.01 * b })).unwrap();
         assert!((demand.alpha.value - 0.01).abs() < 1e-12 && demand.alpha.ci95_half_width.is_some());
-        // Measured without bursts, the CPU is the bottleneck at 250 per second; measured in bursts, the disk is without.
+        // If measured without bursts, the CPU is the bottleneck in bursts, at 250 per second. If measured in bursts,
+        // the disk is the bottleneck without bursts.
         let up = with_burstiness(&model(), "cpu", &demand, 0.0, 0.4).unwrap();
         assert!((up.saturation_before - 250.0).abs() < 1e-9 && (up.saturation_rate - 125.0).abs() < 1e-9, "{up:?}");
         let down = with_burstiness(&model(), "cpu", &demand, 0.4, 0.0).unwrap();

@@ -1,30 +1,32 @@
-//! Options of calibration, and how classes that the runs cannot tell apart share the cost that is known of all of them.
+//! Options of calibration, and rules for sharing a joint cost among classes that the runs cannot distinguish.
 
 use super::runs::Runs;
 use crate::demand::{Resampling, attribute_by_share};
 
-/// What the Records do not say.
+/// Facts and choices that are not in the Records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CalibrateOptions {
-    /// CPUs that the server can use at once, where they are fewer than were watched: one for a server of one worker.
+    /// Number of CPUs that the server can use at once, if it is less than the number of watched CPUs: 1 for a server
+    /// with one worker.
     pub servers: Option<u32>,
-    /// How classes that the runs cannot tell apart share their cost.
+    /// The rule by which classes that the runs cannot distinguish share their cost.
     pub attribution: Attribution,
-    /// The bootstrap for the intervals.
+    /// Parameters of the bootstrap for the intervals.
     pub resampling: Resampling,
 }
 
-/// How classes share a cost that is only known for all of them together (Menascé et al., CMG 1999).
+/// A rule by which classes share a cost that is only known for all of them together (Menascé et al., CMG 1999).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attribution {
     /// Every request costs the same (their Eq. 4).
     #[default]
     Requests,
-    /// In proportion to the bytes sent (their Eq. 2; what other classes cost is set aside, Eq. 3).
+    /// The cost is in proportion to the bytes sent (their Eq. 2). The known cost of other classes is subtracted first
+    /// (Eq. 3).
     Bytes,
 }
 
-/// The demand of each class over the joint demand of the classes that it is merged with.
+/// The ratio of the demand of each class to the joint demand of the classes that it is merged with.
 pub(super) fn factors(
     runs: &Runs,
     merged: &[Vec<usize>],

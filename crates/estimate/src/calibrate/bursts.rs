@@ -1,8 +1,8 @@
-//! How bursty the arrivals of each run were, and what bursts cost.
+//! The burstiness of the arrivals in each run, and the cost of bursts.
 //!
-//! b counts epochs with more arrivals than the mean, and every run has some by chance. So b is taken to be 0 unless the
+//! b counts epochs with more arrivals than the mean, and every run has some by chance. So b is set to 0 unless the
 //! counts are dispersed significantly more than Poisson arrivals. D = D_f + α·b is then fitted to the demands of the
-//! mean request in the runs ([`crate::fit_burst_demand`]). All runs have epochs of the same length, the longest of any
+//! mean request in the runs ([`crate::fit_burst_demand`]). All runs use epochs of the same length: the longest of any
 //! run.
 
 use super::cpu::CpuFit;
@@ -18,17 +18,17 @@ use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Smallest range of b over the runs from which the cost of bursts is fitted.
+/// Smallest range of b over the runs for which the cost of bursts is fitted.
 const MIN_RANGE: f64 = 0.05;
 
 /// Burstiness of the runs, and the cost of bursts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bursts {
-    /// Runs of arrivals that did not wait for answers.
+    /// The runs with an open load, whose arrivals did not wait for responses.
     pub runs: Vec<BurstRun>,
-    /// D = D_f + α·b of the mean request of the model's mix, from at least two levels of b.
+    /// D = D_f + α·b of the mean request of the model's mix; `None` without two levels of b.
     pub demand: Option<BurstDemand>,
-    /// b at which the model's demands hold: the mean of the runs that they stand on.
+    /// b for which the model's demands are valid: the mean over the runs that the demands were fitted to.
     pub measured_at_b: f64,
     /// Requests per second at which the model saturates at the highest b measured.
     pub saturation_rate: Option<f64>,
@@ -37,17 +37,17 @@ pub struct Bursts {
 /// Burstiness of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstRun {
-    /// The Record's place in the input, from 0.
+    /// Index of the Record in the input, from 0.
     pub record: usize,
     /// Length of an epoch, in seconds.
     pub epoch_s: f64,
-    /// a and b, and other measures of the same counts.
+    /// Measures of burstiness, such as a and b.
     pub factors: BurstFactors,
-    /// The index of dispersion, by the length of the window.
+    /// The index of dispersion for each length of the window.
     pub dispersion: Vec<Dispersion>,
-    /// Whether it is more than 1 beyond doubt.
+    /// Whether the index of dispersion is significantly greater than 1.
     pub bursty: bool,
-    /// b, or 0 if it is not bursty.
+    /// b, or 0 if the run is not bursty.
     pub b: f64,
 }
 
@@ -71,7 +71,8 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Es
     })
 }
 
-/// The demand of the mean request of the model's mix in each run. The runs' own mean requests are of other mixes.
+/// The demand of the mean request of the model's mix in each run. The mix of a run itself may differ from the model's
+/// mix.
 fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLevel> {
     let mix = runs.mix();
     let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();

@@ -1,4 +1,4 @@
-//! How well a demand is known, and what it was derived from.
+//! The precision of a demand, and what it was derived from.
 
 use crate::demand::{DemandFit, Interval};
 use schemars::JsonSchema;
@@ -7,35 +7,36 @@ use serde::Serialize;
 /// Uncertainty of a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Uncertainty {
-    /// What it was derived from.
+    /// The data that the demand was derived from.
     pub source: Source,
-    /// The wider of the two below; `None` where there is neither.
+    /// The wider of the two intervals below; `None` if there is neither.
     pub ci95: Option<Interval>,
-    /// Interval by the regression over the runs.
+    /// Confidence interval of the regression over the runs.
     pub fit_ci95: Option<Interval>,
-    /// Interval by the bootstrap within the runs.
+    /// Confidence interval of the bootstrap within the runs.
     pub bootstrap_ci95: Option<Interval>,
 }
 
-/// What a demand stands on; the first is trusted most.
+/// The data that a demand was derived from. The first source is the most reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Measured request by request inside the server; what its CPUs did beside that is shared alike.
+    /// Measured for each request inside the server. The remaining CPU time of the server is shared equally by all
+    /// requests.
     Direct,
-    /// The utilization law, with the class alone in some of the runs.
+    /// The utilization law, from runs of which some had this class alone.
     SingleClassRun,
     /// The utilization law, from runs of several mixes.
     Regression,
-    /// A rule of proportion, because the runs cannot tell the class from others. The interval is that of their joint
-    /// demand, in proportion; how wrong the rule is, it does not say.
+    /// A rule of proportion, because the runs cannot distinguish the class from others. The interval is that of their
+    /// joint demand, in proportion; it does not include the error of the rule.
     Proportional,
-    /// Response times: what is left of them beside the stations.
+    /// The part of the response times that the stations do not explain.
     ResponseTimes,
 }
 
 impl Uncertainty {
-    /// A demand without intervals.
+    /// The uncertainty of a demand without intervals.
     pub(super) fn unknown(source: Source) -> Uncertainty {
         Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
     }
@@ -50,7 +51,7 @@ impl Uncertainty {
     }
 }
 
-/// The interval about a figure that cannot be negative.
+/// The confidence interval of a figure that cannot be negative.
 pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> {
     half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
 }

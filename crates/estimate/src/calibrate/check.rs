@@ -1,5 +1,5 @@
-//! Rejects Records of another version, or with impossible figures. They are an error and not merely left out, because
-//! what wrote them may be wrong about other figures too.
+//! Rejects Records of another version, or with impossible figures. They are an error, and not only excluded, because
+//! the program that wrote them may also be wrong about other figures.
 
 use crate::EstimateError;
 use crate::window::{completed_in_window, window_means};
@@ -7,16 +7,16 @@ use brimful_core::number::non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};
 
-/// Greatest ratio of busy CPUs to CPUs: the two are measured by different clocks.
+/// Greatest ratio of busy CPUs to CPUs. It may exceed 1 because the two are measured by different clocks.
 const MAX_BUSY_RATIO: f64 = 1.1;
 
-/// The most CPUs that Linux supports, for Records without the number of CPUs.
+/// Upper bound of the CPUs in a Record without their number: the most that Linux supports.
 const MAX_CPUS: usize = 8192;
 
-/// Shares may be outside of 0..1 by this much.
+/// Shares may be outside of 0..1 by this rounding error.
 const ROUNDING: f64 = 0.01;
 
-/// Returns an error for the first impossible Record; it counts Records from 1.
+/// Returns an error for the first impossible Record. The message counts Records from 1.
 pub(super) fn check(records: &[Record], by_process: bool) -> Result<(), EstimateError> {
     let check_one = |(i, record): (usize, &Record)| {
         check_record(record, by_process)
@@ -41,7 +41,7 @@ fn check_record(record: &Record, by_process: bool) -> Result<(), String> {
         figure(what, value)?;
     }
     let all: u64 = record.classes.values().map(|c| c.counts.completed).fold(0, u64::saturating_add);
-    // Each class's rate may be rounded by one call.
+    // The rate of each class may be rounded by one call.
     let most = (all as f64 + record.classes.len() as f64) * (1.0 + 1e-6);
     if completed_in_window(record) > most {
         return Err(format!(
@@ -80,7 +80,7 @@ fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<()
     Ok(())
 }
 
-/// What to do about an impossible Record.
+/// The advice for an impossible Record.
 const REFUSED: &str = "no run has such figures, so measure again";
 
 fn figure(what: &str, value: f64) -> Result<(), String> {

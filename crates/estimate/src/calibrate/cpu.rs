@@ -1,8 +1,8 @@
 //! Demands at the CPU: regression over the runs, load dependence, and the bootstrap within the runs.
 //!
-//! Where the Server Module measured the CPU time of requests, the differences between classes are those that it
-//! measured. What requests have in common, and what the server does outside of that measurement (connections, waiting
-//! for events, interrupts), is fitted by the utilization law and charged to every request alike.
+//! Where the Server Module measured the CPU time of requests, it determines the differences between classes. The rest
+//! of the cost is fitted by the utilization law and charged to every request alike. It contains what requests have in
+//! common, and the server's work outside of that measurement (connections, waiting for events, interrupts).
 
 use super::attribution::{CalibrateOptions, factors};
 use super::certainty::{Source, Uncertainty, interval, wider};
@@ -25,43 +25,43 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A larger share of the CPUs that is busy without requests causes a warning.
+/// If background work uses more than this share of the CPUs, there is a warning.
 const NOTABLE_BACKGROUND: f64 = 0.05;
 
-/// The CPU time that the Server Module measured may exceed that of the server's processes by no more than this factor.
+/// Greatest ratio of the CPU time that the Server Module measured to that of the server's processes.
 const MAX_MODULE_EXCESS: f64 = 1.1;
 
-/// What one run says of the demand of its mean request, whatever its mix.
+/// The demand of the mean request of one run, for the mix of that run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunDemand {
-    /// The Record's place in the input, from 0.
+    /// Index of the Record in the input, from 0.
     pub record: usize,
     /// Requests per second, all classes together.
     pub rate: f64,
-    /// Utilization of each of the server's CPUs.
+    /// Utilization of the server's CPUs.
     pub utilization: f64,
     /// CPU seconds of one request, as measured.
     pub measured_s: f64,
-    /// The same as the demands have it, at this rate.
+    /// CPU seconds of one request, as predicted by the fitted demands at this rate.
     pub fitted_s: f64,
 }
 
 /// Fitted demands at the CPU.
 pub(super) struct CpuFit {
-    /// D in seconds, by class, at saturation.
+    /// D at saturation, in seconds, for each class.
     pub demands: Vec<f64>,
     pub uncertainty: Vec<Uncertainty>,
-    /// Groups of classes that the runs cannot tell apart.
+    /// Groups of classes that the runs cannot distinguish.
     pub merged: Vec<Vec<usize>>,
     pub condition_number: f64,
     pub load_dependence: Option<LoadDependence>,
     pub odd: Option<OddRun>,
     pub errors: DemandErrors,
-    /// Busy servers without requests, at saturation.
+    /// Number of busy servers without requests, at saturation.
     fixed: f64,
 }
 
-/// Fits the demands. `module` is what the Server Module measured of each class, if it did.
+/// Fits the demands. `module` contains the Server Module's measurement of each class, if there is one.
 pub(super) fn fit(
     runs: &mut Runs,
     options: CalibrateOptions,
@@ -79,8 +79,8 @@ pub(super) fn fit_without_module(runs: &Runs, options: CalibrateOptions) -> Resu
     Ok(fit_law(runs, options, None, law, &constant, &mut Vec::new()))
 }
 
-/// `constant` is the fit of the law if demands do not depend on the load. `module` is what the Server Module measured,
-/// if the law contains it.
+/// `constant` is the fit of the law with demands that do not depend on the load. `module` contains the Server Module's
+/// measurements, if the law uses them.
 fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
@@ -134,8 +134,8 @@ fn fit_law(
     }
 }
 
-/// Refits the law to resampled seconds of the runs. The statistic has the demands at saturation, and then the busy
-/// servers without requests. `None` where the runs have no course to draw from.
+/// Refits the law to resampled seconds of the runs. The statistic contains the demands at saturation, and then the
+/// number of busy servers without requests. It is `None` if the runs have no time series to draw from.
 fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
@@ -150,7 +150,7 @@ fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) ->
     moving_blocks(&series, resampling, statistic).ok()
 }
 
-/// The observation of a run if it had consisted of these seconds.
+/// The observation that a run would be if it had consisted of these seconds.
 fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
     let ratio = |figure: fn(&TimeSlice) -> f64| {
         let measured = run.slices.iter().map(figure).fold(0.0, |sum, value| sum + value);
@@ -165,7 +165,7 @@ fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
 }
 
 impl CpuFit {
-    /// Busy servers without requests.
+    /// Number of busy servers without requests.
     pub fn background(&self) -> Estimate {
         self.errors.fit.background
     }
@@ -177,7 +177,7 @@ impl CpuFit {
         own.max(own - self.background().value / servers + runs.idle.share.unwrap_or(0.0)).min(0.99)
     }
 
-    /// The load dependence in the form that a model has it.
+    /// The load dependence in the form of a model.
     pub fn idle_cost(&self) -> Option<IdleCost> {
         self.load_dependence.as_ref().and_then(|load| load.shape.idle_cost(load.weight.value))
     }
@@ -198,8 +198,8 @@ impl CpuFit {
         }
     }
 
-    /// Confidence interval of the rate at which this mix keeps the CPUs busy all the time, whatever the shape of the
-    /// load dependence.
+    /// Confidence interval of the rate at which this mix keeps the CPUs busy all the time. It covers all plausible
+    /// shapes of the load dependence.
     pub fn saturation_ci95(&self, runs: &Runs, mix: &[f64]) -> Option<Interval> {
         let total: f64 = mix.iter().sum();
         let shares: Vec<f64> = mix.iter().map(|x| x / total).collect();
@@ -210,7 +210,7 @@ impl CpuFit {
         let taken_by_others = servers - free - self.fixed;
         let demand = mean(&self.demands);
         let rate = free / demand;
-        // d rate = −(rate·dD + d fixed)/D, by D of each class, the term and the background.
+        // d rate = −(rate·dD + d fixed)/D, for D of each class, the term of the load dependence, and the background.
         let load_fixed = self.load_dependence.as_ref().map_or(0.0, |load| load.shape.at_saturation().1);
         let by_demand: Vec<f64> =
             shares.iter().zip(&errors.factors).map(|(share, factor)| rate * share * factor / demand).collect();
@@ -222,7 +222,8 @@ impl CpuFit {
                 Some((servers - taken_by_others - fixed).max(0.0) / mean(demands))
             })
         });
-        // A load dependence is extrapolated to saturation. The interval of one shape ignores that another may be right.
+        // A load dependence is extrapolated to saturation. The interval of one shape ignores that another shape may be
+        // right.
         let rivals = self.load_dependence.iter().flat_map(|load| load.rival_saturations(taken_by_others, mix));
         let rivals: Vec<f64> = rivals.filter(|rate| rate.is_finite()).collect();
         let include_rivals = |interval: Interval| {

@@ -1,4 +1,4 @@
-//! How well the demands at the CPU are known: by the regression over the runs, by the bootstrap within them, and by the
+//! The precision of the demands at the CPU, from the regression over the runs, the bootstrap within them, and the
 //! samples of the Server Module.
 
 use super::certainty::{Source, Uncertainty, interval};
@@ -7,27 +7,27 @@ use crate::demand::{Bootstrap, DemandFit, Interval};
 use crate::inside::NORMAL_95;
 use brimful_model::correlation::identity;
 
-/// What the errors of the demands come from.
+/// The sources of the errors of the demands.
 pub(super) struct DemandErrors {
     pub fit: DemandFit,
     pub bootstrap: Option<Bootstrap>,
-    /// The demand of each class over the fitted joint demand of the classes that it is merged with.
+    /// The ratio of the demand of each class to the fitted joint demand of the classes that it is merged with.
     pub factors: Vec<f64>,
-    /// What load dependence adds to each demand at saturation, in units of its weight.
+    /// The load dependence's addition to each demand at saturation, in units of its weight.
     pub load_per_request: f64,
-    /// Standard errors of what the Server Module measured, by class.
+    /// Standard error of the Server Module's measurement of each class.
     pub sampling: Vec<f64>,
 }
 
 impl DemandErrors {
-    /// The uncertainty of the class's demand.
+    /// The uncertainty of a class's demand.
     pub fn uncertainty(&self, class: usize, demand: f64, source: Source) -> Uncertainty {
         let sampling = NORMAL_95 * self.sampling[class];
         let with_sampling = |half_width: f64| half_width.hypot(sampling);
         let mut gradient = vec![0.0; self.factors.len()];
         gradient[class] = self.factors[class];
         let fit = self.fit.half_width(&gradient, self.factors[class] * self.load_per_request, 0.0);
-        // With the module's samples, even a single run has an interval.
+        // With the module's samples, even a single run yields an interval.
         let fit = fit.or((source == Source::Direct).then_some(0.0));
         let bootstrap = self.bootstrap.as_ref().map(|bootstrap| bootstrap.interval(class)).map(|drawn| {
             let below = with_sampling((demand - drawn.low).max(0.0));
@@ -37,8 +37,8 @@ impl DemandErrors {
         Uncertainty::unknown(source).with_intervals(interval(demand, fit.map(with_sampling)), bootstrap)
     }
 
-    /// Correlation of the errors of the demands, classes × classes: by the regression or by the bootstrap, whichever
-    /// has the larger variance.
+    /// Correlation of the errors of the demands, classes × classes. It is that of the regression or of the bootstrap,
+    /// whichever has the larger variance.
     pub fn correlation(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         let fit = self.fit.covariance(self.load_per_request).map(|mut covariance| {
@@ -57,7 +57,7 @@ impl DemandErrors {
         correlation_of(&widest)
     }
 
-    /// Demands of each draw of the bootstrap, draws × classes.
+    /// The demands of each bootstrap draw, draws × classes.
     pub fn draws(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         self.bootstrap.iter().flat_map(|bootstrap| &bootstrap.draws).map(|draw| draw[..classes].to_vec()).collect()

@@ -7,18 +7,18 @@ use crate::correlation::correlation_of;
 use crate::demand::{DemandFit, Observation};
 use brimful_model::correlation::identity;
 
-/// A disk whose utilization never exceeded this does not become a station.
+/// A disk becomes a station only if its utilization exceeds this value in some run.
 const MIN_UTILIZATION: f64 = 0.01;
 
 pub(super) struct DiskFit {
     pub name: String,
     pub demands: Vec<f64>,
     pub uncertainty: Vec<Uncertainty>,
-    /// Classes that the runs cannot tell apart.
+    /// Groups of classes that the runs cannot distinguish.
     pub merged: Vec<Vec<usize>>,
-    /// Classes × classes.
+    /// Correlation of the errors of the demands, classes × classes.
     pub correlation: Vec<Vec<f64>>,
-    /// Utilization without requests.
+    /// Utilization by work other than requests.
     pub background: f64,
 }
 

@@ -8,12 +8,12 @@ use brimful_model::{exceptional_wait, station_demands};
 
 pub(super) struct Elsewhere {
     pub response: ResponseFit,
-    /// Delay in seconds, by class.
+    /// Delay of each class in seconds.
     pub delays: Vec<f64>,
 }
 
-/// Fits runs with open loads; `None` without any. The first station is the CPU. `service_scv` is the squared
-/// coefficient of variation of service there and its standard error, where they were measured.
+/// Fits the runs with open loads. Returns `None` if there are no such runs. The first station is the CPU. `service_scv`
+/// is the squared coefficient of variation of service at the CPU and its standard error, if they were measured.
 pub(super) fn fit(
     runs: &Runs,
     model: &Model,
@@ -55,13 +55,13 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
 }
 
-/// Service time at all stations, without waiting. Background work slows service down.
+/// Service time at all stations, without waiting. It includes the slowdown by background work.
 fn service(model: &Model, run: &Run, class: usize) -> f64 {
     let stations = model.stations.iter().enumerate();
     stations.map(|(k, station)| demands_under_load(model, run, k)[class] / (1.0 - station.background)).sum()
 }
 
-/// Demands at a station under the load of a run, by class.
+/// The demand of each class at a station under the load of a run.
 fn demands_under_load(model: &Model, run: &Run, station: usize) -> Vec<f64> {
     station_demands(&model.stations[station], &model.demands[station], &run.throughput)
 }

@@ -1,4 +1,4 @@
-//! Figures of one Record besides those of its window ([`crate::window`]).
+//! Figures of one Record, in addition to those of its window ([`crate::window`]).
 
 use crate::burstiness::dispersion;
 use crate::window::{course, in_use, overlap};
@@ -7,7 +7,7 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// A second or more of a run.
+/// An interval of a run, of a second or more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeSlice {
     pub completed: f64,
@@ -15,12 +15,12 @@ pub(super) struct TimeSlice {
     pub seconds: f64,
 }
 
-/// How the load decided when calls were due.
+/// The rule by which the load scheduled calls.
 pub(super) fn load_kind(record: &Record) -> LoadKind {
     LoadKind::of(record.workload.as_ref())
 }
 
-/// Utilization of the watched CPUs by other processes than the watched ones.
+/// Utilization of the watched CPUs by processes other than the watched ones.
 pub(super) fn others(record: &Record) -> f64 {
     let Some(server) = record.server.as_ref().filter(|s| !s.process.is_empty()) else { return 0.0 };
     let (Some(cpu), cpus) = (server.kernel.cpu, server.kernel.cpus.len()) else { return 0.0 };
@@ -50,14 +50,15 @@ pub(super) fn is_bursty(counts: &[u64]) -> bool {
     dispersion(counts, 1).is_ok_and(|dispersion| dispersion.ci95.low > 1.0)
 }
 
-/// The window in the generator's intervals. The monitor's CPU times are assigned to them in proportion to the overlap.
+/// Divides the window into the generator's intervals. The monitor's CPU times are assigned to the intervals in
+/// proportion to the overlap.
 pub(super) fn slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
     let course = course(server, by_process).unwrap_or_default();
     let slice = |i: &Interval| {
         let span = (i.t_s, i.t_s + i.length_s);
         let seconds = course.iter().map(|(watched, _)| overlap(span, *watched)).sum::<f64>();
         let busy_s = course.iter().map(|(watched, busy)| busy * overlap(span, *watched)).sum();
-        // Leave out an interval that the monitor did not observe until its end.
+        // An interval that the monitor did not observe until its end is not used.
         let whole = seconds > 0.99 * i.length_s && span.1 <= record.window_s * (1.0 + 1e-9);
         whole.then_some(TimeSlice { completed: i.completed as f64, busy_s, seconds })
     };

@@ -1,9 +1,9 @@
-//! Demands as measured by the Server Module, beside those of the runs without it.
+//! Demands measured by the Server Module, compared with those that the runs alone yield.
 //!
-//! The module measures how much more a request of one class costs than one of another, whatever the mix. The remaining
+//! The module measures how much more a request of one class costs than one of another class, for any mix. The remaining
 //! CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the utilization law
-//! and shared equally by all requests. The runs alone determine demands too, by regression. The report shows both; the
-//! model has those of the module.
+//! and shared equally by all requests. The runs alone also determine demands, by regression. The report shows both; the
+//! model uses those of the module.
 
 use super::attribution::CalibrateOptions;
 use super::certainty::Source;
@@ -15,51 +15,54 @@ use brimful_core::quantity::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Demands that differ by no more than this share agree, whatever their intervals.
+/// Demands that differ by at most this share agree, whatever their intervals.
 const MAX_DISAGREEMENT: f64 = 0.1;
 
-/// Demands at the CPU as measured inside the server, and as the runs have them without that.
+/// Demands at the CPU: measured inside the server, and estimated from the runs alone.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InsideDemands {
-    /// Each class of the model, in its order.
+    /// One entry for each class, in the model's order.
     pub classes: Vec<InsideDemand>,
-    /// Squared coefficient of variation of the CPU time of requests of a class, over all classes by their second moments.
+    /// Squared coefficient of variation of the CPU time of requests of the same class. It is one figure for all
+    /// classes, from their second moments.
     pub scv: Option<f64>,
     /// Standard error of `scv`.
     pub scv_standard_error: Option<f64>,
-    /// Workers that may want a CPU at the same time. Where they are more than the CPUs they take turns, and how long
-    /// requests wait says nothing of how variable service is: the model's variability is then fitted, not this.
+    /// Number of workers that may want a CPU at the same time. If there are more workers than CPUs, they take turns.
+    /// Waiting times then do not show the variability of service, so the model's variability is fitted instead of
+    /// measured.
     pub workers: Option<u64>,
-    /// Why there is no regression, where there is none.
+    /// The reason why there is no regression; `None` if there is one.
     pub no_regression: Option<String>,
 }
 
-/// One class, in seconds of CPU time for a request.
+/// Demand of one class, in seconds of CPU time per request.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InsideDemand {
-    /// Its name.
+    /// Name of the class.
     pub class: String,
-    /// Requests whose CPU time was measured.
+    /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// As the module has it over all runs, whatever their load: the mean of `demand_us`.
-    /// `None` where so few requests came that this cannot be told.
+    /// The module's measurement over all runs, whatever their load: the mean of `demand_us`. `None` if there were too
+    /// few requests.
     pub measured_s: Option<f64>,
-    /// Half width of its 95 % confidence interval.
+    /// Half width of the 95 % confidence interval of `measured_s`.
     pub measured_ci95_half_width: Option<f64>,
-    /// The same at saturation, with what the server's processes used beside its workers: the model's.
+    /// The model's demand, at saturation. It includes a share of the CPU time of the server's processes outside of the
+    /// module's measurement.
     pub demand_s: f64,
-    /// Its confidence interval.
+    /// Confidence interval of `demand_s`.
     pub ci95: Option<Interval>,
-    /// At saturation, by the utilization law without what was measured inside; `None` where the runs cannot tell the
-    /// class from others.
+    /// Demand at saturation by the utilization law, without the module's measurements; `None` if the runs cannot
+    /// distinguish the class from others.
     pub regression_s: Option<f64>,
-    /// Its confidence interval.
+    /// Confidence interval of `regression_s`.
     pub regression_ci95: Option<Interval>,
-    /// `demand_s` over `regression_s`.
+    /// Ratio of `demand_s` to `regression_s`.
     pub ratio: Option<f64>,
 }
 
-/// Compares the demands of `model`, which contain what the module measured, with those of the runs without it. `None`
+/// Compares the demands of `model`, which use the module's measurements, with those of the runs alone. Returns `None`
 /// without the module.
 pub(super) fn compare(
     runs: &Runs,
@@ -107,7 +110,8 @@ impl InsideDemands {
         }
     }
 
-    /// Squared coefficient of variation of service and its standard error, unless workers take turns on this many CPUs.
+    /// Squared coefficient of variation of service and its standard error. `None` if workers take turns on this many
+    /// CPUs.
     pub(super) fn service_scv(&self, servers: u32) -> Option<(f64, f64)> {
         let takes_turns = self.workers.is_none_or(|workers| workers > u64::from(servers));
         self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)
@@ -129,8 +133,8 @@ impl InsideDemands {
 }
 
 impl InsideDemand {
-    /// Compares the intervals of measurement and regression. That of the model would not do: it is wide where the runs
-    /// contradict the module.
+    /// Compares the intervals of measurement and regression. The interval of the model is not suitable: it is wide if
+    /// the runs contradict the module.
     fn disagrees(&self) -> bool {
         let Some(other) = self.regression_ci95 else { return false };
         let half_width = self.measured_ci95_half_width.unwrap_or(0.0);
@@ -140,7 +144,7 @@ impl InsideDemand {
 }
 
 impl Runs {
-    /// What the Server Module measured of each class over all used runs; `None` unless it did of every class.
+    /// The Server Module's measurement of each class over all used runs; `None` unless it measured every class.
     pub(super) fn module_demands(&self) -> Option<Vec<ModuleDemand>> {
         let demand = |class: usize| {
             let by_run =
@@ -150,7 +154,7 @@ impl Runs {
         (0..self.classes.len()).map(demand).collect()
     }
 
-    /// Why the figures of the module are not used, if there are any.
+    /// The reason why the module's figures are not used; `None` if they are used or there are none.
     fn module_unused(&self) -> Option<String> {
         let why = self.used.iter().find_map(|run| run.module.as_ref()?.as_ref().err())?;
         Some(format!("what the Server Module measured is not used, the demands are those of the runs: {why}"))

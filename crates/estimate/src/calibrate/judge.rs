@@ -1,4 +1,4 @@
-//! Which Records can be used, and whether they are of one server.
+//! Decides which Records can be used, and checks that they are of one server.
 
 use super::figures::load_kind;
 use crate::EstimateError;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// A run that completes less than this share of the offered calls is past saturation.
 const MIN_COMPLETED: f64 = 0.95;
 
-/// Returns why the Record cannot be used, if it cannot.
+/// Returns the reason if the Record cannot be used.
 pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     if record.server.is_none() {
         return Err(
@@ -66,7 +66,8 @@ pub(super) fn past_saturation(record: &Record) -> bool {
     record.rates.completed < MIN_COMPLETED * record.rates.offered || failed(record) > 1.0 - MIN_COMPLETED
 }
 
-/// Busy CPUs of a valid run that used the whole capacity: past saturation, or with S-Clients.
+/// Number of busy CPUs in a valid run that used the whole capacity: one that was past saturation, or that used
+/// S-Clients.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;
@@ -84,7 +85,7 @@ pub(super) fn authority(target: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// Returns an error if the Records are of different servers. Each Record has its place in the input.
+/// Returns an error if the Records are of different servers. The index of each Record in the input is given.
 pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), EstimateError> {
     let Some((first, a, server)) = watched.first() else { return Ok(()) };
     let programs = |s: &Server| s.process.iter().map(|p| p.name.clone()).collect::<BTreeSet<_>>();

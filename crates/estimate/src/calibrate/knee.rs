@@ -1,5 +1,5 @@
-//! Where the throughput of the runs bends, without a queueing model: Kneedle and the universal scalability law. Both
-//! use all runs of the model's mix, including those past saturation.
+//! Finds where the throughput of the runs bends, without a queueing model: by Kneedle and by the universal scalability
+//! law. Both use all runs of the model's mix, including those past saturation.
 
 use super::figures::{load_kind, mean};
 use super::judge::{authority, past_saturation};
@@ -11,47 +11,48 @@ use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Greatest difference of a class's share from that of the model's mix, in a run of that mix.
+/// Greatest difference between a class's share in a run and its share in the model's mix, for the run to count as of
+/// that mix.
 const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 
-/// Sensitivity of Kneedle that its authors recommend.
+/// Sensitivity of Kneedle, as its authors recommend.
 const SENSITIVITY: f64 = 1.0;
 
-/// A knee farther than this from the model's saturation causes a warning.
+/// Greatest relative distance of a knee from the model's saturation without a warning.
 const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
 const TOO_FEW_CLIENTS: &str =
     "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
 
-/// Where the measured throughput bends.
+/// The load at which the measured throughput bends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KneeCheck {
-    /// The runs of the mix, by what they offered.
+    /// The runs of the mix, in ascending order of the offered load.
     pub measured: Vec<MeasuredLoad>,
-    /// Kneedle's knee of the throughput over the load offered, of the runs whose calls did not wait for answers.
+    /// Kneedle's knee of the throughput as a function of the offered load, from the runs with an open load.
     pub knee: Option<Knee>,
-    /// Why there is none, and what to do about it.
+    /// The reason why there is no knee, and what to do about it.
     pub knee_absent: Option<String>,
-    /// The universal scalability law of the throughput over the requests present: of closed runs if there are any, else of
-    /// those that kept up.
+    /// The universal scalability law of the throughput as a function of the number of requests present. It is fitted to
+    /// closed runs if there are any, and otherwise to the open runs that kept up.
     pub usl: Option<UslFit>,
-    /// Why there is none, and what to do about it.
+    /// The reason why there is no such law, and what to do about it.
     pub usl_absent: Option<String>,
 }
 
-/// One run, past saturation or not.
+/// One run, which may be past saturation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredLoad {
-    /// The Record's place in the input, from 0.
+    /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// Calls per second.
+    /// Offered load, in calls per second.
     pub offered: f64,
-    /// Whole responses per second.
+    /// Number of complete responses per second.
     pub completed: f64,
     /// Mean number of requests present, by Little's law (N = X·R).
     pub present: Option<f64>,
-    /// Whether calls waited for answers.
+    /// Whether the load was closed, so that calls waited for responses.
     pub closed: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server
-//! meanwhile.
+//! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server at the
+//! time.
 //!
-//! Each run is compared with the law fitted to the others alone, including their load dependence. If all runs are good,
+//! Each run is compared with the law fitted to all other runs, including their load dependence. If all runs are good,
 //! the externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in
 //! Regression*, 1982, §2.2.1). The run with the largest residual is reported if such a residual has a probability below
-//! 5 % among all runs (Bonferroni), and if it is more than 2 % of the CPU time.
+//! 5 % among all runs (Bonferroni), and if the residual is more than 2 % of the CPU time.
 
 use super::runs::Run;
 use crate::demand::load::beyond_constant;
@@ -18,22 +18,22 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Smallest residual that is reported, as a share of the CPU time.
 const MIN_SHARE: f64 = 0.02;
 
-/// A run whose CPU time is not what the others say.
+/// A run whose CPU time disagrees with the law of the other runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OddRun {
-    /// The Record's place in the input, from 0.
+    /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// Busy CPUs, as measured.
+    /// Measured number of busy CPUs.
     pub busy: f64,
-    /// Busy CPUs at its rates by the law of the other runs.
+    /// Number of busy CPUs that the law of the other runs predicts for this run's rates.
     pub expected: f64,
-    /// The difference in its standard errors (externally studentized residual).
+    /// The difference divided by its standard error (externally studentized residual).
     pub residual: f64,
-    /// Probability of one so far out in some run, if all are good.
+    /// Probability that the largest residual of all runs is at least this large, if all runs are good.
     pub p: f64,
 }
 
-/// Finds the odd run, if there is one. `law` is without load dependence.
+/// Finds the odd run, if there is one. `law` is the law without load dependence.
 pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
@@ -49,7 +49,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         };
         let (expected, error) = expected(&fit, term, &others, &observations[i])?;
         let busy = observations[i].busy;
-        // If the others agree to the last digit, there is no error to compare with.
+        // If the other runs agree exactly, there is no error to compare with.
         let residual = Some((busy - expected) / error).filter(|residual| residual.is_finite())?;
         let t = StudentsT::new(0.0, 1.0, fit.degrees_of_freedom as f64).ok()?;
         let p = (2.0 * t.sf(residual.abs()) * runs.len() as f64).min(1.0);
@@ -60,7 +60,8 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
     odd.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Busy servers that a fit of the other runs expects for an observation, and the standard error of the residual.
+/// Number of busy servers that a fit of the other runs predicts for an observation, and the standard error of the
+/// residual.
 fn expected(
     fit: &DemandFit,
     term: Option<Term>,
@@ -78,7 +79,7 @@ fn expected(
 }
 
 impl OddRun {
-    /// The warning for users of the model; `name` is the Record's.
+    /// The warning for users of the model; `name` is the name of the Record.
     pub fn warning(&self, name: &str) -> String {
         let direction = if self.busy > self.expected { "more" } else { "less" };
         format!(

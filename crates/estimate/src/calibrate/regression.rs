@@ -11,11 +11,11 @@ pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
     runs.iter().map(|run| run.observe(run.busy)).collect()
 }
 
-/// Fits a law to busy time. The background is `idle` if it was measured, and otherwise fitted where the runs determine
-/// it.
+/// Fits a law to busy time. The background is `idle` if that was measured. Otherwise it is fitted, if the runs
+/// determine it.
 ///
-/// All classes share one unknown if there are fewer runs than classes, or if `known` has each class's demand but for a
-/// part that all classes have in common.
+/// All classes share one unknown if there are fewer runs than classes, or if `known` contains each class's demand
+/// except for a part that all classes have in common.
 pub(super) fn regress(
     classes: usize,
     observations: &[Observation],
@@ -44,8 +44,8 @@ pub(super) fn regress(
     }
 }
 
-/// Fits the CPU's law to the steady runs alone, if they determine as much as all runs do. The runs with bursts then
-/// show only what bursts cost.
+/// Fits the CPU's law to the steady runs alone, if they determine as many unknowns as all runs do. The runs with bursts
+/// then serve only to measure the cost of bursts.
 pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Result<(Law, DemandFit), EstimateError> {
     let classes = runs.classes.len();
     let of_all = regress(classes, &observe(&runs.used), runs.idle.busy, known)?;

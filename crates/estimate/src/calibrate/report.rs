@@ -1,4 +1,4 @@
-//! What calibration found, and how far to trust it.
+//! The result of calibration, and its precision.
 
 use super::bursts::Bursts;
 use super::certainty::Uncertainty;
@@ -14,63 +14,63 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A calibrated model, and how far to trust it.
+/// A calibrated model, and its precision.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibrated {
-    /// Stations: `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response times. Open classes,
-    /// at the mean rates of the runs of the mix (of all runs, if each had one class).
+    /// The model. Its stations are `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response
+    /// times. Its open classes have the mean rates of the runs of the mix, or of all runs if each had one class.
     pub model: Model,
-    /// Beside [`Model::demands`], stations × classes.
+    /// Uncertainty of each of the [`Model::demands`], stations × classes.
     pub uncertainty: Vec<Vec<Uncertainty>>,
-    /// Demands at `cpu` as each draw of the bootstrap had them, draws × classes: what belongs together, for intervals
-    /// of what is computed from several of them. Empty where the runs have no course.
+    /// Demands at `cpu` in each bootstrap draw, draws × classes. They preserve how errors vary together, for intervals
+    /// of figures computed from several demands. Empty if the runs have no time series.
     #[serde(skip)]
     pub cpu_draws: Vec<Vec<f64>>,
-    /// Where the model saturates, at the mix of its classes.
+    /// The rate at which the model saturates, at the mix of its classes.
     pub saturation: Saturation,
-    /// Classes that the runs cannot tell apart at the CPU.
+    /// Classes that the runs cannot distinguish at the CPU.
     pub merged: Vec<Merged>,
-    /// Busy CPUs without requests, of the server's own.
+    /// Number of CPUs that the server itself keeps busy without requests.
     pub background: Estimate,
-    /// Of the regression at the CPU; above some 30 the intervals are wide.
+    /// Condition number of the regression at the CPU; above about 30 the intervals are wide.
     pub condition_number: f64,
-    /// Whether requests cost more or less under load.
+    /// The dependence of the cost of a request on the load; `None` if the cost is constant.
     pub load_dependence: Option<LoadDependence>,
-    /// D(X) of the mix, where it depends on the load: from the lowest rate measured to saturation.
+    /// D(X) of the mix, from the lowest rate measured to saturation. Empty if D does not depend on the load.
     pub demand_curve: Vec<DemandAtRate>,
-    /// What each run that the demands stand on says of the mean request, and what they say of it.
+    /// For each run that the demands were fitted to: the demand of its mean request, as measured and as fitted.
     pub runs: Vec<RunDemand>,
-    /// The one of them that the others' law does not explain, if there is one.
+    /// The run whose CPU time the law of the other runs does not explain, if there is one.
     pub odd: Option<OddRun>,
-    /// What the server itself measured of its requests, if it has the Server Module with the classes of the load, beside
-    /// what the runs say without that.
+    /// Demands measured inside the server, compared with those of the runs alone; `None` without the Server Module or
+    /// if it does not have the load's classes.
     pub inside: Option<InsideDemands>,
-    /// What demands have to do with sizes, if there are at least three.
+    /// The dependence of demands on response sizes, if there are at least three sizes.
     pub sizes: Option<SizeDemand>,
-    /// Delay and variability, from response times.
+    /// Delay and variability of service, from response times.
     pub response: Option<ResponseFit>,
-    /// Where the measured throughput bends, without a queueing model.
+    /// The load at which the measured throughput bends, without a queueing model.
     pub knee: KneeCheck,
-    /// How bursty arrivals were, and the cost of bursts.
+    /// The burstiness of the arrivals, and the cost of bursts.
     pub bursts: Bursts,
-    /// Records that the demands stand on, by their place in the input, from 0.
+    /// Indices in the input, from 0, of the Records that the demands were fitted to.
     pub used: Vec<usize>,
-    /// Records of an idle server, likewise.
+    /// Indices in the input, from 0, of the Records of an idle server.
     pub idle: Vec<usize>,
-    /// The others, and why.
+    /// The Records that were not used, with the reasons.
     pub left_out: Vec<LeftOut>,
     /// Warnings for users of the model.
     pub warnings: Vec<String>,
 }
 
-/// Where a model saturates.
+/// The rate and the station at which a model saturates.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saturation {
     /// Requests per second, all classes together.
     pub rate: f64,
-    /// Its confidence interval; `None` where there is none of the demands, or where the CPU is not the bottleneck.
+    /// Confidence interval of the rate; `None` if the demands have no interval, or if the CPU is not the bottleneck.
     pub ci95: Option<Interval>,
-    /// The station that saturates.
+    /// Name of the station that saturates.
     pub bottleneck: String,
 }
 
@@ -79,29 +79,30 @@ pub struct Saturation {
 pub struct DemandAtRate {
     /// Requests per second, all classes together.
     pub rate: f64,
-    /// CPU seconds of one.
+    /// CPU seconds of one request.
     pub demand_s: f64,
 }
 
-/// CPU demand by the size of the response, head included.
+/// CPU demand as a function of the size of the response, head included.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeDemand {
     /// Names of the classes that the line goes through.
     pub classes: Vec<String>,
-    /// Mean size and demand of each.
+    /// Mean size and mean demand of each of these classes.
     pub points: Vec<SizePoint>,
-    /// The line.
+    /// The fitted line.
     pub fit: SizeFit,
 }
 
-/// Classes with one demand between them.
+/// Classes that share one demand.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Merged {
-    /// Their names.
+    /// Names of the classes.
     pub classes: Vec<String>,
-    /// Their shares of the requests among them, over all runs used: the joint demand holds for these.
+    /// Shares of the classes in the requests of all of them, over all used runs. The joint demand is valid for these
+    /// shares.
     pub shares: Vec<f64>,
-    /// Demand of their mean request.
+    /// Demand of the mean request of these classes, in seconds.
     pub joint_demand_s: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The runs of the Records: loaded, idle or unusable, with the figures that a fit needs.
+//! Sorts the runs of the Records into loaded, idle and unusable ones, with the figures that a fit needs.
 
 use super::certainty::Source;
 use super::check::check;
@@ -16,21 +16,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A server is taken to be idle at a load below this share of the highest.
+/// A server counts as idle at a load below this share of the highest load.
 const IDLE_LOAD: f64 = 0.01;
 
 /// If a server past saturation uses less than this share of its CPUs, something else is its bottleneck.
 const SATURATED_UTILIZATION: f64 = 0.8;
 
-/// Name of the class in the Record of a load without classes.
+/// Name of the only class in the Record of a load without classes.
 const UNNAMED: &str = "all";
 
 /// A Record that was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// Its place in the input, from 0.
+    /// Index of the Record in the input, from 0.
     pub record: usize,
-    /// Why, and what to do about it.
+    /// The reason, and what to do about it.
     pub reason: String,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Runs {
     pub classes: Vec<String>,
     pub servers: u32,
     pub used: Vec<Run>,
-    /// Runs removed from `used` because of their bursts; they only show what bursts cost.
+    /// Runs removed from `used` because of their bursts. They serve only to measure the cost of bursts.
     pub in_bursts: Vec<Run>,
     pub idle: Idle,
     pub left_out: Vec<LeftOut>,
-    /// The largest share of the watched CPUs that other programs than the server used.
+    /// The largest share of the watched CPUs that programs other than the server used.
     others: f64,
-    /// The most CPUs that were busy in a run past saturation.
+    /// The largest number of busy CPUs in a run past saturation.
     saturated: Option<f64>,
     /// Number of runs whose calls began late.
     late: usize,
@@ -52,38 +52,38 @@ pub(super) struct Runs {
     one_path: bool,
 }
 
-/// One run.
+/// A usable run of a loaded server.
 pub(super) struct Run {
     pub record: usize,
     /// Requests per second, by class.
     pub throughput: Vec<f64>,
-    /// Busy CPUs.
+    /// Number of busy CPUs.
     pub busy: f64,
     pub seconds: f64,
     /// Utilization of each disk, by name.
     pub disks: BTreeMap<String, f64>,
-    /// The run in slices of a second or more; empty where the Record has no intervals.
+    /// The run in slices of a second or more. Empty if the Record has no intervals.
     pub slices: Vec<TimeSlice>,
-    /// Mean response time and half width of its interval; only of open loads whose calls began in time.
+    /// Mean response time and half width of its interval; `None` unless the load was open and its calls began in time.
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class.
     pub class_response: Vec<Option<f64>>,
-    /// Length of an epoch and arrivals in each; only of open loads.
+    /// Length of an epoch, and arrivals in each epoch; `None` unless the load was open.
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
-    /// What the Server Module measured of each class; `None` without the module, an error where its figures cannot be
+    /// The Server Module's measurement of each class. `None` without the module; an error if its figures cannot be
     /// used.
     pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
-    /// Workers that can compete for the CPUs, if the module reports them.
+    /// Number of workers that can compete for the CPUs, if the module reports it.
     pub threads: Option<u64>,
 }
 
-/// The server's host without load; a figure is `None` where no Record shows it.
+/// The server's host without load. A figure is `None` if no Record contains it.
 #[derive(Default)]
 pub(super) struct Idle {
     pub records: Vec<usize>,
-    /// CPUs that the server keeps busy.
+    /// Number of CPUs that the server keeps busy.
     pub busy: Option<f64>,
     /// Utilization of the CPUs by all programs.
     pub share: Option<f64>,
@@ -91,7 +91,7 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Utilization of the CPUs by other programs than the server.
+    /// Utilization of the CPUs by programs other than the server.
     pub fn others(&self, servers: u32) -> f64 {
         let own = self.busy.unwrap_or(0.0) / f64::from(servers);
         self.share.map_or(0.0, |share| (share - own).max(0.0))
@@ -99,7 +99,7 @@ impl Idle {
 }
 
 impl Runs {
-    /// Sorts the Records. It is an error if they are of different servers, or if none is of a loaded server.
+    /// Sorts the Records. Returns an error if they are of different servers, or if none is of a loaded server.
     pub fn select(records: &[Record], servers: Option<u32>) -> Result<Runs, EstimateError> {
         let watched: Vec<(usize, &Record, &Server)> =
             records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
@@ -149,7 +149,7 @@ impl Runs {
         })
     }
 
-    /// Mean rates of the classes, over the runs with several classes or else over all runs.
+    /// Mean rates of the classes: over the runs with several classes if there are any, otherwise over all runs.
     pub fn mix(&self) -> Vec<f64> {
         let has_several_classes = |run: &&Run| run.throughput.iter().filter(|x| **x > 0.0).count() > 1;
         let mut runs: Vec<&Run> = self.used.iter().filter(has_several_classes).collect();
@@ -161,7 +161,7 @@ impl Runs {
         (0..self.classes.len()).map(|class| completed(class) / seconds).collect()
     }
 
-    /// Completed requests of a class.
+    /// Number of completed requests of a class.
     pub fn completed(&self, class: usize) -> f64 {
         self.used.iter().map(|r| r.throughput[class] * r.seconds).sum()
     }
@@ -174,20 +174,20 @@ impl Runs {
         (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
     }
 
-    /// Source of a class's demand, if the regression can tell it from others.
+    /// Source of a class's demand, provided that the regression can distinguish the class from others.
     pub fn source(&self, class: usize) -> Source {
         let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
         if self.used.iter().any(alone) { Source::SingleClassRun } else { Source::Regression }
     }
 
-    /// Completed requests of the model's classes in a Record.
+    /// Number of completed requests of each of the model's classes in a Record.
     pub fn completions_in(&self, record: &Record) -> Vec<f64> {
         let by_name = completions(record, self.one_path);
         let completed = |class: &String| by_name.get(class).map_or(0.0, |c| c.counts.completed as f64);
         self.classes.iter().map(completed).collect()
     }
 
-    /// Names of the disks that reached this utilization in some run.
+    /// Names of the disks that reached this utilization in at least one run.
     pub fn disks(&self, min_utilization: f64) -> BTreeSet<String> {
         let disks = self.used.iter().flat_map(|run| &run.disks);
         let used = disks.filter(|(_, utilization)| **utilization >= min_utilization);
@@ -222,7 +222,7 @@ impl Runs {
 }
 
 impl Run {
-    /// The observation of a station of which this many servers were busy.
+    /// The observation for a station of which this many servers were busy.
     pub fn observe(&self, busy: f64) -> Observation {
         Observation::over(self.seconds, self.throughput.clone(), busy)
     }
@@ -232,13 +232,14 @@ impl Run {
         self.throughput.iter().sum()
     }
 
-    /// Whether its arrivals were significantly more bursty than Poisson arrivals.
+    /// Whether the run's arrivals were significantly more bursty than Poisson arrivals.
     pub fn is_bursty(&self) -> bool {
         self.arrivals.as_ref().is_some_and(|(_, counts)| figures::is_bursty(counts))
     }
 }
 
-/// The classes with completions. A load without classes is one class, named by its path where there are several paths.
+/// The classes with completions. A load without classes counts as one class. If the loads request several paths, the
+/// class is named after the path.
 fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord> {
     let path = || record.target.split_once("://").map_or("", |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
     let name = |key: &str| match key {
@@ -282,8 +283,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all CPUs
-/// watched.
+/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all watched
+/// CPUs.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();

@@ -1,11 +1,11 @@
 //! Confidence intervals from observations that follow one another in time: the moving-block bootstrap.
 //!
 //! Künsch, *The jackknife and the bootstrap for general stationary observations*, Annals of Statistics 17 (1989), §2.3.
-//! A series is resampled from blocks of ℓ consecutive observations that begin anywhere in it, until it has its original
-//! length. Dependence within ℓ observations is thus preserved. ℓ = ⌈n^⅓⌉ for a series of n, the order at which bias and
-//! variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). Each of several series,
-//! such as runs at different loads, is resampled from itself, so every draw has the loads of the measurement. Intervals
-//! are the percentiles at 2.5 and 97.5 %. The result is determined by the seed.
+//! A resampled series consists of blocks of ℓ consecutive observations, which begin anywhere in the original, until it
+//! has the original length. Dependence within ℓ observations is thus preserved. ℓ = ⌈n^⅓⌉ for a series of n, the order
+//! at which bias and variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). If
+//! there are several series, such as runs at different loads, each is resampled from itself, so every draw has the
+//! loads of the measurement. Intervals are the percentiles at 2.5 and 97.5 %. The seed determines the result.
 
 use crate::EstimateError;
 use rand::{RngExt, SeedableRng};
@@ -13,7 +13,7 @@ use rand_pcg::Pcg64;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Smallest number of observations, in all series together, that show how they scatter.
+/// Minimum number of observations, in all series together, to estimate their scatter.
 const MIN_OBSERVATIONS: usize = 8;
 
 /// Number of bootstrap draws, and their seed.
@@ -21,12 +21,13 @@ const MIN_OBSERVATIONS: usize = 8;
 pub struct Resampling {
     /// Number of draws.
     pub draws: usize,
-    /// Seed of all randomness.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
 impl Default for Resampling {
-    /// A thousand draws: more draws would move the ends of the interval by no more than about 5 % of its width.
+    /// The default is a thousand draws. More draws would move the ends of the interval by at most about 5 % of its
+    /// width.
     fn default() -> Self {
         Self { draws: 1000, seed: 1 }
     }
@@ -35,20 +36,20 @@ impl Default for Resampling {
 /// Values of a statistic in resampled series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// The statistic's values, draws × values, without the draws from which it could not be computed.
+    /// The statistic's values, draws × values. Draws from which it could not be computed are not included.
     pub draws: Vec<Vec<f64>>,
     /// Number of draws from which the statistic could not be computed.
     pub failed: usize,
-    /// ℓ, by series.
+    /// ℓ: block length of each series.
     pub block_lengths: Vec<usize>,
 }
 
 /// A confidence interval at 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
 }
 
@@ -68,7 +69,8 @@ impl Bootstrap {
 
 /// Resamples the series and computes the statistic of each draw.
 ///
-/// The statistic is `None` for a draw that does not determine it. It is an error if more than half of the draws do not.
+/// The statistic is `None` for a draw that does not determine it. It is an error if this is so for more than half of
+/// the draws.
 pub fn moving_blocks<S>(
     series: &[Vec<S>],
     resampling: Resampling,
@@ -107,7 +109,7 @@ fn draw<'a, S>(series: &'a [S], length: usize, rng: &mut Pcg64) -> Vec<&'a S> {
     drawn
 }
 
-/// Quantile by linear interpolation between the order statistics; NaN without values.
+/// Quantile by linear interpolation between the order statistics; NaN if there are no values.
 fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = p * last as f64;

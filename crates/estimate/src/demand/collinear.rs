@@ -1,4 +1,4 @@
-//! Merges classes that the observations cannot tell apart.
+//! Merges classes that the observations cannot distinguish.
 
 use crate::EstimateError;
 use crate::least_squares::Design;
@@ -6,11 +6,11 @@ use crate::least_squares::Design;
 /// Condition number above which a dependency among the columns spoils the estimates (about 30: Belsley, Kuh & Welsch).
 pub(crate) const COLLINEAR: f64 = 30.0;
 
-/// Groups of classes whose summed columns can be told apart.
+/// Groups of classes whose summed columns can be distinguished.
 ///
-/// As long as the columns are nearly dependent, merges the pair with the most negative entry of the projection on the
-/// near-null space. That entry does not depend on the order of the classes. Equal pairs are merged at once, so the
-/// order does not decide between them either.
+/// While the columns are nearly dependent, merges the pair with the most negative entry of the projection on the
+/// near-null space. That entry does not depend on the order of the classes. Pairs with equal entries are merged in one
+/// step, so the result does not depend on the order either.
 pub(crate) fn merge_collinear(
     classes: usize,
     weights: &[f64],

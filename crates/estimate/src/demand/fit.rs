@@ -6,18 +6,20 @@ use nalgebra::{DMatrix, DVector};
 /// Fitted demands of one station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DemandFit {
-    /// D in seconds, by class; merged classes share one.
+    /// D of each class, in seconds; merged classes share one demand.
     pub demands: Vec<Estimate>,
-    /// Busy servers without requests; it has no interval if it was known.
+    /// Number of busy servers without requests. It has no interval if it was known.
     pub background: Estimate,
     /// Condition number of the column-scaled design matrix, after merging; above about 30 the intervals are wide.
     pub condition_number: f64,
-    /// Standard deviation of the residuals of `busy`, at the mean weight; `None` with as many observations as unknowns.
+    /// Standard deviation of the residuals of `busy`, at the mean weight; `None` if there are as many observations as
+    /// unknowns.
     pub residual_stddev: Option<f64>,
-    /// Number of observations of positive weight, minus that of the unknowns.
+    /// Number of observations of positive weight minus the number of unknowns.
     pub degrees_of_freedom: usize,
-    /// Groups of at least two classes that the observations cannot tell apart, ascending. Each class of a group has the
-    /// demand of its mean request at the mix observed; at another mix, that demand may be different.
+    /// Groups of at least two classes that the observations cannot distinguish, in ascending order. Each class of a
+    /// group has the demand of the group's mean request at the observed mix; at another mix, that demand may be
+    /// different.
     pub merged: Vec<Vec<usize>>,
     /// w: the weight of the load dependence, if the law has one.
     pub(crate) term: Option<Estimate>,
@@ -25,14 +27,14 @@ pub struct DemandFit {
 }
 
 impl DemandFit {
-    /// Half width of the 95 % interval of Σ aᵢ·Dᵢ + t·w + b·b₀, with aᵢ in `demands`, t in `term` and b in
-    /// `background`.
+    /// Half width of the 95 % interval of the sum Σ aᵢ·Dᵢ + t·w + b·b₀, where `demands` contains the aᵢ, `term` is t
+    /// and `background` is b.
     pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         let covariance = self.covariance.as_ref()?;
         Some(covariance.t95 * covariance.standard_error(demands, term, background))
     }
 
-    /// Standard error of the same sum.
+    /// Standard error of the sum Σ aᵢ·Dᵢ + t·w + b·b₀.
     pub(crate) fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         Some(self.covariance.as_ref()?.standard_error(demands, term, background))
     }
@@ -47,7 +49,7 @@ impl DemandFit {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FitCovariance {
     pub covariance: DMatrix<f64>,
-    /// Standard errors in half of a 95 % interval.
+    /// Half width of a 95 % interval, in standard errors.
     pub t95: f64,
     pub groups: Vec<Vec<usize>>,
     pub has_term: bool,

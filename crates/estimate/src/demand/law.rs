@@ -1,4 +1,4 @@
-//! The utilization law of one station with its unknowns, and least squares for them.
+//! The utilization law of one station with its unknowns, and their fit by least squares.
 //!
 //! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U), where k_r is the known part of a class's demand, D_g the unknown of
 //! its group of classes, and w·f the term of a load-dependent demand ([`Term`]).
@@ -14,7 +14,7 @@ use brimful_model::Estimate;
 /// A utilization law.
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
-    /// Classes that share an unknown; each class is in one group.
+    /// Groups of classes that share an unknown. Each class is in one group.
     pub groups: Vec<Vec<usize>>,
     /// Known part of each class's demand, in seconds.
     pub known: Vec<f64>,
@@ -23,7 +23,7 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    /// One unknown for each class, except for those that the observations cannot tell apart.
+    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one.
     pub fn distinct(classes: usize, counted: &[&Observation], background: Background) -> Result<Law, EstimateError> {
         let needed = classes + usize::from(background == Background::Fitted);
         if counted.len() < needed {
@@ -36,12 +36,12 @@ impl Law {
         Ok(Law { groups, known: vec![0.0; classes], background, term: None })
     }
 
-    /// One unknown that all classes share, in addition to the known parts.
+    /// Creates a law with one unknown that all classes share, in addition to the known parts.
     pub fn shared(known: Vec<f64>, background: Background) -> Law {
         Law { groups: vec![(0..known.len()).collect()], known, background, term: None }
     }
 
-    /// Fits the law to checked observations of positive weight.
+    /// Fits the law to observations that have been checked and have a positive weight.
     pub fn fit(&self, counted: &[&Observation]) -> Result<DemandFit, EstimateError> {
         let mut columns = columns(&self.groups, counted);
         columns.extend(self.term.map(|term| counted.iter().map(|o| term.at_observation(o)).collect()));
@@ -89,7 +89,7 @@ fn group_of(groups: &[Vec<usize>], class: usize) -> usize {
     groups.iter().position(|g| g.contains(&class)).unwrap_or_default()
 }
 
-/// Throughput of each group at each observation.
+/// The throughput of each group at each observation.
 fn columns(groups: &[Vec<usize>], counted: &[&Observation]) -> Vec<Vec<f64>> {
     let column = |group: &Vec<usize>| counted.iter().map(|o| group.iter().map(|c| o.throughput[*c]).sum()).collect();
     groups.iter().map(column).collect()

@@ -4,22 +4,22 @@
 //!
 //! | shape | term | meaning |
 //! |---|---|---|
-//! | [`Shape::PerSecond`] | w | wake-ups, timers, batches that fill up: a cost of being in use at all |
+//! | [`Shape::PerSecond`] | w | wake-ups, timers, batches that fill up: a cost of any use at all |
 //! | [`Shape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
 //! | [`Shape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
 //! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and the second
-//! and third shape as its `IdleCost`: a call finds the servers idle with probability I and pays for waking them, and
-//! its answer pays for waking the recipient, which is idle about as often. The square is empirical: on nginx and on the
-//! reference server, I² predicts the cost of a request at saturation from levels up to 60 %, and I does not. A survey
-//! knows more about the server and can distinguish other powers (`server::law` explains the difference).
+//! and third shape as its `IdleCost`. A call finds the servers idle with probability I and causes the cost of waking
+//! them. Its response causes the cost of waking the recipient, which is idle about as often. The square is empirical:
+//! on nginx and on the reference server, I² predicts the cost of a request at saturation from levels up to 60 %, and I
+//! does not. A survey knows more about the server and can distinguish other powers (`server::law` explains the
+//! difference).
 //!
 //! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
-//! Bonferroni's correction for the number of shapes, and the shape with the smallest residuals is chosen. The terms are
+//! Bonferroni's correction for the number of shapes. The shape with the smallest residuals is chosen. The terms are
 //! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the
-//! last level. For an nginx worker that saturates at 60,000 requests per second, four levels up to a third of that
-//! predict a saturation that is 19 % too low with constant demands, 12 % with a step function and 4 % with the first
-//! term.
+//! last level. An nginx worker saturated at 60,000 requests per second. Four levels up to a third of that predict a
+//! saturation that is 19 % too low with constant demands, 12 % with a step function and 4 % with the first term.
 
 use super::collinear::COLLINEAR;
 use super::fit::DemandFit;
@@ -41,17 +41,18 @@ const WAKING: Shape = Shape::Idle(2);
 /// Demands that depend on the load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadDependence {
-    /// How: `per_second` where so many servers are busy as soon as there are requests, `idle^2` where what each request costs
-    /// more fades with the square of the servers' idleness, `busy` where it grows with their utilization.
+    /// The shape of the dependence. `per_second`: a constant number of servers is busy as soon as there are requests.
+    /// `idle^2`: requests cost more in proportion to the square of the servers' idleness. `busy`: requests cost more in
+    /// proportion to the servers' utilization.
     #[schemars(with = "String")]
     pub shape: Shape,
-    /// w: busy servers for `per_second`, else seconds per request.
+    /// w: the weight of the term, in busy servers for `per_second` and in seconds per request otherwise.
     pub weight: Estimate,
     /// The F statistic.
     pub f: f64,
-    /// Its probability under constant demands, corrected for the number of shapes tried.
+    /// The probability of such an F statistic under constant demands, corrected for the number of shapes tried.
     pub p: f64,
-    /// D in seconds, by class, without the term.
+    /// D without the term, in seconds, for each class.
     pub demands: Vec<Estimate>,
     #[serde(skip)]
     fit: DemandFit,
@@ -63,8 +64,8 @@ pub struct LoadDependence {
     rivals: Vec<LoadDependence>,
 }
 
-/// Tests for load-dependent demand at a station of `servers` servers. `None` where constant demands fit as well, or
-/// where there are too few levels: at least two more than classes are needed.
+/// Tests for load-dependent demand at a station of `servers` servers. Returns `None` if constant demands fit as well,
+/// or if there are too few levels: it needs at least two more levels than classes.
 ///
 /// `background` is as in [`fit_demands`](super::fit_demands). A fitted background is the term of [`Shape::PerSecond`],
 /// so that shape is then not tried.
@@ -81,7 +82,7 @@ pub fn fit_load_dependence(
     Ok(beyond_constant(&law, &constant, &counted, Servers::new(servers, 0.0)))
 }
 
-/// Tests for load-dependent demand beyond a law with constant demands, given its fit.
+/// Tests whether demands depend on the load, given the fit of a law with constant demands.
 pub(crate) fn beyond_constant(
     law: &Law,
     constant: &DemandFit,
@@ -123,8 +124,8 @@ pub(crate) fn beyond_constant(
     })
 }
 
-/// The fit of a law with one more term, and the term's weight; `None` where the weight is not positive or the
-/// observations cannot tell the term from the demands.
+/// The fit of a law with one more term, and the term's weight. `None` if the weight is not positive, or if the
+/// observations cannot distinguish the term from the demands.
 pub(crate) fn with_term(law: &Law, term: Term, counted: &[&Observation]) -> Option<(DemandFit, Estimate)> {
     let fit = Law { term: Some(term), ..law.clone() }.fit(counted).ok()?;
     let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
@@ -136,8 +137,9 @@ fn residual_sum(fit: &DemandFit) -> Option<f64> {
 }
 
 impl LoadDependence {
-    /// D: demand of the mean request of a mix at `rate` requests per second, in seconds. `mix` has one share per class,
-    /// of any sum but 0. The demand is constant below the lowest level measured and above saturation.
+    /// D: demand of the mean request of a mix at `rate` requests per second, in seconds. `mix` has one share for each
+    /// class; the shares need not sum to 1. The demand is constant below the lowest level measured and above
+    /// saturation.
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
         let base = self.base(mix);
         let rate = rate.min(self.saturation(mix)).max(self.lowest_rate);
@@ -149,8 +151,8 @@ impl LoadDependence {
         self.saturation_beside(0.0, mix)
     }
 
-    /// Saturation by each other shape that fits about as well (F test of the residuals), while `others` servers are
-    /// busy with other work. The runs do not show which shape is right beyond the levels measured.
+    /// The saturation by each other shape that fits about as well (F test of the residuals), while `others` servers are
+    /// busy with other work. The runs do not show which shape is right beyond the measured levels.
     pub(crate) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
         self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
     }
@@ -194,11 +196,12 @@ mod tests {
     use super::*;
     use crate::demand::fit_demands;
 
-    /// One nginx worker, 1294 B, keep-alive: requests per second and CPU µs of each. It saturated at about 60,000.
+    /// Measured on one nginx worker with 1294 B and keep-alive: requests per second, and CPU µs per request. It
+    /// saturated at about 60,000 requests per second.
     const NGINX: [(f64, f64); 8] =
         [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0), (30e3, 17.6), (40e3, 19.0), (50e3, 18.2), (55e3, 16.8)];
 
-    /// The variance of busy time grows with the load.
+    /// An observation. The variance of its busy time grows with the load.
     fn observe(rate: f64, busy: f64) -> Observation {
         Observation { throughput: vec![rate], busy, weight: 1.0 / busy }
     }

@@ -6,28 +6,29 @@ use brimful_core::number::non_negative;
 /// Throughput and busy servers of one station at one load level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// X: requests per second, by class.
+    /// X: requests per second of each class.
     pub throughput: Vec<f64>,
     /// Mean number of busy servers: utilization × servers.
     pub busy: f64,
-    /// Weight of the observation: inverse variance, or duration. Only ratios matter; 0 leaves it out.
+    /// Weight of the observation: its inverse variance, or its duration. Only ratios of weights matter. An observation
+    /// of weight 0 is not used.
     pub weight: f64,
 }
 
 impl Observation {
-    /// An observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time grows
-    /// with the load and falls with the time.
+    /// Creates an observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time
+    /// grows with the load and falls with the length of time.
     pub fn over(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
         Self { throughput, busy, weight: seconds / busy.max(1e-3) }
     }
 }
 
-/// Busy servers without requests.
+/// The number of busy servers without requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Background {
-    /// Unknown, and fitted with the demands.
+    /// The background is unknown, and fitted with the demands.
     Fitted,
-    /// Measured while the server was idle.
+    /// The background was measured while the server was idle.
     Known(f64),
 }
 
@@ -36,7 +37,7 @@ pub(crate) fn counted(observations: &[Observation]) -> Vec<&Observation> {
     observations.iter().filter(|o| o.weight > 0.0).collect()
 }
 
-/// Returns an error for observations that do not have one throughput per class, or have invalid numbers.
+/// Returns an error for observations that do not have one throughput for each class, or that have invalid numbers.
 pub(crate) fn check(classes: usize, observations: &[Observation], background: Background) -> Result<(), EstimateError> {
     if classes == 0 {
         return Err(EstimateError::Shape("there is no class whose demand to fit".into()));

@@ -1,16 +1,16 @@
 //! Demands from the busy time of a single level, by a rule of proportion: Menascé, Peraino, Dinh & Dinh, CMG 1999.
 //!
 //! Eq. 1, D = U_r·T/C_r, requires the utilization by each class, which cannot be observed on a server that serves all
-//! classes at once. Eq. 2 divides the busy time in proportion to a share f_r, such as that of the bytes sent:
-//! D_r = U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes whose demand is already known. Eq. 4 charges every
-//! request alike.
+//! classes at once. Eq. 2 divides the busy time in proportion to a share f_r, such as that of the bytes sent: D_r =
+//! U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes whose demand is already known. Eq. 4 charges every
+//! request the same.
 
 use crate::EstimateError;
 use brimful_core::number::non_negative;
 
-/// The same demand for every class (Eq. 4): busy time over all completions.
+/// The same demand for every class (Eq. 4): busy time divided by all completions.
 ///
-/// `busy_s` is utilization × servers × the time measured; `completions` by class in that time.
+/// `busy_s` is utilization × servers × the time measured; `completions` are those of each class in that time.
 pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, EstimateError> {
     let busy_s = non_negative(busy_s, || "the busy time".into())?;
     for (class, completed) in completions.iter().enumerate() {

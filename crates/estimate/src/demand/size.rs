@@ -1,10 +1,10 @@
-//! CPU time of a request by the size of its response: a + b·bytes.
+//! CPU time of a request as a function of the size of its response: a + b·bytes.
 //!
 //! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) derived the demand of an empty response, which they could not measure,
-//! from the intercept of such a line. Neither a nor b is negative: one that would be is held at zero
+//! from the intercept of such a line. Neither a nor b is negative: a negative one is set to zero
 //! ([`SizeFit::held_at_zero`]). A point is an outlier if its externally studentized residual is too large for the
 //! largest of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and Influence in
-//! Regression*, 1982, §2.2.2). Outliers are reported, never dropped.
+//! Regression*, 1982, §2.2.2). Outliers are reported, and never dropped.
 
 use crate::EstimateError;
 use crate::least_squares::{SIGNIFICANCE, fit_non_negative};
@@ -17,52 +17,52 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// One response, or the mean of several of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
-    /// Size of the response.
+    /// Size of the response in bytes.
     pub bytes: f64,
     /// CPU time of one request, in seconds.
     pub cpu_s: f64,
 }
 
-/// D = a + b·bytes.
+/// The fitted line D = a + b·bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeFit {
-    /// a: what a request costs whatever its size, in seconds.
+    /// a: cost of a request, independent of its size, in seconds.
     pub per_request_s: Estimate,
-    /// b: what a byte costs, in seconds.
+    /// b: cost of a byte, in seconds.
     pub per_byte_s: Estimate,
-    /// Which of the two would have been negative.
+    /// The coefficient that would have been negative, if there is one.
     pub held_at_zero: Option<Held>,
-    /// Share of the variance that the line explains; 1 if there is none.
+    /// Share of the variance that the line explains; 1 if there is no variance.
     pub r2: f64,
     /// Standard deviation of a point about the line (n − 2 degrees of freedom), in seconds.
     pub residual_stddev_s: f64,
-    /// Points that do not belong to the line, the farthest first.
+    /// Points far from the line, the farthest first.
     pub outliers: Vec<Outlier>,
 }
 
-/// An unknown that is held at zero because the fit would make it negative.
+/// A coefficient that is set to zero because the fit would make it negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    /// a.
+    /// The coefficient a.
     PerRequest,
-    /// b.
+    /// The coefficient b.
     PerByte,
 }
 
 /// A point far from the line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
-    /// Which, counted from 0.
+    /// Index of the point, from 0.
     pub point: usize,
-    /// Its distance from the line through the others, in its own standard errors.
+    /// Distance of the point from the line through the other points, in standard errors of that distance.
     pub studentized_residual: f64,
-    /// Probability of as large a one among all points, were they alike.
+    /// Probability that the largest of all residuals is at least as large, if all points belong to the line.
     pub p: f64,
 }
 
 impl SizeFit {
-    /// D: CPU seconds of a request with a response of this size.
+    /// D: CPU seconds of a request whose response has this size.
     pub fn demand(&self, bytes: f64) -> f64 {
         self.per_request_s.value + self.per_byte_s.value * bytes
     }
@@ -105,7 +105,8 @@ pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     })
 }
 
-/// Finds outliers among at least four points: the line through two others has no residuals to compare with.
+/// Finds outliers among at least four points. With three points, the line through two others has no residuals to
+/// compare with.
 fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
     let n = bytes.len() as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 3.0) else { return Vec::new() };
@@ -133,7 +134,7 @@ fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
 mod tests {
     use super::*;
 
-    /// Responses of 1 to 10 MB that cost 2 ms and 8 ns per byte, plus noise.
+    /// Ten responses of 1 to 10 MB that cost 2 ms and 8 ns per byte, plus noise.
     fn points(noise: [f64; 10]) -> Vec<SizePoint> {
         let point = |(i, noise)| {
             let bytes = (i + 1) as f64 * 1e6;

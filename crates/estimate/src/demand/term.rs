@@ -1,18 +1,18 @@
-//! The term of a load-dependent demand; [`super::load`] explains the shapes.
+//! The term of a load-dependent demand. [`super::load`] explains the shapes.
 
 use super::observation::Observation;
 use brimful_core::model::IdleCost;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// How the cost of a request depends on the load. Its names in documents are `per_second`, `idle^2` and `busy`.
+/// The dependence of the cost of a request on the load. Documents use the names `per_second`, `idle^2` and `busy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A constant number of busy servers as soon as there are requests.
     PerSecond,
-    /// Seconds per request, proportional to this power of the server's idleness.
+    /// Additional seconds per request, proportional to this power of the server's idleness.
     Idle(u32),
-    /// Seconds per request, proportional to the server's utilization.
+    /// Additional seconds per request, proportional to the server's utilization.
     Busy,
 }
 
@@ -40,18 +40,19 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// `others` is the utilization by other work, which observations do not count as busy.
+    /// Creates the servers of a station. `others` is the utilization by other work, which observations do not count as
+    /// busy.
     pub(crate) fn new(count: u32, others: f64) -> Self {
         Self { count: f64::from(count.max(1)), free: 1.0 - others }
     }
 
-    /// I when `busy` servers are busy.
+    /// I: the idle share of the capacity when `busy` servers are busy.
     fn idle(self, busy: f64) -> f64 {
         (self.free - busy / self.count).clamp(0.0, 1.0)
     }
 }
 
-/// A term of the law, without its weight w.
+/// A term of the utilization law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Term {
     pub shape: Shape,
@@ -59,12 +60,12 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// The term at an observation.
+    /// The value of the term at an observation.
     pub(crate) fn at_observation(self, o: &Observation) -> f64 {
         self.at(o.throughput.iter().sum(), o.busy)
     }
 
-    /// The term at this many requests per second and busy servers.
+    /// The value of the term at this many requests per second and busy servers.
     pub(crate) fn at(self, rate: f64, busy: f64) -> f64 {
         match self.shape {
             Shape::PerSecond if rate > 0.0 => 1.0,
@@ -75,7 +76,7 @@ impl Term {
 }
 
 impl Shape {
-    /// The addition to each request when this share of the servers is idle, without the weight.
+    /// The term's addition to each request when this share of the servers is idle, without the weight.
     fn per_request(self, idle: f64) -> f64 {
         match self {
             Shape::PerSecond => 0.0,
@@ -84,12 +85,12 @@ impl Shape {
         }
     }
 
-    /// The same, relative to the addition at saturation.
+    /// The term's addition to each request at this idleness, minus its addition at saturation.
     pub(crate) fn beyond_saturation(self, idle: f64) -> f64 {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term as a model has it beside demands at saturation. The model's background contains a constant term.
+    /// The term in the form of a model that has demands at saturation. The model's background contains a constant term.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             Shape::PerSecond => None,
@@ -98,7 +99,7 @@ impl Shape {
         }
     }
 
-    /// What the term adds at saturation to each request, and to the busy servers without requests, without the weight.
+    /// The term's addition at saturation to each request, and to the busy servers without requests, without the weight.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
         (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
     }

@@ -1,4 +1,4 @@
-//! Input of the fit: what calibration measured, in blocks. Each block measures the same loads in an order of its own,
+//! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads in its own order,
 //! so the drift of the host's speed affects all loads alike.
 
 use super::programs::{self, ProgramSeen};
@@ -13,17 +13,18 @@ pub struct ServerFacts {
     pub classes: Vec<String>,
     /// Shares of the classes in the mix, summing to one.
     pub mix: Vec<f64>,
-    /// Name of the station that does the work: the CPUs, or the whole server where its CPUs cannot be observed.
+    /// Name of the station that does the work: the CPUs, or the whole server if its CPUs cannot be observed.
     pub station: String,
-    /// CPUs that the server can use at once; 1 where they cannot be observed.
+    /// Number of CPUs that the server can use at once; 1 if they cannot be observed.
     pub servers: u32,
-    /// CPUs that the server's processes keep busy without load.
+    /// Number of CPUs that the server's processes keep busy without load.
     pub idle_busy: f64,
     /// Share of the CPUs' capacity that is not available to requests.
     pub background: f64,
-    /// Whether the most clients achieved no more throughput than half as many: something is full.
+    /// Whether the largest number of clients achieved no more throughput than half as many, which shows that a resource
+    /// is full.
     pub filled: bool,
-    /// Connections that the server serves at a time, where the most clients used all of them.
+    /// Number of connections that the server serves at a time, if the largest number of clients used all of them.
     pub served_at_once: Option<u32>,
 }
 
@@ -32,37 +33,37 @@ pub struct ServerFacts {
 pub enum OfferedLoad {
     /// Poisson arrivals of the mix, at this percentage of the server's capacity.
     Level(u32),
-    /// The mix, from this many closed-loop clients without think time.
+    /// The mix, sent by this many closed-loop clients without think time.
     Clients(u64),
-    /// One class alone, by its index, from this many closed-loop clients without think time.
+    /// The class of this index alone, sent by this many closed-loop clients without think time.
     Alone(usize, u64),
 }
 
-/// One measurement: the server under one load.
+/// A measurement of the server under one load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// The load that was offered.
     pub load: OfferedLoad,
-    /// How long the server was observed, in seconds.
+    /// Length of the observation in seconds.
     pub seconds: f64,
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
-    /// What the kernel reported meanwhile.
+    /// The kernel's figures for this time.
     pub kernel: KernelFigures,
-    /// What the Server Module reported meanwhile.
+    /// The Server Module's figures for this time.
     pub module: ModuleFigures,
-    /// Response times.
+    /// Response times of the calls.
     pub responses: ResponseFigures,
-    /// How the measurement went over time.
+    /// The measurement over time.
     pub timeline: Timeline,
 }
 
-/// What the kernel reports of the server and its host during a measurement.
+/// The kernel's figures of the server and its host during a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
-    /// CPUs that the server's processes keep busy; `None` where they cannot be observed.
+    /// Number of CPUs that the server's processes keep busy; `None` if they cannot be observed.
     pub busy: Option<f64>,
-    /// Idle CPUs; `None` where they cannot be observed.
+    /// Number of idle CPUs; `None` if they cannot be observed.
     pub idle: Option<f64>,
     /// Utilization of each of the host's disks.
     pub disks: BTreeMap<String, f64>,
@@ -70,14 +71,14 @@ pub struct KernelFigures {
     pub programs: Vec<ProgramSeen>,
 }
 
-/// What the Server Module reports during a measurement. All of it is absent without the module.
+/// The Server Module's figures of a measurement. Without the module they are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleFigures {
     /// CPU time of the requests of each class.
     pub demands: Vec<Option<ModuleDemand>>,
-    /// The workers, of a server that serves no more calls at a time than it has workers.
+    /// The workers of a server that serves at most one call per worker at a time.
     pub workers: Option<Workers>,
-    /// Workers that can compete for the CPUs.
+    /// Number of workers that can compete for the CPUs.
     pub threads: Option<u64>,
 }
 
@@ -88,20 +89,20 @@ pub struct ResponseFigures {
     pub mean: Option<f64>,
     /// Percentiles of the response time in seconds: 50, 95, 99.
     pub percentiles: Option<[f64; 3]>,
-    /// Squared coefficient of variation of the response times of a class.
+    /// Squared coefficient of variation of the response times within a class.
     pub scv: Option<f64>,
 }
 
-/// How a measurement went over time.
+/// A measurement over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// Length of the beginning that the other figures leave out, in seconds.
+    /// Length of the warm-up, which the other figures exclude, in seconds.
     pub warm_up: f64,
-    /// How long the server rested afterwards, in seconds.
+    /// Time for which the server rested after the measurement, in seconds.
     pub rest: f64,
-    /// CPU time and completions in short stretches, from the start.
+    /// CPU time and completions in short intervals ("stretches"), from the start.
     pub course: Vec<RunStretch>,
-    /// Seconds after the start and class of each arrival; empty unless arrivals were random.
+    /// Seconds since the start, and class, of each arrival; empty unless arrivals were random.
     pub arrivals: Vec<(f64, usize)>,
 }
 
@@ -114,38 +115,38 @@ impl Measurement {
         self.throughput.iter().sum()
     }
 
-    /// Calls completed.
+    /// Number of completed calls.
     fn calls(&self) -> f64 {
         self.rate() * self.seconds
     }
 
-    /// CPU seconds per call, beyond what the server uses without calls.
+    /// CPU seconds per call, without the server's CPU use in the absence of calls.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {
         let cost = (self.kernel.busy? - idle_busy) / self.rate();
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 }
 
-/// A measurement, and what the model predicts for its calls.
+/// A measurement, and the model's prediction for its calls.
 #[derive(Clone, Debug)]
 pub(super) struct Replayed {
     pub measurement: Measurement,
     pub modelled: Option<Modelled>,
-    /// Measured percentiles over those that the fitted model predicts for these calls.
+    /// Ratios of the measured percentiles to those that the fitted model predicts for these calls.
     pub shape: Option<[f64; 3]>,
 }
 
-/// Mean response time that the model predicts for the calls of a measurement, given the host's speed at the time, in
+/// Mean response time that the model predicts for the calls of a measurement, given the host's speed at that time, in
 /// seconds. It is linear in the variability of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Modelled {
-    /// With constant service times in each class.
+    /// The response time with constant service times in each class.
     pub constant: f64,
-    /// Added for each unit of the squared coefficient of variation of service.
+    /// The addition for each unit of the squared coefficient of variation of service.
     pub per_scv: f64,
 }
 
-/// The measurements of one load from all blocks, combined.
+/// The measurements of one load in all blocks, combined.
 #[derive(Clone, Debug)]
 pub(super) struct Pooled {
     pub measurement: Measurement,
@@ -160,7 +161,7 @@ pub(super) struct Pooled {
     pub blocks: usize,
 }
 
-/// The combined measurements, by load.
+/// The combined measurements of each load.
 pub(super) type PooledLoads = BTreeMap<OfferedLoad, Pooled>;
 
 /// Combines the measurements of each load. Rates are averaged by time, response times by calls.
@@ -172,13 +173,13 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<Replayed>>) -> P
     loads.into_iter().map(|(load, replayed)| (load, pool_load(&replayed))).collect()
 }
 
-/// The measurement of this class alone.
+/// The combined measurement of this class alone.
 pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&Pooled> {
     let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::Alone(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
 }
 
-/// The measurement of the mix with the most closed-loop clients, and their number.
+/// The largest number of closed-loop clients that sent the mix, and the combined measurement with it.
 pub(super) fn most_clients(loads: &PooledLoads) -> Option<(u64, &Pooled)> {
     loads.iter().rev().find_map(|(load, pooled)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled)),
@@ -212,7 +213,7 @@ fn pool_load(replayed: &[&Replayed]) -> Pooled {
     }
 }
 
-/// `answered` are the measurements that have a mean response time, and `responses` these times.
+/// `answered` are the measurements that have a mean response time, and `responses` are these times.
 fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], responses: &[f64]) -> Measurement {
     let first = measurements[0];
     let seconds: f64 = measurements.iter().map(|measurement| measurement.seconds).sum();
@@ -221,7 +222,7 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
         weighted.sum::<Option<f64>>().map(|sum| sum / seconds)
     };
     let throughput = |class: usize| mean_by_time(&|m: &Measurement| m.throughput.get(class).copied()).unwrap_or(0.0);
-    // A disk that is missing from some of the measurements is not one that every call needs.
+    // If a disk is missing from some of the measurements, not every call needs it.
     let disk =
         |name: &String| Some((name.clone(), mean_by_time(&|m: &Measurement| m.kernel.disks.get(name).copied())?));
     let calls: f64 = answered.iter().map(|measurement| measurement.calls()).sum();
@@ -268,7 +269,7 @@ fn pool_module_demands(measurements: &[&Measurement]) -> Vec<Option<ModuleDemand
     (0..classes).map(pool_class).collect()
 }
 
-/// The largest number of workers, and the mean number of busy ones over time.
+/// The largest number of workers, and the mean number of busy workers over time.
 fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     let seen: Vec<(Workers, f64)> = measurements.iter().filter_map(|m| Some((m.module.workers?, m.seconds))).collect();
     let total: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
@@ -276,7 +277,7 @@ fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     seen.iter().map(|(workers, _)| workers.most).max().map(|most| Workers { most, busy })
 }
 
-/// Geometric mean of ratios, one for each percentile.
+/// Geometric means of the ratios of each percentile.
 pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
     let mut count = 0.0;
     let mut log_sums = [0.0; 3];
@@ -287,7 +288,7 @@ pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64;
     (count > 0.0).then(|| log_sums.map(|sum: f64| (sum / count).exp()))
 }
 
-/// The median, because one measurement during which the server was stopped for a moment would dominate a mean.
+/// The median. A mean could be dominated by one measurement during which the server was stopped for a moment.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

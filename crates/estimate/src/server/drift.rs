@@ -1,8 +1,9 @@
-//! How the speed of the host changed during calibration, and how it may change during a level that is still to come.
+//! Changes of the host's speed during calibration, and their effect on a future level.
 //!
-//! Each measurement shows how slow the host was in short stretches: the CPU time of a call over what is usual at that
-//! load. Until the next measurement begins, the course of the first is repeated. A level to come is predicted to see a
-//! part of that course of the same length, from a random instant on (a moving block: Künsch 1989).
+//! Each measurement shows the slowness of the host in short stretches: the ratio of the CPU time of a call to its usual
+//! value at that load. The time until the next measurement is filled by repeating the slowness of the measurement. A
+//! future level is predicted to have a part of that series of the same length, which begins at a random instant (a
+//! moving block: Künsch 1989).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, Replayed, ServerFacts};
 use super::model_fit::ModelFit;
@@ -14,33 +15,33 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Below this utilization, the CPU time of a call depends more on the cost of waking the server than on the host's
 /// speed.
 const MIN_UTILIZATION: f64 = 0.3;
-/// A measurement with fewer calls says little about the host.
+/// Minimum number of calls of a measurement that is used to estimate the host's slowness.
 const MIN_CALLS: f64 = 20.0;
 /// The 95th percentile of the normal distribution, in standard deviations.
 const NORMAL_95: f64 = 1.645;
 
-/// The course of the host's slowness.
+/// The host's slowness over time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drift {
-    /// Consecutive stretches: length in seconds, and slowness.
+    /// Consecutive stretches, each with its length in seconds and its slowness.
     course: Vec<(f64, f64)>,
-    /// Total length in seconds.
+    /// Total length of `course` in seconds.
     seconds: f64,
-    /// Factor by which future deviations from the mean may exceed those seen: the spread of few blocks is itself
-    /// uncertain (Student's t).
+    /// Factor by which future deviations from the mean may exceed the measured deviations: the spread of few blocks is
+    /// itself uncertain (Student's t).
     widening: f64,
-    /// Speed of the host in each block, over the mean of all blocks.
+    /// Ratio of the host's speed in each block to the mean over all blocks.
     pub speed_by_block: Vec<f64>,
 }
 
-/// How slow the host was during one measurement.
+/// The slowness of the host during one measurement.
 struct HostSlowness {
-    /// Mean of the measurement.
+    /// Mean slowness of the measurement.
     level: f64,
     calls: f64,
-    /// Length in seconds, slowness over `level`, and calls of each stretch.
+    /// For each stretch: its length in seconds, the ratio of its slowness to `level`, and its number of calls.
     stretches: Vec<(f64, f64, f64)>,
-    /// Seconds from the beginning of the measurement to that of the next.
+    /// Seconds from the start of the measurement to the start of the next.
     lasts: f64,
 }
 
@@ -55,7 +56,7 @@ impl Drift {
         if !(mean.is_finite() && mean > 0.0) {
             return Drift { widening: 1.0, ..Drift::default() };
         }
-        // Differences between the calls themselves are not the host's.
+        // Differences between the calls themselves are not due to the host.
         let variability = fit.variability(&facts.mix);
         let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability);
         let stretches = all().flat_map(|seen| seen.stretches.iter().map(|(_, slowness, calls)| (*slowness, *calls)));
@@ -83,7 +84,8 @@ impl Drift {
         drift
     }
 
-    /// A random course of this length: lengths in seconds and slowness. Empty where calibration saw no course.
+    /// A random part of the series with this length: lengths in seconds, and slowness. Empty if calibration measured no
+    /// slowness over time.
     pub fn draw(&self, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(f64, f64)> {
         let Some(mean) = mean_slowness(&self.course) else { return Vec::new() };
         let mut to_skip = rng.random::<f64>() * self.seconds;
@@ -108,24 +110,24 @@ impl Drift {
     }
 }
 
-/// The 95th percentile of a future block by the spread of this many blocks, over that of the blocks seen.
+/// The ratio of the 95th percentile of a future block, estimated from this many blocks, to that of the measured blocks.
 fn widening(blocks: usize) -> f64 {
     let n = blocks as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };
     t.inverse_cdf(0.95) / NORMAL_95 * (1.0 + 1.0 / n).sqrt()
 }
 
-/// How many blocks to draw in each bootstrap sample.
+/// Number of blocks to draw for each bootstrap sample.
 ///
-/// Drawing all n would make intervals of few blocks too narrow: the variance is then that of n − 1 of n, and the
-/// quantile that of the normal distribution. Drawing fewer widens them to Student's t.
+/// Drawing all n blocks would make intervals of few blocks too narrow: the variance would be too small by the factor (n
+/// − 1)/n, and the quantile would be that of the normal distribution. Drawing fewer blocks widens them to Student's t.
 pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
     let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));
     ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
 }
 
-/// How slow the host was during a measurement, compared with all measurements of the same load. `None` where the
+/// The slowness of the host during a measurement, compared with all measurements of the same load. `None` if the
 /// measurement does not show it.
 fn host_slowness(
     fit: &ModelFit,
@@ -154,7 +156,7 @@ fn host_slowness(
         stretches.iter_mut().for_each(|(_, slowness, _)| *slowness /= level);
         return is_factor(level).then_some(HostSlowness { level, calls, stretches, lasts });
     }
-    // Closed-loop clients without think time get as much throughput as the host's speed allows.
+    // Closed-loop clients without think time achieve a throughput in proportion to the host's speed.
     let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::Alone(..));
     let calls = measurement.rate() * measurement.seconds;
     let level = all.rate() / measurement.rate();

@@ -1,5 +1,5 @@
-//! Fits a model to one set of blocks: what limits the server, what a call costs, how classes differ, and the network
-//! that these make.
+//! Fits a model to one set of blocks: the bottleneck of the server, the cost of a call, the differences between
+//! classes, and the network that follows from them.
 
 use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, alone};
 use super::full::Bottleneck;
@@ -14,7 +14,7 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, Sta
 /// Fits a model; `chance` is as in [`law::choose`].
 ///
 /// # Errors
-/// When no load shows what a call costs.
+/// When no load shows the cost of a call.
 pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
     let bottleneck = Bottleneck::new(facts, loads);
@@ -60,8 +60,8 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
     Ok(fit)
 }
 
-/// Demand of each class, such that the mean request of the mix needs `mean`. The measurements of each class alone say
-/// how classes differ; without them, all are alike.
+/// The demand of each class, scaled so that the mean request of the mix needs `mean`. The measurements of each class
+/// alone determine the differences between classes. Without these, all classes have the same demand.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
         let measurement = &alone(loads, class)?.measurement;
@@ -74,7 +74,7 @@ fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64
     costs.into_iter().map(|cost| cost * mean / mean_cost).collect()
 }
 
-/// The server's network with these CPUs, under one request per second of the mix.
+/// The server's network with these CPUs, at one request of the mix per second.
 fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
     let new_station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -86,7 +86,8 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
     };
     let mut stations = Vec::new();
     let mut demands = Vec::new();
-    // A pool that is held around the CPUs includes the time on the CPUs, which must not count twice.
+    // If a pool is held around the CPUs, its holding time includes the time on the CPUs, which must not be counted
+    // twice.
     if bottleneck.pool.as_ref().is_none_or(|pool| !pool.around_cpu) {
         stations.push(cpu.station.clone());
         demands.push(cpu.demands.clone());

@@ -1,8 +1,8 @@
-//! What limits the server at the highest load, and the evidence for it.
+//! Finds the bottleneck of the server at the highest load, and the evidence for it.
 //!
-//! The CPUs or a disk are the limit if they are busy nearly all the time. Workers are it if the Server Module reports
-//! that nearly all are busy, or if the server holds as many calls as it has processes or threads. Anything else (a
-//! lock, a backend) is found by elimination.
+//! The CPUs or a disk are the bottleneck if they are busy nearly all the time. Workers are the bottleneck if the Server
+//! Module reports that nearly all of them are busy, or if the server holds as many calls as it has processes or
+//! threads. Any other bottleneck (a lock, a backend) is found by elimination.
 
 mod occupancy;
 
@@ -11,51 +11,52 @@ use super::programs::ProgramSeen;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
-/// CPUs, a disk or workers that are busy for at least this share of the available time are full. CPUs are also full if
-/// less than the rest of the time is idle, whatever uses it.
+/// CPUs, a disk or workers are full if they are busy for at least this share of the available time. CPUs are also full
+/// if their idle share is less than the rest, whatever uses them.
 const FULL: f64 = 0.9;
-/// The largest pool that is tried.
+/// Largest number of places of a pool that is tried.
 const MAX_POOL: u32 = 256;
-/// A call must spend more than this share of its time at a place for that to become a station; other work on the CPUs
-/// is mentioned from the same share on.
+/// A resource becomes a station only if a call spends more than this share of its time there. Other work on the CPUs is
+/// mentioned if it exceeds the same share.
 const NOTABLE: f64 = 0.05;
 
-/// What is full.
+/// The resource that limits the server.
 #[derive(Clone, Debug)]
 pub(super) struct Bottleneck {
-    /// Name of its station.
+    /// Name of the station.
     pub name: String,
-    /// How many calls it serves at once, and why it is believed to be full: for people.
+    /// The number of calls that the resource serves at once, and the evidence that it is full, as text for people.
     pub evidence: String,
     /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,
-    /// CPU seconds of a call at the highest load; `None` where no load left the server without rest.
+    /// CPU seconds of a call at the highest load; `None` if no load kept the server busy all the time.
     pub saturated_cost: Option<f64>,
-    /// What is full, where that is not the CPUs.
+    /// The full pool; `None` if the CPUs are the bottleneck.
     pub pool: Option<Pool>,
 }
 
-/// Something that a limited number of calls can hold at once.
+/// A resource that a limited number of calls can hold at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pool {
-    /// How many calls can hold it at once.
+    /// Number of calls that can hold the resource at once.
     pub places: u32,
-    /// How long a call holds it, in seconds, by class.
+    /// Time for which a call of each class holds the resource, in seconds.
     pub held: Vec<f64>,
-    /// Whether calls hold it while they are on the CPUs too, as workers are held; a lock or a disk is held elsewhere.
+    /// Whether calls hold the resource while they are on the CPUs too. This is so for workers, but not for a lock or a
+    /// disk.
     pub around_cpu: bool,
 }
 
-/// A pool as the throughput of the mix shows it.
+/// The pool that explains the throughput of the mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MixPool {
     places: u32,
-    /// How long a call of the mix holds it, in seconds.
+    /// Time for which a call of the mix holds the pool, in seconds.
     held: f64,
     around_cpu: bool,
 }
 
-/// Evidence that something other than the CPUs is full.
+/// Evidence that a resource other than the CPUs is full.
 struct FullPool {
     name: String,
     pool: MixPool,
@@ -63,7 +64,7 @@ struct FullPool {
     evidence: String,
 }
 
-/// The highest load, and how it used the CPUs.
+/// The highest load, and its use of the CPUs.
 struct HighestLoad<'a> {
     facts: &'a ServerFacts,
     loads: &'a PooledLoads,
@@ -77,7 +78,7 @@ struct HighestLoad<'a> {
 impl Bottleneck {
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Bottleneck {
         let free = 1.0 - facts.background;
-        // Clients that are no more than the CPUs leave each some rest, and may be far from filling anything.
+        // If there are no more clients than CPUs, each client is idle at times, and they may not fill any resource.
         let leaves_no_rest = |(clients, pooled): &(u64, &Pooled)| {
             facts.filled || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
@@ -124,7 +125,7 @@ impl HighestLoad<'_> {
         format!("with {} clients at once, the CPUs were {} busy", self.clients, percent(self.cpu.used))
     }
 
-    /// Whether the CPUs leave room at some load, so that something else must be full there.
+    /// Whether the CPUs have spare capacity at some load, so that another resource must be full at that load.
     fn cpus_have_room(&self, pooled: &Pooled) -> bool {
         let CpuUse { used, idle, .. } = CpuUse::new(self.facts, pooled);
         used < FULL * self.free && idle >= 1.0 - FULL
@@ -212,7 +213,8 @@ impl HighestLoad<'_> {
         Some(FullPool { name: "workers".to_owned(), pool, held_by_class, evidence })
     }
 
-    /// The pool that the throughput shows, or the workers that it fits; `None` where not even the most clients fill it.
+    /// The pool that follows from the throughput, or the workers that match it; `None` if not even the largest number
+    /// of clients fills it.
     fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
         let workers = ladder.first().and_then(|(fewest, rate)| {
             let alone = *fewest as f64 / rate;
@@ -238,14 +240,14 @@ impl HighestLoad<'_> {
         })
     }
 
-    /// How long a call holds a place of the pool at some load, if the pool is full there.
+    /// Time for which a call holds a place of the pool at some load, if the pool is full at that load.
     fn held_if_full(&self, pool: MixPool, pooled: &Pooled) -> Option<f64> {
         self.cpus_have_room(pooled).then(|| f64::from(pool.places) / pooled.measurement.rate())
     }
 
-    /// How long each class holds a place, such that a call of the mix holds it for `mean`. `held` derives it from the
-    /// load of a class alone, or returns `None` if something else was full then: such classes share what the others
-    /// leave.
+    /// Time for which each class holds a place, scaled so that a call of the mix holds it for `mean`. `held` derives
+    /// the time from the load of a class alone. It returns `None` if another resource was full at that load; such
+    /// classes share the remaining time.
     fn held_by_class(&self, mean: f64, held: &dyn Fn(&Pooled) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone = |class| alone(self.loads, class).and_then(held).filter(|held| held.is_finite());
@@ -265,19 +267,19 @@ impl HighestLoad<'_> {
     }
 }
 
-/// How the CPUs are used at one load.
+/// The use of the CPUs at one load.
 #[derive(Clone, Copy)]
 struct CpuUse {
-    /// Share that calls use.
+    /// Share of the CPUs that calls use.
     used: f64,
-    /// Share that is idle.
+    /// Share of the CPUs that is idle.
     idle: f64,
     /// CPU seconds of a call.
     cost: Option<f64>,
 }
 
 impl CpuUse {
-    /// CPUs that cannot be observed are taken to be full.
+    /// Creates the figures of one load. CPUs that cannot be observed count as full.
     fn new(facts: &ServerFacts, pooled: &Pooled) -> CpuUse {
         let servers = f64::from(facts.servers);
         let cost = pooled.measurement.cost(facts.idle_busy);
@@ -286,7 +288,8 @@ impl CpuUse {
     }
 }
 
-/// Name and description of a pool, by how many calls hold it and where. Calls keep `busy_cpus` CPUs busy.
+/// Name and description of a pool, chosen by the number of calls that hold it and by where they hold it. Calls keep
+/// `busy_cpus` CPUs busy.
 fn describe(
     pool: MixPool,
     busy_cpus: f64,
@@ -321,7 +324,7 @@ fn busiest_disk(pooled: &Pooled) -> Option<(&str, f64)> {
     disks.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Numbers of closed-loop clients, and the throughput of each.
+/// The throughput for each number of closed-loop clients.
 fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     let rung = |(load, pooled): (&OfferedLoad, &Pooled)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled.measurement.rate())),
@@ -330,13 +333,14 @@ fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     loads.iter().filter_map(rung).collect()
 }
 
-/// The pool that explains the throughput of the ladder best, when a call spends `on_cpu` seconds outside of it.
+/// The pool that explains the throughput of the ladder best, if a call spends `on_cpu` seconds on a CPU.
 ///
-/// Up to the number of places, each client gets the throughput of one alone; more clients share that of all places.
+/// Up to the number of places, each client achieves the throughput of a lone client; more clients share the throughput
+/// of all places.
 fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
     let (_, highest_rate) = *ladder.last()?;
     let (fewest, lowest_rate) = *ladder.first()?;
-    // How long a call takes that does not wait.
+    // Duration of a call that does not wait.
     let alone = fewest as f64 / lowest_rate;
     let misfit = |places: u32| {
         let held = f64::from(places) / highest_rate;
@@ -347,7 +351,8 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
         let log_error =
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
-        // Time outside of the pool and the CPUs has no explanation, so of equal fits the one with the least of it wins.
+        // Time outside of the pool and the CPUs has no explanation, so of equally good fits the one with the least such
+        // time is chosen.
         log_errors + (elsewhere.max(on_cpu) - on_cpu).max(0.0) / alone * 1e-3
     };
     let places = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
@@ -362,13 +367,13 @@ mod tests {
 
     #[test]
     fn a_pool_is_found_by_the_throughput_of_its_clients() {
-        // Four places, each held for 5 ms; 0.2 ms of CPU in it.
+        // Four places, each held for 5 ms, of which 0.2 ms are CPU time.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let pool = fit_pool(&ladder, 0.0002).unwrap();
         assert!(pool.places == 4 && !pool.around_cpu, "{pool:?}");
         assert!(fit_pool(&ladder, 0.001).unwrap().around_cpu);
         assert!((pool.held - 0.005).abs() < 1e-9);
-        // One lock, held for half of the time of a call.
+        // One lock, which a call holds for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001).unwrap();

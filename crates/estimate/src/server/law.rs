@@ -1,55 +1,56 @@
-//! How the cost of a call depends on the load: candidate laws, and the choice between them by cross-validation.
+//! The dependence of the cost of a call on the load: candidate laws, and the choice between them by cross-validation.
 //!
-//! At each level the cost of a call is c = S + W·Iᵖ, with I the idle share of the CPUs. p = 1 is exceptional first
-//! service (Welch 1964): a call that finds the server idle costs S + W. A greater p stands for a server that must have
-//! been idle for longer; W < 0 with p = 1 stands for contention between calls.
+//! At each level the cost of a call is c = S + W·Iᵖ, where I is the idle share of the CPUs. p = 1 is exceptional first
+//! service (Welch 1964): a call that finds the server idle costs S + W. A greater p represents a server that must have
+//! been idle for longer; W < 0 with p = 1 represents contention between calls.
 //!
-//! The shapes, their names and their form in a Model are those of [`crate::demand::load`], and so are the least
-//! squares. What differs is what is known. There, the runs are of any number and mix, the work without requests may be
-//! unknown, and the question is whether the cost depends on the load at all (an F test against constant demands). Here,
-//! one mix is measured at four levels, the work without calls is known, and S is usually measured too. That the cost
-//! depends on the load is nearly certain; the question is which law predicts best between the levels. So each level is
-//! left out in turn, and more powers can be distinguished.
+//! The shapes, their names, their form in a Model and the least squares are those of [`crate::demand::load`]. The known
+//! quantities differ. There, the runs are of any number and mix, and the background work may be unknown. The question
+//! is whether the cost depends on the load at all (an F test against constant demands). Here, one mix is measured at
+//! four levels, the background work is known, and S is usually measured too. The cost almost certainly depends on the
+//! load; the question is which law predicts best between the levels. So each level is left out in turn, and more powers
+//! can be distinguished.
 
 use crate::demand::Shape;
 use crate::least_squares::fit_non_negative;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::Law;
 
-/// The highest power tried.
+/// The highest power p that is tried.
 const MAX_POWER: u32 = 4;
-/// Cross-validation errors well below this are alike: the smaller one is no evidence for a law.
+/// Errors of cross-validation well below this count as equal: the smaller one is no evidence for a law.
 const INDISTINCT: f64 = 0.005;
-/// Greatest W over S. Of real servers, the cost of a call was seen to double.
+/// Greatest ratio of W to S. In measurements of real servers, the cost of a call doubled.
 const MAX_WEIGHT: f64 = 2.0;
 
-/// What a call costs at one level.
+/// The cost of a call at one level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallCost {
-    /// I, 0..1.
+    /// I: idle share of the CPUs, 0..1.
     pub idle: f64,
-    /// In CPU seconds.
+    /// Cost in CPU seconds.
     pub seconds: f64,
 }
 
 /// A fitted law.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FittedLaw {
-    /// S: the cost of a call where the CPUs are never idle.
+    /// S: the cost of a call if the CPUs are never idle.
     pub demand: f64,
-    /// W and p.
+    /// W and p; `None` if the cost is constant.
     pub idle_cost: Option<IdleCost>,
 }
 
-/// Fits the law with the smallest cross-validation error, and lists all of them.
+/// Fits the law with the smallest cross-validation error, and lists all laws.
 ///
-/// `saturated` is the cost without idle CPUs, where it was measured. Otherwise it is extrapolated, and laws that fit
-/// the levels equally well extrapolate differently: then `chance`, uniform between 0 and 1, draws one of them.
+/// `saturated` is the cost without idle CPUs, if it was measured. Otherwise that cost is extrapolated, and laws that
+/// fit the levels equally well extrapolate differently. In that case `chance`, uniform between 0 and 1, draws one of
+/// the laws.
 pub(super) fn choose(costs: &[CallCost], saturated: Option<f64>, chance: Option<f64>) -> (FittedLaw, Vec<Law>) {
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
     let mut tried: Vec<(f64, Option<Shape>)> = candidates.map(|shape| (error(shape), shape)).collect();
-    // The sort is stable, so of equally good laws the simpler one stays ahead.
+    // The sort is stable, so of equally good laws the simpler one remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| saturated.is_none()).and_then(|chance| draw(costs, chance));
@@ -64,8 +65,8 @@ fn shapes() -> impl Iterator<Item = Shape> {
 }
 
 /// Draws a law with the probability that its cross-validation errors at n levels imply (pseudo-Bayesian model
-/// averaging: Geisser & Eddy 1979, with normal errors of unknown variance). Each of them includes a constant cost, with
-/// W = 0.
+/// averaging: Geisser & Eddy 1979, with normal errors of unknown variance). Each law includes a constant cost, with W =
+/// 0.
 fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     let weight = |shape| {
         let error = cross_validation_error(costs, |others| fit_mirrored(shape, others));
@@ -80,7 +81,7 @@ fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     drawn.map(|(_, shape)| fit_mirrored(*shape, costs))
 }
 
-/// Root mean square of the relative errors at the levels, each of which is left out of the fit in turn.
+/// Root mean square of the relative errors at the levels. For each error, its level is left out of the fit.
 fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> FittedLaw) -> f64 {
     let error = |index: usize| {
         let others: Vec<CallCost> =
@@ -91,7 +92,7 @@ fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> Fitte
     (squares / costs.len() as f64).sqrt()
 }
 
-/// Fits a shape, or a constant without one. If the levels do not determine the shape, the fit is a constant.
+/// Fits a shape, or a constant if `shape` is `None`. If the levels do not determine the shape, the fit is a constant.
 fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> FittedLaw {
     let constant_column = saturated.is_none().then(|| column(costs, |_| 1.0));
     let shape_column = shape.map(|shape| column(costs, |idle| shape.beyond_saturation(idle)));
@@ -108,8 +109,8 @@ fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> Fitt
     }
 }
 
-/// Fits a shape for a draw, with S extrapolated. Where noise makes W negative, its sign is changed. If W were held at
-/// zero instead, the draws would have no spread (the bootstrap at a bound: Andrews 2000).
+/// Fits a shape for a draw, with S extrapolated. If noise makes W negative, its sign is changed. If W were set to zero
+/// instead, the draws would have no spread (the bootstrap at a bound: Andrews 2000).
 fn fit_mirrored(shape: Shape, costs: &[CallCost]) -> FittedLaw {
     let fitted = fit(Some(shape), costs, None);
     let falling = [column(costs, |_| 1.0), column(costs, |idle| -shape.beyond_saturation(idle))];
@@ -125,7 +126,7 @@ fn column(costs: &[CallCost], term: impl Fn(f64) -> f64) -> Vec<f64> {
 }
 
 /// Coefficients of the columns that explain the costs beyond `known`, by least squares of the relative errors. `None`
-/// where the levels do not determine them.
+/// if the levels do not determine them.
 fn solve(columns: &[Vec<f64>], costs: &[CallCost], known: f64) -> Option<Vec<f64>> {
     if columns.is_empty() {
         return None;
@@ -201,11 +202,11 @@ mod tests {
             let (low, high) = drawn(&seen(noise, 2));
             assert!(low < 0.007 && (0.011..0.012).contains(&high), "{low} … {high}");
         }
-        // Noise that makes a call cheaper on an idle server hides that it costs more there.
+        // Here noise makes a call cheaper on an idle server, which hides its additional cost there.
         let noisy = seen([-1e-3, -5e-4, 5e-4, 6e-4], 1);
         let ((low, high), constant) = (drawn(&noisy), fit(None, &noisy, None).demand);
         assert!(low < 0.93 * constant && high > 1.07 * constant, "{low} … {high}");
-        // Nothing is drawn where the cost at saturation was measured.
+        // No law is drawn if the cost at saturation was measured.
         assert_eq!(choose(&seen([0.0; 4], 1), Some(0.012), Some(0.9)).0.demand, 0.012);
     }
 

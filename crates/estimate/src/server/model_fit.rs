@@ -1,4 +1,4 @@
-//! A fitted model of a server, and what it predicts for a load.
+//! A fitted model of a server, and its predictions for a load.
 
 use super::blocks::ServerFacts;
 use super::slowness::{ExpectedCost, drift_share};
@@ -8,7 +8,7 @@ use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::survey::Law;
 use brimful_model::{Course, station_demands, trajectory};
 
-/// How often arrivals are replayed through the model, each time with other service times.
+/// Number of times that arrivals are replayed through the model, each time with other service times.
 const REPLAYS: u64 = 5;
 
 /// The model that fits one set of blocks.
@@ -16,17 +16,17 @@ const REPLAYS: u64 = 5;
 pub(super) struct ModelFit {
     /// The network, without arrival rates.
     pub network: Model,
-    /// The CPUs, which are a station of the network only where calls wait for them.
+    /// The CPUs. They are a station of the network only if calls wait for them.
     pub cpu: CpuFit,
-    /// Squared coefficient of variation of the service time of a class. It explains the scatter between stretches of
-    /// few calls; the network's own `scv` explains the waiting times.
+    /// Squared coefficient of variation of the service time within a class. It explains the scatter between stretches
+    /// of few calls; the network's own `scv` explains the waiting times.
     pub service_scv: f64,
-    /// Measured percentiles of response times, 50, 95 and 99, over those of the network.
+    /// Ratios of the measured percentiles of response times to those of the network, for the percentiles 50, 95 and 99.
     pub shape: [f64; 3],
-    /// The laws of the cost of a call that were tried, the best first.
+    /// The laws of the cost of a call that were tried, the best law first.
     pub laws: Vec<Law>,
     pub bottleneck: String,
-    /// Why the bottleneck is believed to be one, as a phrase.
+    /// The evidence for the bottleneck, as a phrase.
     pub evidence: String,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ModelFit {
 #[derive(Clone, Debug)]
 pub(super) struct CpuFit {
     pub station: Station,
-    /// Seconds by class, at saturation.
+    /// Demand of each class at saturation, in seconds.
     pub demands: Vec<f64>,
     /// Whether the Server Module measured the demands.
     pub from_module: bool,
@@ -43,15 +43,15 @@ pub(super) struct CpuFit {
 /// Response times of a level, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseSummary {
-    /// The mean of all calls.
+    /// Mean over all calls.
     pub mean: f64,
-    /// Percentiles: 50, 95, 99.
+    /// Percentiles of all calls: 50, 95, 99.
     pub percentiles: [f64; 3],
 }
 
 impl ResponseSummary {
-    /// Summarizes the network's response times; each percentile is multiplied by its factor in `shape`. `None` if there
-    /// are no times.
+    /// Summarizes the network's response times. Each percentile is multiplied by its factor in `shape`. Returns `None`
+    /// if there are no times.
     pub(super) fn new(mut times: Vec<f64>, shape: [f64; 3]) -> Option<ResponseSummary> {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         times.sort_unstable_by(f64::total_cmp);
@@ -62,13 +62,13 @@ impl ResponseSummary {
     }
 }
 
-/// The quantile of sorted values, of which there must be one.
+/// The quantile of sorted values. There must be at least one value.
 pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[((sorted.len() as f64 * q) as usize).min(sorted.len() - 1)]
 }
 
 impl ModelFit {
-    /// Whether calls wait for the CPUs, and not for workers or something else that is held around them.
+    /// Whether calls wait for the CPUs, and not for workers or another resource that is held around the CPUs.
     pub fn waits_for_cpu(&self) -> bool {
         self.network.stations[0].name == self.cpu.station.name
     }
@@ -83,7 +83,7 @@ impl ModelFit {
         queues.filter(|(station, _)| station.kind == StationKind::Queue).map(capacity).fold(f64::INFINITY, f64::min)
     }
 
-    /// Utilization of the CPUs by the server's processes, when requests in these proportions arrive at `rate` on a host
+    /// Utilization of the CPUs by the server's processes, if requests in these proportions arrive at `rate` on a host
     /// of this slowness.
     pub fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
@@ -100,15 +100,15 @@ impl ModelFit {
         (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
-    /// The network when requests in these proportions arrive at `rate`.
+    /// The network, if requests in these proportions arrive at `rate`.
     pub fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.network.clone();
         model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
         model
     }
 
-    /// The expected cost of a call at `rate`. On average it is `mean` CPU seconds, and `saturated` on a server that is
-    /// never idle.
+    /// The expected cost of a call at `rate`. Its mean is `mean` CPU seconds; on a server that is never idle it is
+    /// `saturated`.
     pub fn expected_cost(&self, facts: &ServerFacts, saturated: f64, mean: f64, rate: f64) -> ExpectedCost {
         let servers = f64::from(facts.servers);
         let free = 1.0 - self.cpu.station.background;
@@ -116,7 +116,7 @@ impl ModelFit {
         ExpectedCost { saturated, mean, idle, free, servers, idle_busy: facts.idle_busy }
     }
 
-    /// Course of the host's slowness over these stretches: CPU time of a request over what the model expects.
+    /// The host's slowness over these stretches: ratio of the CPU time of a request to the model's prediction.
     pub fn course(&self, facts: &ServerFacts, stretches: &[RunStretch], rate: f64, mix: &[f64]) -> Option<Course> {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
@@ -126,7 +126,7 @@ impl ModelFit {
         let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, expected.slowness(s), s.calls)).collect();
         let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
             / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
-        // The calls of a stretch differ in what they need. The model draws these differences itself, so remove them
+        // The calls of a stretch differ in their demands. The model draws these differences itself, so they are removed
         // here.
         let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
@@ -136,7 +136,7 @@ impl ModelFit {
         (!course.is_empty()).then(|| Course::of_stretches(before_start.into_iter().chain(course)))
     }
 
-    /// Replays these arrivals, given as seconds and classes, on a host whose slowness follows the course.
+    /// Replays these arrivals, given as seconds and classes, on a host with this slowness over time.
     pub fn replay(
         &self,
         rate: f64,

@@ -1,35 +1,36 @@
-//! What the Server Module measured of the requests during calibration: how classes differ, how variable service is, and
-//! how many workers there are.
+//! The Server Module's measurements of requests during calibration: the differences between classes, the variability of
+//! service, and the number of workers.
 
 use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, variability};
 use brimful_core::survey::InsideServer;
 
-/// Highest half width of the 95 % interval of a class's CPU time, as a share of it. With a wider one, measurements of
-/// the class alone are more precise.
+/// Greatest half width of the 95 % interval of a class's CPU time, as a share of that time. If it is greater,
+/// measurements of the class alone are more precise.
 const MAX_HALF_WIDTH: f64 = 0.1;
 
-/// What the module measured of all classes.
+/// The module's measurements of all classes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModuleDemands {
     pub classes: Vec<ModuleDemand>,
-    /// Whether more workers than CPUs compete, or their number is unknown. They then take turns on the CPUs, and the
-    /// variability of waiting times is not that of service.
+    /// Whether more workers than CPUs compete, or their number is unknown. They then take turns on the CPUs, and
+    /// waiting times do not show the variability of service.
     pub takes_turns: bool,
 }
 
-/// Variability of service as measured.
+/// The measured variability of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MeasuredService {
-    /// Squared coefficient of variation of the CPU time of a call of a class.
+    /// Squared coefficient of variation of the CPU time of calls of the same class.
     pub scv: f64,
     pub standard_error: f64,
     pub takes_turns: bool,
 }
 
 impl ModuleDemands {
-    /// Combines the loads with the most clients. `None` unless the CPU time of every class is known precisely there.
+    /// Combines the loads with the largest number of clients. Returns `None` unless the CPU time of every class is
+    /// known precisely under these loads.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
         let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::Alone(_, clients) if *clients == most);
@@ -46,10 +47,10 @@ impl ModuleDemands {
         Some(ModuleDemands { classes, takes_turns: threads.is_none_or(|threads| threads > u64::from(facts.servers)) })
     }
 
-    /// Demand of each class in seconds, such that the mean request of the mix needs `mean`.
+    /// The demand of each class in seconds, scaled so that the mean request of the mix needs `mean`.
     ///
-    /// Classes differ as in their phases, and the CPU time outside of phases is shared equally. Where phases alone take
-    /// more than `mean`, as can happen when each class was measured alone, all are scaled down.
+    /// Classes differ by the CPU time of their phases. The CPU time outside of phases is shared equally. If the phases
+    /// alone take more than `mean`, as can happen if each class was measured alone, all demands are scaled down.
     pub fn demands(&self, mix: &[f64], mean: f64) -> Vec<f64> {
         let in_phases: f64 = mix.iter().zip(&self.classes).map(|(share, class)| share * class.in_phases).sum();
         let (outside, scale) = if mean > in_phases { (mean - in_phases, 1.0) } else { (0.0, mean / in_phases) };
@@ -62,14 +63,14 @@ impl ModuleDemands {
     }
 }
 
-/// Variability of service as measured, if the demands are those of the module and calls wait for the CPUs. How long
-/// workers, or whatever else is held around the CPUs, are held varies in another way.
+/// The measured variability of service, if the demands are those of the module and calls wait for the CPUs. The time
+/// for which workers, or other resources around the CPUs, are held varies differently.
 pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<MeasuredService> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.from_module && fit.waits_for_cpu())?;
     measured.service(&facts.mix, &fit.cpu.demands)
 }
 
-/// What the module measured, for the survey's document; `None` where the demands are not those of the module.
+/// The module's measurements for the survey's document; `None` if the demands are not those of the module.
 pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<InsideServer> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.from_module)?;
     let service = measured.service(&facts.mix, &fit.cpu.demands);
@@ -98,10 +99,11 @@ mod tests {
 
     #[test]
     fn classes_differ_by_their_phases_and_share_the_rest() {
-        // 0.3 ms of each call are outside of its phases.
+        // Each call takes 0.3 ms outside of its phases.
         let demands = seen([0.001, 0.004]).demands(&[0.75, 0.25], 0.75 * 0.0013 + 0.25 * 0.0043);
         assert!((demands[0] - 0.0013).abs() < 1e-12 && (demands[1] - 0.0043).abs() < 1e-12, "{demands:?}");
-        // The phases, measured with each class alone, take longer than a request of the mix: 2.5 ms against 2 ms.
+        // The phases were measured with each class alone. They take longer than a request of the mix: 2.5 ms instead of
+        // 2 ms.
         let demands = seen([0.001, 0.004]).demands(&[0.5, 0.5], 0.002);
         assert!((demands[0] - 0.0008).abs() < 1e-12 && (demands[1] - 0.0032).abs() < 1e-12, "{demands:?}");
     }

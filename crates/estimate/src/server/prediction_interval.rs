@@ -1,7 +1,7 @@
-//! Prediction intervals: how far a measurement may be from the prediction.
+//! Prediction intervals: the range around a prediction in which measurements are expected.
 //!
 //! Each draw of the bootstrap fits a model to blocks of calibration that are drawn at random (Efron 1979; whole blocks,
-//! because measurements close in time depend on one another: Künsch 1989). For each of these models a course of the
+//! because measurements close in time depend on one another: Künsch 1989). For each of these models, a series of the
 //! host's speed is drawn, under which the arrivals of the level are served (a queue in a random environment).
 
 use super::blocks::{Replayed, ServerFacts, pool};
@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 
 /// Number of bootstrap draws.
 const DRAWS: usize = 100;
-/// Longest sequence of arrivals that is replayed in each draw.
+/// Greatest number of arrivals that are replayed in each draw.
 const MAX_ARRIVALS: f64 = 50_000.0;
 
 /// A predicted figure, and the interval that contains 90 % of measurements.
@@ -28,7 +28,7 @@ pub struct PredictedFigure {
     pub interval90: [f64; 2],
 }
 
-/// Predicted figures of a level, on a host as variable as calibration saw it. Times are seconds.
+/// Predicted figures of a level, for a host whose speed varies as it did during calibration. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLevel {
     /// Mean response time.
@@ -39,7 +39,7 @@ pub struct ExpectedLevel {
     pub utilization: PredictedFigure,
 }
 
-/// Models fitted to blocks drawn with replacement. Where the capacity is extrapolated, the law of the cost of a call is
+/// Models fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost of a call is
 /// drawn too.
 pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<Replayed>], seed: u64) -> Vec<ModelFit> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -61,22 +61,22 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     (values.len() > 1 && variance > 0.0).then(|| 1.96 * variance.sqrt())
 }
 
-/// A level that is to be predicted.
+/// A load level that is to be predicted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelLoad<'a> {
     /// Requests per second.
     pub rate: f64,
     /// Shares of the classes.
     pub mix: &'a [f64],
-    /// Length of the level.
+    /// Length of the level in seconds.
     pub seconds: f64,
 }
 
-/// Predicts a level by each model of the bootstrap. `arrivals` yields instants in seconds and classes of a random load
-/// of this kind, by seed and length in seconds.
+/// Predicts a level by each model of the bootstrap. `arrivals` generates a random load of this kind, from a seed and a
+/// length in seconds: arrival times in seconds, and classes.
 ///
 /// # Errors
-/// When the model cannot be solved, or no draw has any arrivals.
+/// When the model cannot be solved, or no draw has arrivals.
 pub(super) fn expect_level(
     fits: &[ModelFit],
     facts: &ServerFacts,
@@ -89,13 +89,13 @@ pub(super) fn expect_level(
     let mut means = Vec::new();
     let mut percentiles = [Vec::new(), Vec::new(), Vec::new()];
     let mut utilizations = Vec::new();
-    // This many arrivals vary nearly as much as a longer sequence; what is missing makes the interval wider.
+    // This many arrivals vary nearly as much as a longer sequence. The remaining difference makes the interval wider.
     let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
     for (index, fit) in fits.iter().enumerate() {
         let model = fit.model_at(rate, mix);
         let stretches = drift.draw(seconds, &mut rng);
         let calls = arrivals(index as u64, replayed_seconds);
-        // The rate that was drawn: it deviates by chance, or in bursts.
+        // The rate that was drawn. It deviates from the mean by chance, or because of bursts.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
         let course = Course::of_stretches(stretches);
@@ -114,7 +114,8 @@ pub(super) fn expect_level(
     })
 }
 
-/// The rate at which requests in these proportions saturate the server, measured over this many seconds.
+/// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds would
+/// show it.
 pub(super) fn expect_saturation(
     fits: &[ModelFit],
     drift: &Drift,
@@ -128,7 +129,7 @@ pub(super) fn expect_saturation(
 }
 
 impl PredictedFigure {
-    /// Summarizes the figures of all draws, of which there must be one.
+    /// Summarizes the figures of all draws. There must be at least one.
     fn from_draws(mut values: Vec<f64>) -> PredictedFigure {
         values.sort_unstable_by(f64::total_cmp);
         PredictedFigure {

@@ -1,13 +1,13 @@
-//! In which of the server's programs a call spends its CPU time. The report shows these demands; the model has one
-//! station for all programs, because a station for each on the same CPUs would promise capacity that does not exist.
+//! The CPU time that a call spends in each of the server's programs. The report shows these demands. The model has one
+//! station for all programs: a station for each program on the same CPUs would predict capacity that does not exist.
 
 use super::blocks::{OfferedLoad, PooledLoads, Replayed, most_clients};
 use super::programs::ProgramSeen;
 use crate::least_squares::t95;
 use brimful_core::survey::ProgramDemand;
 
-/// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty where programs cannot
-/// be observed. `idle` has the CPUs that each program keeps busy without calls.
+/// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty if programs cannot be
+/// observed. `idle` contains the number of CPUs that each program keeps busy without calls.
 pub(super) fn program_demands(
     loads: &PooledLoads,
     blocks: &[Vec<Replayed>],

@@ -5,23 +5,24 @@ use brimful_core::server::{Program, Server};
 /// One program of the server under load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProgramSeen {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Busy CPUs.
+    /// Number of CPUs that the program keeps busy.
     pub cores: f64,
-    /// Number of its processes.
+    /// Number of the program's processes.
     pub processes: u64,
-    /// Total number of their threads; `None` where it cannot be read.
+    /// Total number of the program's threads; `None` if it cannot be read.
     pub threads: Option<u64>,
-    /// Its CPU quota, where the quota was exhausted most of the time.
+    /// The program's CPU quota, if the quota was exhausted most of the time.
     pub quota: Option<f64>,
 }
 
-/// A quota that is exhausted in more than this share of its periods is the limit.
+/// A quota is the bottleneck if it is exhausted in more than this share of its periods.
 const EXHAUSTED: f64 = 0.5;
 
 impl ProgramSeen {
-    /// The programs that the monitor observed. Their CPU use is scaled to sum to `busy`, that of the measured window.
+    /// The programs that the monitor observed. Their CPU use is scaled so that it sums to `busy`, the CPU use in the
+    /// measured window.
     pub fn from_server(server: &Server, busy: f64) -> Vec<ProgramSeen> {
         let all: f64 = server.process.iter().map(|program| program.cores).sum();
         let scale = if all > 0.0 { busy / all } else { 1.0 };
@@ -51,8 +52,8 @@ impl ProgramSeen {
     }
 }
 
-/// Combines the programs of several measurements, of which each lasted some of the `total_seconds`: mean CPU use, and
-/// the most processes.
+/// Combines the programs of several measurements: mean CPU use, and largest number of processes. Each measurement
+/// lasted a part of the `total_seconds`.
 pub(super) fn pool<'a>(
     measurements: impl Iterator<Item = (&'a [ProgramSeen], f64)>,
     total_seconds: f64,

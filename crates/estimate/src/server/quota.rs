@@ -1,4 +1,4 @@
-//! The server under a quota of CPU time, which stops it from when the quota is exhausted until the next period.
+//! The server under a quota of CPU time. When the quota is exhausted, the server stops until the next period.
 
 use super::blocks::ServerFacts;
 use super::model_fit::ModelFit;
@@ -7,21 +7,21 @@ use crate::EstimateError;
 use brimful_core::model::Station;
 use brimful_model::{Quota, Sojourns, under_quota};
 
-/// Calls that are simulated for a mean response time.
+/// Number of calls that are simulated for a mean response time.
 const CALLS: usize = 40_000;
 
-/// What the model predicts for a server with a quota.
+/// The model's prediction for a server with a quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotaPrediction {
-    /// Calls of the mix per second at which something is full.
+    /// Calls of the mix per second at which a resource is full.
     pub saturation: f64,
-    /// The same with its interval, on a host as variable as calibration saw it.
+    /// The saturation with its interval, for a host whose speed varies as it did during calibration.
     pub saturation_spread: Option<PredictedFigure>,
     /// Utilization of all CPUs by the server's processes at saturation.
     pub utilization: f64,
 }
 
-/// The server's capacity under the quota. The cost of a call at saturation stays as it was.
+/// The server's capacity under the quota. The cost of a call at saturation does not change.
 pub(super) fn capacity(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -42,7 +42,7 @@ pub(super) fn capacity(
     }
 }
 
-/// Mean response times of calls at the CPUs alone, with and without the quota, both simulated with the same calls.
+/// Mean response times of calls at the CPUs alone, with and without the quota. Both are simulated with the same calls.
 ///
 /// # Errors
 /// When the model cannot be solved.

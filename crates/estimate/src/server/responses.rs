@@ -1,18 +1,18 @@
-//! Delay elsewhere and variability of service, from response times.
+//! Estimates the delay elsewhere and the variability of service from response times.
 //!
-//! A host that is slow for a moment makes queues, and so does variable service. To tell the two apart, the arrivals of
-//! each measurement are replayed through the model, on a host whose speed changes as it was measured: once with
-//! constant service times, once with exponential ones. The delay elsewhere is what remains of the measured response
-//! times at all loads; the squared coefficient of variation is the share of the difference between the two replays that
-//! was measured.
+//! A host that is slow for a moment causes queues, and so does variable service. To distinguish them, the arrivals of
+//! each measurement are replayed through the model, on a host whose speed changes as measured: once with constant
+//! service times, once with exponential ones. The delay elsewhere is the remainder of the measured response times at
+//! all loads. The squared coefficient of variation follows from where the measured response time lies between those of
+//! the two replays.
 //!
 //! The response times of a single client, which never waits, provide a prior for the variability. Where the Server
 //! Module measured the CPU time of single calls, its figure is the prior, and the fit stays within its interval unless
 //! workers take turns on the CPUs.
 //!
-//! The model provides means only. The shape of the distribution is measured, because calls that take turns on a CPU
-//! have another shape than calls that are served one after another, at the same mean. Percentiles are those of the
-//! model times the ratio of measured to modelled percentiles during calibration.
+//! The model provides only means. The shape of the distribution is measured, because calls that take turns on a CPU
+//! have a different distribution than calls that are served one after another, with the same mean. Percentiles are
+//! those of the model times the ratio of measured to modelled percentiles during calibration.
 
 use super::blocks::{Measurement, Modelled, OfferedLoad, Pooled, PooledLoads, ServerFacts, mean_shape};
 use super::model_fit::ModelFit;
@@ -22,25 +22,26 @@ use crate::least_squares::fit_non_negative;
 use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit_response};
 use brimful_model::{exceptional_wait, exponential_wait, station_demands};
 
-/// Lowest level, in percent of the capacity, whose calls wait enough for their times to have a shape.
+/// Lowest level, in percent of the capacity, at which calls wait enough to determine the shape of the distribution.
 const MIN_LEVEL_WITH_SHAPE: u32 = 40;
-/// Standard deviation of the prior for the variability of waits, absolute and relative to it. It is wide because
-/// processes that take turns on a CPU cause waits like those of exponential service, whatever their service is.
+/// Standard deviation of the prior for the variability of waits: an absolute value, and the same value relative to the
+/// variability. It is wide, because processes that take turns on a CPU cause waits like those of exponential service,
+/// whatever their service times are.
 const PRIOR_SPREAD: f64 = 0.3;
 const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
 /// Smallest standard deviation of a prior that was measured inside the server.
 const MIN_PRIOR_SPREAD: f64 = 0.02;
 
-/// What is known about the variability of waits before response times are considered.
+/// The prior knowledge about the variability of waits, before response times are considered.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     scv: f64,
     standard_deviation: f64,
-    /// Whether it is the variability of service itself: response times then determine the delay alone.
+    /// Whether the prior is the measured variability of service itself. Response times then determine only the delay.
     is_measured: bool,
 }
 
-/// Fits the delay elsewhere and the variability of service to the response times of all loads, and enters them in the
+/// Fits the delay elsewhere and the variability of service to the response times of all loads, and stores them in the
 /// model.
 pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Result<(), EstimateError> {
     let service = measured_service(fit, facts, loads);
@@ -70,7 +71,7 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
     Ok(())
 }
 
-/// Measured percentiles of a measurement over those that the model predicts for the same calls.
+/// Ratios of the measured percentiles of a measurement to those that the model predicts for the same calls.
 pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<[f64; 3]> {
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
@@ -82,7 +83,7 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     shape.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(shape)
 }
 
-/// Fits by the replayed calls of all levels; `None` if the course of one of them is unknown.
+/// Fits the replayed calls of all levels; `None` if the host's slowness over time is unknown for one of them.
 fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ResponseFit> {
     let mut delay_column = vec![0.0];
     let mut scv_column = vec![1.0];
@@ -118,8 +119,8 @@ fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior
     })
 }
 
-/// Fits by the steady-state waits of the levels. They include the effect of a varying host, so the fitted variability
-/// is limited to the range between the prior and 1.
+/// Fits the steady-state waits of the levels. They include the effect of a varying host, so the fitted variability is
+/// limited to the range between the prior and 1.
 fn fit_by_formula(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -128,8 +129,8 @@ fn fit_by_formula(
 ) -> Result<ResponseFit, EstimateError> {
     let points: Vec<ResponsePoint> = loads.values().filter_map(|pooled| response_point(fit, facts, pooled)).collect();
     if points.is_empty() {
-        // Every response time is below the service time at the bottleneck, as when answers to many clients come in
-        // bursts. So no time is left that a call could spend elsewhere.
+        // Every response time is below the service time at the bottleneck, as happens if responses to many clients
+        // arrive in bursts. So there is no time that a call could spend elsewhere.
         let scv = prior.map_or(1.0, |prior| prior.scv);
         return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
     }
@@ -145,7 +146,7 @@ fn fit_by_formula(
     Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..response })
 }
 
-/// The response time of a load as an observation: of random arrivals, or of a single client, which never waits.
+/// The response time of a load as an observation. The load has random arrivals, or a single client, which never waits.
 fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &Pooled) -> Option<ResponsePoint> {
     let station = &fit.network.stations[0];
     let demands = &fit.network.demands[0];
@@ -167,7 +168,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &Pooled) -> Optio
             let wait_unit = exceptional_wait(station, demands, rates);
             (measurement.responses.mean?, wait_unit, work, pooled.response_variance)
         }
-        // A client without think time: its response time is one over its rate.
+        // The client has no think time, so its response time is 1 divided by its rate.
         OfferedLoad::Clients(1) => {
             let variance = pooled.rate_variance.map(|variance| variance / measurement.rate().powi(4));
             let cost = measurement.cost(facts.idle_busy).filter(|_| fit.waits_for_cpu());
@@ -176,14 +177,14 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &Pooled) -> Optio
         }
         _ => return None,
     };
-    // As in the solver: background work slows service down.
+    // As in the solver, background work slows service down.
     let demand = work / (1.0 - station.background);
     let response = response - elsewhere;
     let is_valid = wait_unit.is_finite() && demand.is_finite() && response >= 0.0;
     is_valid.then(|| ResponsePoint { wait_unit, demand, response, weight: weight(variance, response) })
 }
 
-/// What the model predicts for the calls of a measurement, without the delay elsewhere.
+/// The model's prediction for the calls of a measurement, without the delay elsewhere.
 pub(super) fn modelled_response(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<Modelled> {
     let arrivals = &measurement.timeline.arrivals;
     if arrivals.is_empty() {
@@ -204,7 +205,7 @@ pub(super) fn modelled_response(fit: &ModelFit, facts: &ServerFacts, measurement
     Some(Modelled { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
 }
 
-/// Measured over modelled percentiles, the mean over the levels that are high enough.
+/// Ratios of measured to modelled percentiles: the mean over the levels that are high enough.
 pub(super) fn shape(loads: &PooledLoads) -> [f64; 3] {
     let has_shape =
         |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
@@ -212,7 +213,7 @@ pub(super) fn shape(loads: &PooledLoads) -> [f64; 3] {
     mean_shape(shapes).unwrap_or([1.0; 3])
 }
 
-/// Weight of a mean response time: one over its variance.
+/// Weight of a mean response time: 1 divided by its variance.
 fn weight(variance: Option<f64>, response: f64) -> f64 {
     1.0 / variance.unwrap_or(response.powi(2)).max((response::MIN_HALF_WIDTH * response).powi(2))
 }

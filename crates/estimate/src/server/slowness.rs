@@ -1,18 +1,18 @@
-//! How slow the host is at the time of a call: the CPU time of the call over what the model expects for it.
+//! Slowness of the host at the time of a call: the ratio of the call's CPU time to the model's prediction for it.
 
 use crate::window::RunStretch;
 
-/// Below this share of idle CPUs, the cost of a call is taken not to depend on it.
+/// Below this share of idle CPUs, the cost of a call is assumed not to depend on it.
 const MIN_IDLE: f64 = 0.05;
 
-/// The CPU time that a call is expected to need at one load. A call that finds the server idle may cost more.
+/// The expected CPU time of a call at one load. A call that finds the server idle may cost more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpectedCost {
     /// CPU seconds of a call on a server that is never idle.
     pub saturated: f64,
     /// Mean CPU seconds of a call at this load.
     pub mean: f64,
-    /// Share of the CPUs that is idle at this load.
+    /// Share of the CPUs that are idle at this load.
     pub idle: f64,
     /// Share of the CPUs that requests can use.
     pub free: f64,
@@ -21,11 +21,11 @@ pub(super) struct ExpectedCost {
 }
 
 impl ExpectedCost {
-    /// Slowness of the host during a stretch: the cost of a call over the cost expected at the idleness of that
-    /// stretch.
+    /// Slowness of the host during a stretch: the ratio of the cost of a call to the cost expected at the idleness of
+    /// that stretch.
     pub fn slowness(&self, stretch: &RunStretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
-        // On a busy server the idle time is too small to be compared.
+        // On a busy server, the idle time is too small for a comparison.
         let relative_idle = if self.idle < MIN_IDLE {
             1.0
         } else {
@@ -36,11 +36,11 @@ impl ExpectedCost {
     }
 }
 
-/// How much of the scatter of `seen` is due to the host: the square root of the share of its variance that is left
-/// after subtracting the variance of the calls themselves (shrinkage: James & Stein 1961).
+/// The part of the scatter of `seen` that is due to the host. It is the square root of the share of the variance that
+/// remains after subtracting the variance of the calls themselves (shrinkage: James & Stein 1961).
 ///
-/// `seen` has factors about 1, each with the number of calls that it is the mean of; `variability` is the squared
-/// coefficient of variation of what a call needs.
+/// `seen` contains factors near 1, each with the number of calls over which it is a mean. `variability` is the squared
+/// coefficient of variation of the CPU time of a call.
 pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f64) -> f64 {
     let mut count = 0.0;
     let mut squares = 0.0;
@@ -53,7 +53,7 @@ pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f
     if count > 1.0 && squares > 0.0 { (1.0 - squares_of_calls / squares).clamp(0.0, 1.0).sqrt() } else { 0.0 }
 }
 
-/// Mean slowness of stretches, which are lengths in seconds and slowness.
+/// Mean slowness over stretches, each given by its length in seconds and its slowness.
 pub(super) fn mean_slowness(stretches: &[(f64, f64)]) -> Option<f64> {
     let seconds: f64 = stretches.iter().map(|(length, _)| length).sum();
     let sum: f64 = stretches.iter().map(|(length, slowness)| length * slowness).sum();

@@ -1,4 +1,4 @@
-//! Laws of burstiness for any counts.
+//! Tests laws of burstiness for any counts.
 
 use brimful_estimate::burstiness::dispersion;
 use brimful_estimate::{BurstLevel, burst_factors, fit_burst_demand};

@@ -1,4 +1,4 @@
-//! Models from Records: which Records are used, which are left out, and the warnings.
+//! Tests models from Records: which Records are used, which are excluded, and the warnings.
 
 mod records;
 mod sources;
@@ -23,7 +23,7 @@ fn records_of_a_server_become_its_model() {
     assert_eq!(names, ["cpu", "sda", "elsewhere"], "sdb did nothing");
     let classes: Vec<(&str, f64)> = c.model.classes.iter().map(|k| (k.name.as_str(), k.rate.unwrap())).collect();
     assert_eq!(classes, [("heavy", 50.0), ("light", 200.0)]);
-    // The disk's 0.2 ms and the other work explain part of the 5 ms, so less remains elsewhere.
+    // The disk's 0.2 ms and the background work explain part of the 5 ms, so a smaller delay elsewhere remains.
     for (row, (expected, within)) in
         c.model.demands.iter().zip([([0.005, 0.001], 1e-9), ([0.0002; 2], 1e-9), ([0.0048; 2], 0.03)])
     {
@@ -45,7 +45,7 @@ fn records_of_a_server_become_its_model() {
 
 #[test]
 fn a_call_that_hangs_changes_no_demand() {
-    // Rates that grow during the run, so a difference between the windows of server and generator would show.
+    // The rates grow during the run, so that different windows of server and generator would yield different figures.
     let until = |end_s: f64| {
         let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
             let mut r = record("/", &[(class, rate)]);
@@ -73,8 +73,8 @@ fn a_call_that_hangs_changes_no_demand() {
 
 #[test]
 fn completions_and_cpu_time_are_of_the_same_window() {
-    // The monitor's samples fall between the seconds, so the first and the last of them lie within the window; a tenth
-    // of the calls ends after it.
+    // The monitor's samples fall between the seconds, so the first and the last of them are within the window. A tenth
+    // of the calls ends after the window.
     let mut r = record("/", &[("light", 100.0)]);
     r["classes"]["light"]["counts"]["completed"] = json!(2200);
     for i in 0..30u32 {
@@ -93,7 +93,7 @@ fn completions_and_cpu_time_are_of_the_same_window() {
     r["server"]["intervals"] = json!(course.collect::<Vec<_>>());
     let c = from(&[record("/", &[]), r]).unwrap();
     assert!(near(c.model.demands[0][0], 0.001, 1e-9), "{:?}", c.model.demands);
-    // From 0.4 s to 19.4 s.
+    // The window is from 0.4 s to 19.4 s.
     assert!(near(c.runs[0].rate, (f64::from(completed) - 0.4 * 100.0 - 0.6 * 195.0) / 19.0, 1e-9), "{:?}", c.runs);
 }
 

@@ -1,4 +1,4 @@
-//! The reference cases of estimation.
+//! Checks the reference cases of estimation.
 
 use crate::reference::{every_case_holds, number, numbers, text};
 use brimful_estimate::{
@@ -37,7 +37,7 @@ fn regression(case: &Value) -> Value {
     json!({ "background_utilization": fit.background.value / servers, "demands": demands })
 }
 
-/// The paper's Eq. 3 for resources whose use depends on the bytes, Eq. 4 for the others.
+/// The paper's Eq. 3 for resources whose use depends on the bytes, and Eq. 4 for other resources.
 fn proportional(inputs: &Value) -> Value {
     let (completions, shares) = (numbers(&inputs["completions"]), numbers(&inputs["bytes_share"]));
     let seconds = |utilization: &str, servers: f64| number(&inputs[utilization]) * servers * number(&inputs["T"]);

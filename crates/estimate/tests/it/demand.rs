@@ -1,4 +1,4 @@
-//! Demands from observations: coverage of intervals, rate of false alarms, and laws.
+//! Tests demands from observations: coverage of intervals, rate of false alarms, and laws.
 
 use brimful_estimate::demand::moving_blocks;
 use brimful_estimate::{Background, Observation, Resampling, SizePoint, fit_demands, fit_load_dependence, fit_size};
@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// An approximately normal number: the sum of twelve uniform ones.
+/// An approximately normal number: the sum of twelve uniform random numbers.
 fn noise(rng: &mut Pcg64) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// A minute in which the load and the disturbance of the CPU both drift; D = 4 ms.
+/// A minute of observations in which both the load and the disturbance of the CPU drift; D = 4 ms.
 fn drifting(seed: u64) -> Vec<Observation> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let (mut load, mut disturbance) = (0.0, 0.0);
@@ -63,7 +63,7 @@ fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * b.abs()
 }
 
-/// Invalid and extreme numbers.
+/// Generates invalid and extreme numbers.
 pub fn wild() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![1 => prop::sample::select(odd.to_vec()), 4 => 0.0..1e6f64]

@@ -1,4 +1,4 @@
-//! Laws that hold for every set of observations.
+//! Tests laws that are valid for every set of observations.
 
 use brimful_estimate::{Background, Observation, ResponsePoint, fit_demands, fit_response};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ proptest! {
         let mode = if fitted { Background::Fitted } else { Background::Known(background) };
         match fit_demands(demands.len(), &observations, mode) {
             Ok(fit) if fit.merged.is_empty() => {
-                // Rounding errors of the busy servers, amplified by the condition number.
+                // The tolerance covers rounding errors of the busy servers, amplified by the condition number.
                 let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
                 let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
                 let tolerance = 1e-12 * fit.condition_number * largest / slowest.min(1.0);
@@ -77,7 +77,8 @@ fn observe(rows: &[Vec<f64>], weights: &[f64], demands: &[f64], background: f64)
     rows.iter().zip(weights).map(observation).collect()
 }
 
-/// Throughputs (observations × classes), weights, demands and background; more observations than unknowns.
+/// Generates throughputs (observations × classes), weights, demands and background, with more observations than
+/// unknowns.
 fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> {
     (1..5usize, 1..10usize).prop_flat_map(|(classes, spare)| {
         let levels = classes + 1 + spare;
@@ -90,7 +91,7 @@ fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> 
     })
 }
 
-/// Invalid and extreme numbers.
+/// Generates invalid and extreme numbers.
 fn wild() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]

@@ -1,4 +1,4 @@
-//! The universal scalability law and Kneedle on any curve.
+//! Tests the universal scalability law and Kneedle on arbitrary curves.
 
 use brimful_estimate::{LoadPoint, find_knee, fit_usl};
 use proptest::prelude::*;

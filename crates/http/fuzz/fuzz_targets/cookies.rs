@@ -1,7 +1,8 @@
-//! Feeds arbitrary heads to a jar of cookies, and its cookies to a request: no panic, bounded, and still one request.
+//! Feeds arbitrary response heads to a cookie jar and adds the jar's cookies to a request. Checks that nothing panics,
+//! that the jar stays bounded and that the result is still one request.
 //!
-//! Input: a byte of flags (bit 0: by TLS; bits 1 to 7: seconds that pass between answers), and heads, each up to an
-//! empty line. `README.md` has the command.
+//! Input: a byte of flags (bit 0: TLS is used; bits 1 to 7: seconds that pass between responses), then heads, each of
+//! which ends in an empty line. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{Jar, Request, Version};

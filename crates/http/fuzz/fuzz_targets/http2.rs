@@ -1,13 +1,14 @@
-//! Feeds arbitrary bytes as the output of an HTTP/2 server: no panic, and the same result however they are split.
+//! Feeds arbitrary bytes as the output of an HTTP/2 server. Checks that nothing panics and that the result does not
+//! depend on how the bytes are split.
 //!
-//! Input: a byte of flags (bit 0: without SETTINGS; bits 4 to 7: the number of cuts), the lengths of that many pieces,
-//! and the bytes after SETTINGS. `README.md` has the command.
+//! Input: a byte of flags (bit 0: the SETTINGS frame is missing; bits 4 to 7: the number of cuts), the lengths of that
+//! many pieces, and the bytes after SETTINGS. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{StreamEnd, Http2, Listener, ParseError, RecentBlock, Request, Version};
 use libfuzzer_sys::fuzz_target;
 
-/// The first frame of a server.
+/// The first frame of every server: an empty SETTINGS frame.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 const CALLS: usize = 4;
 
@@ -37,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(whole, feed_all(&sent.chunks(1).collect::<Vec<_>>()));
 });
 
-/// All results of some bytes.
+/// Everything that was received while the bytes were fed.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     ended: Vec<(usize, StreamEnd)>,

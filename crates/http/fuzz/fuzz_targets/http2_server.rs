@@ -1,7 +1,7 @@
-//! Feeds arbitrary bytes as the output of an HTTP/2 client to the reference server: no panic, the same result however
-//! they are split, and bounded output.
+//! Feeds arbitrary bytes as the output of an HTTP/2 client to the reference server. Checks that nothing panics, that
+//! the result does not depend on how the bytes are split, and that the output is bounded.
 //!
-//! Input: a byte of flags (bit 0: without the preface; bits 4 to 7: the number of cuts), the lengths of that many
+//! Input: a byte of flags (bit 0: the preface is missing; bits 4 to 7: the number of cuts), the lengths of that many
 //! pieces, and the bytes of the client. `README.md` has the command.
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Larger than a window, so that the rest waits for a window update.
+/// Length of the large responses in bytes: larger than a window, so that their end waits for a window update.
 const ANSWER: usize = 70_000;
 
 fuzz_target!(|input: &[u8]| {
@@ -39,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(whole, feed_all(&said.chunks(1).collect::<Vec<_>>()));
 });
 
-/// All results of some bytes.
+/// Everything that was received while the bytes were fed.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     requests: Vec<(u32, usize)>,

@@ -1,7 +1,8 @@
-//! Uses arbitrary text as the parts of a request: it is refused or makes exactly one request.
+//! Uses arbitrary text as the parts of a request. Checks that the text is refused or makes exactly one request.
 //!
-//! Input: a byte of flags (bit 0: HTTP/1.0; bit 1: close) and, between bytes 0xff, the method, the authority, the path,
-//! the body and then names and values of headers in turn. `README.md` has the command.
+//! Input: a byte of flags (bit 0: HTTP/1.0; bit 1: close the connection), then parts separated by bytes 0xff: the
+//! method, the authority, the path, the body, and the names and values of headers alternately. `README.md` has the
+//! command.
 #![no_main]
 
 use brimful_http::{Request, Version};

@@ -1,5 +1,6 @@
-//! Feeds arbitrary bytes as the responses of a connection: no panic, the same result however they are split, even
-//! between two responses with empty lines, and agreement with the tests' reference implementation.
+//! Feeds arbitrary bytes as the responses of a connection. Checks that nothing panics, that the result does not depend
+//! on how the bytes are split, even at empty lines between two responses, and that it agrees with the tests' reference
+//! implementation.
 //!
 //! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the lengths of that many
 //! pieces, and what the server sends. `README.md` has the command.
@@ -37,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
         ([(response, empty_lines), ..], _) => Ok((*response, *empty_lines)),
         ([], Err(ParseError::Truncated { .. })) => Err(Reading::Truncated),
         ([], Err(_)) => Err(Reading::Malformed),
-        // Delimited by the end of the connection, with any number of empty lines.
+        // This response is delimited by the end of the connection and may follow any number of empty lines.
         ([], Ok(response)) => match reference::read(sent, head_request) {
             Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
             other => panic!("{response:?} is {other:?} to the reference"),
@@ -55,7 +56,8 @@ fuzz_target!(|input: &[u8]| {
     );
 });
 
-/// The results of a connection's pieces: each response with the empty lines before it, and how the connection ended.
+/// Feeds the pieces of one connection. Returns each response with the empty lines before it, and how the connection
+/// ended.
 fn responses(
     head_request: bool,
     pieces: &[&[u8]],

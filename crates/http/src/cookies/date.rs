@@ -59,7 +59,7 @@ fn number(token: &[u8], min_digits: usize, max_digits: usize) -> Option<i64> {
     (min_digits..=max_digits).contains(&digits).then_some(value)
 }
 
-/// Parses a month, from 1, by its first three letters.
+/// Parses a month by its first three letters. January is 1.
 fn parse_month(token: &[u8]) -> Option<i64> {
     const MONTHS: [&[u8; 3]; 12] =
         [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];

@@ -1,4 +1,4 @@
-//! Responses: their heads, including informational heads and trailers, and their ends.
+//! Handles the heads of responses, including informational heads and trailers, and the ends of responses.
 
 use super::frame::{Fault, Frame, HEADER, code, flag, flood};
 use super::head;
@@ -78,7 +78,7 @@ impl<T> Http2<T> {
         Ok(if ends { self.finish(id) } else { None })
     }
 
-    /// Ends a stream whose response is complete. If the request is not, its rest is cancelled.
+    /// Ends a stream whose response is complete. If the request has not been sent whole, the rest of it is cancelled.
     pub(super) fn finish(&mut self, id: u32) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         if stream.body.is_some() {
@@ -94,7 +94,7 @@ impl<T> Http2<T> {
         Some((closed_stream(stream), ended))
     }
 
-    /// Ends a stream whose response is malformed. The other streams continue.
+    /// Ends a stream whose response is malformed. The connection's other streams continue.
     pub(super) fn malformed(&mut self, id: u32, why: &'static str) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         self.write_reset(id, code::PROTOCOL_ERROR);

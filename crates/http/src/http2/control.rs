@@ -1,4 +1,5 @@
-//! Frames whose payload is read whole, and the handling of those that concern the connection or a window.
+//! Handles frames that are parsed only when their payload is complete, such as those that concern the connection or a
+//! window.
 
 use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
 use super::streams::Stream;
@@ -6,7 +7,7 @@ use super::{Block, Closed, Http2, Listener, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBl
 use crate::ParseError;
 
 impl<T> Http2<T> {
-    /// Handles a frame whose payload has arrived.
+    /// Handles a frame whose whole payload has arrived.
     pub(super) fn read(
         &mut self,
         recent: &mut RecentBlock,
@@ -66,7 +67,7 @@ impl<T> Http2<T> {
         Ok(None)
     }
 
-    /// Removes a stream that the server does not process after GOAWAY; `None` if none is left.
+    /// Removes one of the streams that the server does not process after GOAWAY; `None` if none of them is open.
     pub(super) fn given_up(&mut self) -> Option<Stream<T>> {
         if !self.gives_up {
             return None;

@@ -4,7 +4,7 @@ use crate::ParseError;
 
 /// Length of a frame header in bytes.
 pub(super) const HEADER: usize = 9;
-/// Upper bound of a payload in bytes, sent or accepted: the default of the protocol (§4.2).
+/// Upper bound in bytes of the payloads that are sent or accepted: the default of the protocol (§4.2).
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 /// The first bytes that a client sends (§3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -31,7 +31,7 @@ pub(super) mod flag {
     pub(crate) const PRIORITY: u8 = 0x20;
 }
 
-/// Settings.
+/// Identifiers of settings (§6.5.2).
 pub(super) mod setting {
     pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
     pub(crate) const ENABLE_PUSH: u16 = 2;
@@ -86,7 +86,7 @@ impl Frame {
     }
 }
 
-/// Appends a frame with a short payload, like most that are not HEADERS or DATA.
+/// Appends a frame with a short payload. Most frames other than HEADERS and DATA are short.
 pub(super) fn write_short(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     Frame { length: payload.len(), kind, flags, stream }.write(out);
     out.extend_from_slice(payload);
@@ -119,7 +119,7 @@ pub(super) fn flood(what: &'static str) -> Fault {
     Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::Flood(what) }
 }
 
-/// The payload without padding and without priority fields (§6.1, §6.2).
+/// Returns the payload without its padding and priority fields (§6.1, §6.2).
 pub(super) fn unpadded<'b>(frame: &Frame, payload: &'b [u8]) -> Result<&'b [u8], Fault> {
     let mut rest = payload;
     let mut padding = 0;

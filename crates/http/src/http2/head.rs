@@ -5,15 +5,15 @@ use super::hpack::{Decoder, Effect, HpackError};
 /// The relevant content of a header block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// `None` in trailers.
+    /// The status; `None` in trailers.
     pub(super) status: Option<u16>,
     pub(super) content_length: Option<u64>,
-    /// Why a response with this head is malformed (§8.1.1), if it is.
+    /// The reason why a response with this head is malformed (§8.1.1); `None` if it is valid.
     pub(super) fault: Option<&'static str>,
 }
 
-/// Caches the block that was decoded last, if it means the same on every connection. Responses of many servers mostly
-/// have the same block, at least within one second, and then it is not decoded again. All connections to one server
+/// Caches the block that was decoded last, if it means the same on every connection. Many servers send the same block
+/// for most responses, at least within one second; an equal block is not decoded again. All connections to one server
 /// should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentBlock {
@@ -69,7 +69,7 @@ fn write_line(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 #[derive(Default)]
 struct Fields {
     head: Head,
-    /// Whether a regular field was seen, after which no pseudo-header field may follow.
+    /// Whether a regular field has been decoded, after which no pseudo-header field may follow.
     regular: bool,
 }
 
@@ -183,7 +183,7 @@ mod tests {
         let blocks = [
             block(&[(":status", "200"), ("content-length", "12")]),
             block(&[(":status", "404")]),
-            // A literal that is added to the table, and its index.
+            // A literal that is added to the table, followed by its index.
             vec![0x88, 0x40, 1, b'a', 1, b'b'],
             vec![0x88, 0xbe],
         ];

@@ -2,8 +2,8 @@
 //!
 //! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded
 //!   only in part, the connection is unusable.
-//! - Memory is bounded: the table by 4,096 bytes as defined in §4.1, the default of the protocol; the fields of one
-//!   block by [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes encode them.
+//! - Memory is bounded: the table by 4,096 bytes, the default of the protocol; the fields of one block by
+//!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. Bytes are counted as defined in §4.1.
 //! - No input makes it panic. Once its buffers have grown, only new table entries allocate.
 //!
 //! It is our own because the existing crates (`hpack` and its forks) panic on a single byte (RUSTSEC-2023-0085) and
@@ -17,7 +17,7 @@ pub(crate) use table::{find_static, static_value};
 use crate::{MAX_FIELDS, MAX_HEAD_BYTES};
 use table::Table;
 
-/// Why a block cannot be decoded. Later blocks of the connection cannot be decoded either (RFC 9113 §4.3).
+/// The reason why a block cannot be decoded. Later blocks of the connection cannot be decoded either (RFC 9113 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HpackError {
     /// The block violates the grammar, or refers to an entry that is not in the table.
@@ -78,7 +78,7 @@ impl Decoder {
                     effect = Effect::Table;
                 }
             } else if first & 0xe0 == 0x20 {
-                // §4.2: only at the start of a block.
+                // A table size update is allowed only at the start of a block (§4.2).
                 let limit = integer(&mut rest, 5)?;
                 if !may_resize || !self.table.resize(limit) {
                     return Err(HpackError::Broken);
@@ -102,7 +102,8 @@ impl Decoder {
         Ok(effect)
     }
 
-    /// Decodes a literal into `name` and `value`. Returns the index of its name, 0 if the name is a literal too.
+    /// Decodes a literal into `name` and `value`. Returns the table index of its name, or 0 if the name is a literal,
+    /// too.
     fn literal(&mut self, rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
         let index = integer(rest, prefix)?;
         if index == 0 {
@@ -142,7 +143,7 @@ pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     Ok(number)
 }
 
-/// Decodes a string, plain or Huffman-coded (§5.2), into `into`.
+/// Decodes a string, plain or Huffman-coded (§5.2), and stores it in `into`.
 fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), HpackError> {
     into.clear();
     let coded = rest.first().ok_or(HpackError::Broken)? & 0x80 != 0;
@@ -174,7 +175,7 @@ mod tests {
         Ok((lines, effect))
     }
 
-    /// RFC 7541, C.4: three requests, Huffman-coded, on one connection.
+    /// The requests of RFC 7541, C.4: three requests, Huffman-coded, on one connection.
     #[test]
     fn the_requests_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -191,7 +192,8 @@ mod tests {
         }
     }
 
-    /// RFC 7541, C.6, but with a table large enough for all entries: three responses, Huffman-coded.
+    /// The responses of RFC 7541, C.6: three responses, Huffman-coded. Unlike there, the table is large enough for all
+    /// entries.
     #[test]
     fn the_responses_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -252,7 +254,7 @@ mod tests {
         for nth in 0..40 {
             read(&mut decoder, &entry(&value(nth))).unwrap();
         }
-        // 128 bytes each, by §4.1: 32 of them fit.
+        // Each entry counts as 128 bytes by §4.1, so 32 entries fit.
         assert_eq!(read(&mut decoder, &[0x80 | 62]).unwrap().0, format!("n: {}\n", value(39)));
         assert_eq!(read(&mut decoder, &[0x80 | 93]).unwrap().0, format!("n: {}\n", value(8)));
         assert_eq!(read(&mut decoder, &[0x80 | 94]), Err(HpackError::Broken));
@@ -262,12 +264,12 @@ mod tests {
         assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken), "nothing fits a table of no size");
     }
 
-    /// A few bytes that refer to a long entry again and again.
+    /// Checks that a few bytes cannot expand to a large head by referring to one long entry many times.
     #[test]
     fn a_decompression_bomb_is_refused() {
         let mut decoder = Decoder::default();
         let long = "v".repeat(4000);
-        // Its length: 127 and the rest, seven bits at a time.
+        // The length of the value: 127 in the prefix, and the rest in seven bits per byte.
         let mut entry = vec![0x40, 1, b'n', 0x7f, (4000 - 127) as u8 | 0x80, ((4000 - 127) >> 7) as u8];
         entry.extend_from_slice(long.as_bytes());
         assert!(read(&mut decoder, &entry).unwrap().0.len() > 4000);

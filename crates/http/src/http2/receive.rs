@@ -6,7 +6,7 @@ use super::{Closed, Http2, Input, Listener, MAX_IDLE_FRAMES, RECEIVE_WINDOW, Rec
 use crate::ParseError;
 
 impl<T> Http2<T> {
-    /// Consumes some of `bytes`, which must not be empty, and returns their number.
+    /// Consumes some of `bytes` and returns their number. `bytes` must not be empty.
     pub(super) fn step(
         &mut self,
         recent: &mut RecentBlock,
@@ -54,7 +54,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Checks that the frame is allowed now, and on this stream.
+    /// Checks that the frame is allowed at this point of the connection and on its stream.
     fn check(&self, frame: &Frame) -> Result<(), Fault> {
         if !self.peer.known && (frame.kind, frame.flags & flag::ACK, frame.stream) != (kind::SETTINGS, 0, 0) {
             return Err(Fault { code: code::PROTOCOL_ERROR, error: ParseError::NotHttp2 });
@@ -100,7 +100,7 @@ impl<T> Http2<T> {
         if self.idle_frames > MAX_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
     }
 
-    /// Begins a DATA frame, and gives its bytes back to the windows.
+    /// Begins a DATA frame, and returns its bytes to the receive windows.
     fn begin_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         let exceeded = Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window was exceeded") };
         self.input = Input::Data { frame, left: frame.length, padding: (!frame.has(flag::PADDED)).then_some(0) };
@@ -164,7 +164,7 @@ impl<T> Http2<T> {
         self.end_data(frame)
     }
 
-    /// Ends the frame, and possibly its stream, if the whole payload has been consumed.
+    /// Ends a DATA frame if its whole payload has been consumed. This may end its stream, too.
     pub(super) fn end_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         match self.input {
             Input::Data { left: 0, padding: None, .. } => Err(bad_length()),

@@ -67,7 +67,8 @@ pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     [&line[..], &fields, b"\r\n"].concat()
 }
 
-/// Takes the value of the next field, whose name must be in the static table, like those of all pseudo-header fields.
+/// Removes the next field from `rest` and returns its value. Its name must be in the static table, as those of all
+/// pseudo-header fields are.
 fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     if rest.first()? & 0x80 != 0 {
         return static_value(read_integer(rest, 7).ok()?);
@@ -101,7 +102,7 @@ fn string(block: &mut Vec<u8>, text: &[u8]) {
     block.extend_from_slice(text);
 }
 
-/// Whether the value of a field is secret, so that a proxy must not put it into its table either (RFC 7541 §6.2.3).
+/// Whether the value of a field is secret. A proxy must not put a secret value into a table (RFC 7541 §6.2.3).
 fn is_secret(name: &str) -> bool {
     matches!(name, "authorization" | "proxy-authorization" | "cookie")
 }

@@ -41,8 +41,8 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Sends as much of a stored body as the windows allow, unless it waits for the server to ask for it. A streamed
-    /// body is queued for its next piece.
+    /// Sends as much of a stored body as the windows allow, unless the body waits for `100 Continue`. Queues a streamed
+    /// body for its next piece.
     pub(super) fn write_body(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id).filter(|stream| !stream.waits()) else { return };
         match &stream.body {
@@ -60,7 +60,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// A piece that the server would accept now, of one of the streamed bodies; `None` if there is none.
+    /// The next piece of a streamed body that the server would accept now; `None` if there is none.
     pub fn wanted(&self) -> Option<BodyDemand> {
         self.waiting.iter().find_map(|id| {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
@@ -70,8 +70,8 @@ impl<T> Http2<T> {
         })
     }
 
-    /// Sends the next piece of a streamed body, no longer than [`Http2::wanted`] allows. Other streams have their turn
-    /// before its next piece.
+    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::wanted`] allows. Then the other
+    /// streams have their turn first.
     pub fn supply(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {
@@ -86,7 +86,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Ends the wait of a body for the server to ask for it.
+    /// Ends the wait of a body for `100 Continue`.
     pub fn proceed(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.waits()) {
             stream.waits = false;
@@ -94,7 +94,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Whether the body on this stream waits for the server to ask for it.
+    /// Whether the body on this stream waits for `100 Continue`.
     pub fn waits(&self, id: u32) -> bool {
         self.streams.get(id).is_some_and(|stream| stream.waits())
     }
@@ -105,7 +105,7 @@ impl<T> Http2<T> {
         usize::try_from(window).unwrap_or(0)
     }
 
-    /// Stores the rest of a body, which waits for a window or for its next piece.
+    /// Stores the unsent rest of a body, which waits for a window or for its next piece.
     fn keep(&mut self, id: u32, body: Outgoing) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.body = Some(body);
@@ -116,7 +116,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Sends a piece of a body, for which the windows must have room. The caller must [`keep`](Self::keep) the rest.
+    /// Sends a piece of a body, which must fit into the windows. The caller must [`keep`](Self::keep) the rest.
     fn write_data(&mut self, id: u32, piece: &[u8], ends: bool) {
         let before = self.out.len();
         let frames = piece.len().div_ceil(MAX_PAYLOAD);
@@ -136,7 +136,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Continues the bodies that wait for a window.
+    /// Continues to send the bodies that wait for a window.
     pub(super) fn write_waiting(&mut self) {
         for id in std::mem::take(&mut self.waiting) {
             self.write_body(id);

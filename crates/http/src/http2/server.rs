@@ -1,11 +1,11 @@
 //! The server side of a connection, for the reference server: parses requests and frames responses, without I/O.
 //!
-//! - The caller makes a `T` from the method and path of each request when its head has arrived. It gets the request
-//!   once its body has arrived, too. Bodies are not stored.
-//! - Only whole frames are consumed: the caller must keep an incomplete frame, of at most 16 KiB.
-//! - Memory is bounded, whatever the client sends: [`MAX_STREAMS`] requests at once, the same bounds of heads as on the
-//!   client side, and responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to
-//!   control frames grow with the input, so the caller must not feed more while there is output.
+//! - The caller makes a value `T` from the method and path of each request when its head has arrived. It gets the value
+//!   back when the body has arrived, too. Bodies are not stored.
+//! - Only whole frames are consumed: the caller must keep an incomplete frame, which has at most 16 KiB.
+//! - Memory is bounded, whatever the client sends: by [`MAX_STREAMS`] requests at once and by the client side's bounds
+//!   of heads. Responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to control
+//!   frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
     self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Upper bound of the concurrent requests on one connection.
 const MAX_STREAMS: usize = 256;
-/// Upper bound of the bytes that wait to be sent, beyond which no more bodies are framed.
+/// Upper bound of the bytes that wait to be sent. While it is exceeded, no more bodies are framed.
 const MAX_OUTPUT: usize = 256 * 1024;
 
 /// The server side of one connection. A `T` is stored with every request until it is complete.
@@ -29,10 +29,10 @@ pub struct Http2Server<T> {
     decoder: Decoder,
     block: Option<Block>,
     streams: Vec<Exchange<T>>,
-    /// The highest stream number that was opened.
+    /// The highest stream number that the client has opened.
     last: u32,
     out: Vec<u8>,
-    /// Bytes of `out` that have been sent.
+    /// Number of bytes at the start of `out` that have been sent.
     gone: usize,
     send_window: i64,
     /// Initial send window of a stream.
@@ -61,11 +61,12 @@ struct Exchange<T> {
 
 #[derive(Debug)]
 enum State<T> {
-    /// The body of the request is being received. The number is its bytes since the last WINDOW_UPDATE of the stream.
+    /// The body of the request is being received. The number is the bytes received since the stream's last
+    /// WINDOW_UPDATE.
     Receiving(T, u32),
     /// The request is complete and has no response yet.
     Complete,
-    /// The response is being sent; its body is framed up to `at`.
+    /// The response is being sent; the first `at` bytes of its body have been framed.
     Responding { bytes: Arc<[u8]>, at: usize },
 }
 
@@ -86,7 +87,7 @@ impl<T> Default for Http2Server<T> {
     }
 }
 
-/// Whether a client whose first bytes are these speaks HTTP/2 by prior knowledge; `None` if more bytes are needed.
+/// Whether a client that sends these bytes first speaks HTTP/2 by prior knowledge; `None` if more bytes are needed.
 pub fn begins_http2(bytes: &[u8]) -> Option<bool> {
     match bytes.len() {
         n if n < PREFACE.len() => (!PREFACE.starts_with(bytes)).then_some(false),
@@ -103,8 +104,9 @@ pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl<T> Http2Server<T> {
-    /// Consumes whole frames until there are no more or a request is complete, and returns the number of bytes
-    /// consumed. The others must be fed again, followed by more. `request` makes the value from a method and a path.
+    /// Consumes whole frames until a request is complete or no whole frame is left, and returns the number of bytes
+    /// consumed. The caller must feed the remaining bytes again, with later bytes after them. `request` makes the value
+    /// to store from a method and a path.
     pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, ServerEvent<T>) {
         let mut used = 0;
         if !self.greeted {
@@ -134,7 +136,7 @@ impl<T> Http2Server<T> {
         (used, ServerEvent::Nothing)
     }
 
-    /// Responds to a request, with `bytes` from offset `at` as the body.
+    /// Responds to a request. The body is the part of `bytes` from offset `at` to the end.
     pub fn answer(&mut self, stream: u32, block: &[u8], bytes: &Arc<[u8]>, at: usize) {
         let Some(index) = self.find(stream) else { return };
         let ends = at >= bytes.len();
@@ -224,7 +226,7 @@ impl<T> Http2Server<T> {
         let Head { method, path, waits } = self.decode(&block.bytes)?;
         let Block { stream: id, ends, .. } = block;
         if self.find(id).is_some() {
-            // These are trailers.
+            // This block contains trailers.
             return Ok(if ends { self.whole(id) } else { None });
         }
         self.last = id;
@@ -270,7 +272,7 @@ impl<T> Http2Server<T> {
         }
     }
 
-    /// Discards a piece of a body, and gives its bytes back to the windows.
+    /// Discards a piece of a body, and returns its bytes to the receive windows.
     fn data(&mut self, frame: &Frame) -> Option<(u32, T)> {
         let length = frame.length as u32;
         self.taken += length;
@@ -374,7 +376,7 @@ impl<T> Http2Server<T> {
 struct Head {
     method: Vec<u8>,
     path: Vec<u8>,
-    /// Whether the body waits for `100 Continue`.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     waits: bool,
 }
 
@@ -402,8 +404,8 @@ mod tests {
         fn received(&mut self, _: &mut T, _: u64) {}
     }
 
-    /// Makes requests with our own client: `requests` are pairs of response and request lengths. The bytes between
-    /// client and server are split into `pieces`.
+    /// Makes requests with our own client: `requests` are pairs of the response's and the request's length. The bytes
+    /// in both directions are split into `pieces`.
     fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
         let (mut client, mut server) = (Http2::new(), Http2Server::default());
         let mut recent = RecentBlock::default();

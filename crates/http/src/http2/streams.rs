@@ -1,8 +1,8 @@
 //! The open streams of a connection, found by their number without a search.
 //!
-//! The low bits of a stream's number are its index in a table. A new stream takes the next number whose index is free:
-//! numbers may be skipped (RFC 9113 §5.1.1), so a stream that stays open blocks only its own index. The table has at
-//! least twice as many places as there are streams, so that few numbers are skipped.
+//! The low bits of a stream's number are its index in a table. A new stream gets the next number whose index is free:
+//! numbers may be skipped (RFC 9113 §5.1.1), so a stream that stays open blocks only its own index. The table is at
+//! least twice as long as the number of streams, so that few numbers are skipped.
 
 use crate::ParseError;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub(super) struct Stream<T> {
     pub(super) id: u32,
     pub(super) value: T,
     pub(super) is_head: bool,
-    /// Offset of its first byte in all bytes that this side sends.
+    /// Offset of the stream's first byte in all bytes that this side sends.
     pub(super) position: u64,
-    /// Bytes sent so far.
+    /// Number of bytes sent so far on this stream.
     pub(super) written: u64,
-    /// The rest of the request's body.
+    /// The part of the request's body that has not been sent.
     pub(super) body: Option<Outgoing>,
-    /// Whether the body waits until the server asks for it (RFC 9110 §10.1.1).
+    /// Whether the body waits for `100 Continue` (RFC 9110 §10.1.1).
     pub(super) waits: bool,
     /// Bytes of the body that the server would accept now.
     pub(super) send_window: i64,
@@ -40,19 +40,19 @@ pub(super) struct Stream<T> {
 /// The body of a request that is being sent.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// The whole body, and the offset of the part that has not been sent.
+    /// The whole body, and the offset of its first byte that has not been sent.
     Held(Arc<[u8]>, usize),
-    /// A body that is supplied in pieces: bytes sent, and bytes left.
+    /// A body that is supplied in pieces: the number of bytes sent and the number of bytes left.
     Streamed { sent: u64, left: u64 },
 }
 
 impl<T> Stream<T> {
-    /// Whether the body waits until the server asks for it. It does not wait any more once the final head has arrived.
+    /// Whether the body waits for `100 Continue`. The wait ends once the final head has arrived.
     pub(super) fn waits(&self) -> bool {
         self.waits && self.status.is_none()
     }
 
-    /// Checks that the body has the length that its head states.
+    /// Checks that the response's body has the length that its head states.
     pub(super) fn check_length(&self) -> Result<(), ParseError> {
         let has_none = self.is_head || matches!(self.status, Some(204 | 304));
         match self.content_length {
@@ -70,7 +70,7 @@ impl<T> Stream<T> {
 /// All streams of a connection.
 #[derive(Debug)]
 pub(super) struct Streams<T> {
-    /// The table; its length is a power of two.
+    /// The table of streams. Its length is a power of two.
     places: Vec<Option<Stream<T>>>,
     open: usize,
     next: u32,
@@ -87,16 +87,16 @@ impl<T> Streams<T> {
 
     /// Whether there are stream numbers left.
     pub(super) fn has_numbers(&self) -> bool {
-        // Leaves room for the numbers that may have to be skipped.
+        // The margin covers the numbers that may have to be skipped.
         self.next < MAX_STREAM_ID - 4 * (self.places.len() as u32 + 2)
     }
 
-    /// Whether this side has opened a stream with this number, which may be closed by now.
+    /// Whether this side has ever opened a stream with this number. The stream may be closed by now.
     pub(super) fn was_opened(&self, id: u32) -> bool {
         id % 2 == 1 && id < self.next
     }
 
-    /// Makes room for one more stream and returns its number. The next stream inserted must have it.
+    /// Makes room for one more stream and returns its number. The next stream that is inserted must have this number.
     pub(super) fn next(&mut self) -> u32 {
         if self.places.len() < 2 * (self.open + 1) {
             self.grow();

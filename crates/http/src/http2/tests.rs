@@ -1,4 +1,4 @@
-//! One connection, fed with frames that the tests build.
+//! Feeds one connection with frames that the tests build.
 
 use super::frame::{self, flag, kind};
 use super::*;

@@ -1,6 +1,6 @@
 //! Validation of requests.
 
-/// Why a request cannot be sent.
+/// The reason why a request cannot be sent.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The method is not a token.
@@ -21,12 +21,12 @@ pub enum RequestError {
     /// The value of a header contains a control character, which could end its line.
     #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
-        /// The header.
+        /// The name of the header.
         name: String,
-        /// Its value.
+        /// The value of the header.
         value: String,
     },
-    /// A header Content-Length differs from the length of the body.
+    /// A Content-Length header differs from the length of the body.
     #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
     ContentLength {
         /// The value of the header.
@@ -34,23 +34,23 @@ pub enum RequestError {
         /// The length of the body in bytes.
         actual: u64,
     },
-    /// A header Transfer-Encoding, but bodies are sent without one.
+    /// A Transfer-Encoding header is set, but bodies are sent without one.
     #[error("header Transfer-Encoding cannot be sent, because bodies have a Content-Length: leave the header out")]
     TransferEncoding,
 }
 
-/// Whether this is the header Content-Length.
+/// Whether the header is Content-Length.
 pub(super) fn is_length(name: &str) -> bool {
     name.eq_ignore_ascii_case("Content-Length")
 }
 
-/// Whether this header suppresses a default header: it names one and has an empty value, as with curl's `-H`.
+/// Whether this header suppresses a default header: it has the name of one and an empty value, as with curl's `-H`.
 pub(super) fn leaves_out(name: &str, value: &str) -> bool {
     const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
     value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
 }
 
-/// Checks that the request line and Host cannot be taken for anything else.
+/// Checks that a server cannot read the request line and the Host header as anything else.
 pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestError> {
     if !is_token(method) {
         return Err(RequestError::Method(method.to_owned()));
@@ -61,8 +61,8 @@ pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<()
     if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
         return Err(RequestError::Authority(authority.to_owned()));
     }
-    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII are not ambiguous, and some clients send
-    // them.
+    // Valid forms are a path, `*` (OPTIONS) and a whole URL (to a proxy). Bytes above ASCII are not ambiguous, and some
+    // clients send them.
     let has_form = path.starts_with('/') || path == "*" || path.contains("://");
     if !has_form || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(RequestError::Path(path.to_owned()));

@@ -1,9 +1,10 @@
-//! Properties of HTTP/2 for any bytes of a server: no panic, and the same result however they are split.
+//! Properties of HTTP/2 for any bytes that a server may send: nothing panics, and the result does not depend on how the
+//! bytes are split.
 
 use brimful_http::{Http2, Listener, ParseError, RecentBlock, Request, StreamEnd, Version};
 use proptest::prelude::*;
 
-/// All results of some bytes.
+/// Everything that was received while the bytes were fed.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     ended: Vec<(usize, StreamEnd)>,
@@ -64,7 +65,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
         }
     }
     results.said = http2.output().to_vec();
-    // Depending on the split, more or fewer bytes of a head that breaks the connection have been counted.
+    // After a protocol error, the number of bytes counted depends on how the input was split, so it is not compared.
     if results.error.is_some() {
         results.bytes = [0; CALLS];
         results.bodies = [0; CALLS];
@@ -72,7 +73,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
     results
 }
 
-/// Frames that make sense more often than not.
+/// A frame, which is more often valid than not.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let block = prop_oneof![
         4 => Just(vec![0x88]),

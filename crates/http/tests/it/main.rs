@@ -1,4 +1,4 @@
-//! Properties of the codec, over generated responses, requests and noise.
+//! Tests properties of the codecs with generated responses, requests and random bytes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod http2;

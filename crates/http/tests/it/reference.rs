@@ -1,20 +1,20 @@
-//! A second, slow implementation of RFC 9112 on whole inputs, as a reference for the codec. It shares no code with the
-//! codec or with `httparse`. Comments note what both accept beyond the grammar.
+//! A second, slow implementation of RFC 9112 that reads whole inputs, as a reference for the codec. It shares no code
+//! with the codec or with `httparse`. Comments note what both implementations accept beyond the grammar.
 
 use brimful_http::{MAX_CHUNK_LINE_BYTES, MAX_EMPTY_LINES, MAX_FIELDS, MAX_HEAD_BYTES, Response};
 
-/// What was received on a connection that then closes.
+/// The result of reading everything received on a connection that is then closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// A complete response, the number of bytes up to its end, and the empty lines before it.
     Whole(Response, usize, u32),
-    /// The beginning of a response.
+    /// A response of which only the beginning was received.
     Truncated,
-    /// Anything else.
+    /// Bytes that are not the beginning of a response.
     Malformed,
 }
 
-/// Reads one response, to a HEAD request or another.
+/// Reads one response. `head_request` says whether it responds to a HEAD request.
 pub fn read(bytes: &[u8], head_request: bool) -> Reading {
     let read = || {
         let mut rest = bytes;
@@ -37,7 +37,7 @@ pub fn read(bytes: &[u8], head_request: bool) -> Reading {
     read().unwrap_or_else(|otherwise| otherwise)
 }
 
-/// A part of a response, or [`Reading::Truncated`] or [`Reading::Malformed`].
+/// A part of a response, or the reason why it cannot be read: [`Reading::Truncated`] or [`Reading::Malformed`].
 type Part<T> = Result<T, Reading>;
 
 fn malformed<T>() -> Part<T> {
@@ -48,7 +48,7 @@ fn truncated<T>() -> Part<T> {
     Err(Reading::Truncated)
 }
 
-/// Skips empty lines: beyond §4, but as §2.2 allows before requests.
+/// Skips empty lines. The grammar (§4) does not allow them, but §2.2 allows them before requests.
 fn skip_empty_lines<'a>(mut bytes: &'a [u8], lines: &mut u32) -> Part<&'a [u8]> {
     loop {
         bytes = match bytes {
@@ -64,7 +64,7 @@ fn skip_empty_lines<'a>(mut bytes: &'a [u8], lines: &mut u32) -> Part<&'a [u8]> 
     }
 }
 
-/// The first line of `bytes` without its end, and its length with its end: LF or CRLF (§2.2).
+/// Returns the first line of `bytes` without its line break, and its length with the line break: LF or CRLF (§2.2).
 fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let line = &bytes[..end];
@@ -76,7 +76,7 @@ struct Head {
     length: usize,
     minor_version: u8,
     status: u16,
-    /// Names in lower case, values unfolded and trimmed.
+    /// The fields, with names in lower case, and values unfolded and trimmed.
     fields: Vec<(String, Vec<u8>)>,
 }
 
@@ -109,15 +109,15 @@ impl Head {
         Ok(Head { length, minor_version, status, fields })
     }
 
-    /// The list members of all fields with this lower-case name, as one list (RFC 9110 §5.3).
+    /// Returns the list members of all fields with this lower-case name, as one list (RFC 9110 §5.3).
     fn list(&self, name: &str) -> Vec<String> {
         let values = self.fields.iter().filter(|(field, _)| field == name);
         let members = values.flat_map(|(_, value)| value.split(|byte| *byte == b','));
         members.map(|member| String::from_utf8_lossy(member).trim_matches([' ', '\t']).to_ascii_lowercase()).collect()
     }
 
-    /// §6.3: length of the content, length of the body with its framing, and whether the end of the connection delimits
-    /// it.
+    /// Reads a body (§6.3). Returns the length of the content, the length of the body with its framing, and whether the
+    /// end of the connection delimits the body.
     fn body(&self, rest: &[u8], head_request: bool) -> Part<(u64, usize, bool)> {
         if head_request || matches!(self.status, 100..=199 | 204 | 304) {
             return Ok((0, 0, false));
@@ -145,7 +145,7 @@ impl Head {
         if (rest.len() as u64) < length { truncated() } else { Ok((length, length as usize, false)) }
     }
 
-    /// §9.3, and §6.1 on transfer codings in HTTP/1.0.
+    /// Whether the connection persists after this response (§9.3, and §6.1 on transfer codings in HTTP/1.0).
     fn keep_alive(&self) -> bool {
         let options = self.list("connection");
         let says = |option: &str| options.iter().any(|one| one == option);
@@ -154,7 +154,7 @@ impl Head {
     }
 }
 
-/// §4. Beyond it, nothing needs to follow the status code, not even a space.
+/// Reads a status line (§4). Beyond the grammar, nothing needs to follow the status code, not even a space.
 fn status_line(text: &[u8]) -> Part<(u8, u16)> {
     let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ (b'0' | b'1'), b' ', code @ ..] = text else {
         return malformed();
@@ -167,7 +167,7 @@ fn status_line(text: &[u8]) -> Part<(u8, u16)> {
     if has_reason && status >= 100 { Ok((minor - b'0', status)) } else { malformed() }
 }
 
-/// §5.2: a line that begins with white space continues the line before it.
+/// Joins folded lines (§5.2): a line that begins with white space continues the line before it.
 fn unfold(lines: &[&[u8]]) -> Part<Vec<Vec<u8>>> {
     let mut fields: Vec<Vec<u8>> = Vec::new();
     for text in lines {
@@ -183,7 +183,7 @@ fn unfold(lines: &[&[u8]]) -> Part<Vec<Vec<u8>>> {
     Ok(fields)
 }
 
-/// §5: no white space before the colon.
+/// Splits a field into name and value (§5). No white space may precede the colon.
 fn field(text: &[u8]) -> Part<(String, Vec<u8>)> {
     let Some(colon) = text.iter().position(|byte| *byte == b':') else { return malformed() };
     let (name, value) = (&text[..colon], &text[colon + 1..]);
@@ -194,12 +194,12 @@ fn field(text: &[u8]) -> Part<(String, Vec<u8>)> {
     Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), value.to_vec()))
 }
 
-/// HTAB, SP, VCHAR and obs-text (RFC 9110 §5.5).
+/// Whether a byte may occur in a field value: HTAB, SP, VCHAR and obs-text (RFC 9110 §5.5).
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
-/// §7.1: length of the content, and of the whole body.
+/// Reads a chunked body (§7.1). Returns the length of the content, and the length of the whole body.
 fn chunked(bytes: &[u8]) -> Part<(u64, usize)> {
     let (mut content, mut at) = (0, 0);
     loop {
@@ -217,7 +217,8 @@ fn chunked(bytes: &[u8]) -> Part<(u64, usize)> {
     }
 }
 
-/// The size of a chunk, and the length of its line. Beyond the grammar, white space may follow the size.
+/// Reads a chunk line. Returns the size of the chunk and the length of the line. Beyond the grammar, white space may
+/// follow the size.
 fn chunk_line(bytes: &[u8]) -> Part<(u64, usize)> {
     let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
     let text = &bytes[..end];
@@ -238,7 +239,7 @@ fn chunk_line(bytes: &[u8]) -> Part<(u64, usize)> {
     Ok((size, end + crlf(&bytes[end..])?))
 }
 
-/// The length of the trailer section, whose fields are ignored.
+/// Returns the length of the trailer section, whose fields are ignored.
 fn trailers(bytes: &[u8]) -> Part<usize> {
     let (mut at, mut fields) = (0, 0);
     loop {

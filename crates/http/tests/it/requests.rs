@@ -1,14 +1,14 @@
-//! Any arguments are refused or make exactly one request.
+//! Tests that any arguments are either refused or make exactly one request.
 
 use brimful_http::{Request, Version};
 use proptest::prelude::*;
 
-/// Text with many characters that split requests.
+/// Generates text with many characters that can split requests.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{0,20}", "[A-Za-z-]{1,12}", "(\\PC|\r\n|[\r\n\t :/\0]){0,12}"]
 }
 
-/// As above, but mostly the valid text `good`.
+/// Generates mostly the valid text `good`, and otherwise text with characters that can split requests.
 fn mostly(good: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(good.to_owned()), 1 => text()]
 }

@@ -1,5 +1,5 @@
-//! The result of parsing a response does not depend on how it is split, is as the response was generated, and agrees
-//! with the reference implementation.
+//! Tests that the result of parsing a response does not depend on how the bytes are split, is as the response was
+//! generated, and agrees with the reference implementation.
 
 use crate::reference::{self, Reading};
 use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A response as bytes, and the expected result.
+/// A response as bytes, and the result that parsing it should have.
 #[derive(Clone, Debug)]
 struct Sample {
     bytes: Vec<u8>,
@@ -177,8 +177,8 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]>
     cuts.into_iter().scan(0, move |from, to| Some(&bytes[std::mem::replace(from, to)..to]))
 }
 
-/// Checks that the result of `bytes` is the same as a whole, in pieces and byte by byte, and agrees with the reference.
-/// The bytes consumed are compared only if there is a response, as an error leaves none to count.
+/// Checks that the result of `bytes` is the same as a whole, in pieces and byte by byte, and that it agrees with the
+/// reference. The number of bytes consumed is compared only for a response; after an error it is undefined.
 fn outcome_of_any_cut(head_request: bool, bytes: &[u8], cuts: &[Index]) -> Result<Outcome, TestCaseError> {
     let whole = feed(head_request, std::iter::once(bytes));
     for cut in [feed(head_request, pieces(bytes, cuts)), feed(head_request, bytes.chunks(1))] {

@@ -1,15 +1,15 @@
-//! Closed classes of any population, approximately: Bard & Schweitzer's fixed point, and the Linearizer.
+//! Approximate solution of closed classes of any population: the fixed point of Bard & Schweitzer, and the Linearizer.
 //!
 //! An arriving customer finds the network as it is with one customer fewer of its class. Schweitzer (1979; Bard, 1979)
-//! assumes that every class's distribution over the stations does not change with one customer fewer, and iterates on
-//! the whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e
-//! Silva & Muntz, 1990) also solves the populations with one customer fewer, derives from them how the distributions
-//! shift, and assumes that this shift is constant. Its error is at most 0.9 % on average and 20 % at worst, in 300
-//! random networks in product form (`cargo test -p brimful-model --test it approximations`). Residence times follow
-//! from what an arrival finds ([`crate::residence`]), so several servers, order of arrival, priorities and open classes
-//! are supported, though with unknown errors outside product form. With several servers, the shifts of the throughputs
-//! are used too. Cost: iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the
-//! order matters.
+//! assumes that every class's distribution over the stations does not change with one customer fewer. He iterates on
+//! the whole population alone; errors are mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in
+//! de Souza e Silva & Muntz, 1990) also solves the populations with one customer fewer. It derives from them how the
+//! distributions shift, and assumes that this shift is constant. Its error is at most 0.9 % on average and 20 % at
+//! worst, in 300 random networks in product form (`cargo test -p brimful-model --test it approximations`). Residence
+//! times follow from the state that an arrival finds ([`crate::residence`]). So several servers, order of arrival,
+//! priorities and open classes are supported, though with unknown errors outside product form. With several servers,
+//! the shifts of the throughputs are used too. Cost: iterations × stations × classes; for the Linearizer, this ×
+//! classes × rounds; where the order of service matters, × classes once more.
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
@@ -26,30 +26,30 @@ const SHIFT_TOLERANCE: f64 = 1e-7;
 /// Tolerance of the starting point.
 const START_TOLERANCE: f64 = 1e-4;
 
-/// Customers of a class from which the search for the starting point begins.
+/// Number of customers of a class at which the search for the starting point begins.
 const START_CUSTOMERS: f64 = 4.0;
 
-/// The Linearizer ends when no shift changes by more than this in a round.
+/// The Linearizer ends when no shift changes by more than this in one round.
 const MAX_SHIFT_CHANGE: f64 = 1e-4;
 
-/// Limit of the Linearizer's rounds; its authors use three, which are mostly enough.
+/// Upper bound of the Linearizer's rounds. Its authors use three rounds, which are mostly enough.
 const MAX_ROUNDS: usize = 10;
 
-/// By how much, as a share, a station's throughput may exceed its capacity. The Linearizer's reaches 1.0009 in an
+/// Share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio reaches 1.0009 in an
 /// example of its authors, and at worst 1.004 with processor sharing.
 const MAX_EXCESS: f64 = 0.005;
 
-/// X by class and R, stations × classes.
+/// The throughput X of each class, and the residence times R, stations × classes.
 pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
 
-/// By the fixed point of Bard & Schweitzer.
+/// Solves the closed classes by the fixed point of Bard & Schweitzer.
 pub(crate) fn schweitzer(network: &Network<'_>) -> Result<Performance, ModelError> {
     let iteration = Iteration::new(network);
     let whole = iteration.settle(&iteration.population, &iteration.no_shifts(), iteration.start()?, FINAL_TOLERANCE)?;
     iteration.performance(&whole)
 }
 
-/// By the Linearizer.
+/// Solves the closed classes by the Linearizer.
 pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelError> {
     let iteration = Iteration::new(network);
     let mut shifts = iteration.no_shifts();
@@ -71,46 +71,46 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
     iteration.performance(&iteration.settle(&iteration.population, &shifts, whole, FINAL_TOLERANCE)?)
 }
 
-/// Mean behaviour of one customer of each class: the share of its time at each queue, queue by queue, and then, by
-/// class, the time of one cycle of a lone customer over that of a cycle now. Or the difference of these with one
-/// customer fewer.
+/// Mean behaviour of one customer of each class. First the shares of its time at each queue, queue by queue. Then, for
+/// each class, the ratio of a lone customer's cycle time to the present cycle time. The type is also used for the
+/// change of these figures with one customer fewer.
 type Shares = Vec<f64>;
 
-/// The constants of the iteration. Classes are the closed ones; queues are all stations except delays.
+/// The constants of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
 struct Iteration<'a> {
     network: &'a Network<'a>,
     classes: Vec<usize>,
     queues: Vec<Queue>,
-    /// N by class.
+    /// N: number of customers of each class.
     population: Vec<f64>,
-    /// Z by class, delay stations included.
+    /// Z: think time of each class, delay stations included.
     delay: Vec<f64>,
-    /// Z + Σ D by class.
+    /// Z + Σ D of each class: the cycle time of a lone customer.
     alone: Vec<f64>,
 }
 
 struct Queue {
     station: usize,
     servers: u32,
-    /// D by class.
+    /// D: demand of each class.
     demands: Vec<f64>,
-    /// a = Σ λ·D of the open classes.
+    /// a = Σ λ·D: number of servers that the open classes keep busy.
     open: f64,
     /// Largest number of servers that closed classes can keep busy.
     most: f64,
-    /// Whether residence depends on the classes of the customers found.
+    /// Whether the residence time depends on the classes of the customers that an arrival finds.
     ordered: bool,
-    /// Whether its speed depends on the number of customers.
+    /// Whether the station's service rate depends on the number of customers present.
     dependent: bool,
 }
 
-/// Sums over a population and the shifts, by queue.
+/// Sums over a population and over the shifts. The first index is the queue.
 struct Shifted {
-    /// By arriving class: 1 plus the additional customers found because of the shifts.
+    /// For each arriving class: 1 plus the number of additional customers that it finds because of the shifts.
     joined: Vec<Vec<f64>>,
-    /// By arriving class: the additional busy servers.
+    /// For each arriving class: the number of additional busy servers.
     busy: Vec<Vec<f64>>,
-    /// Whether any customer ever waits: not if there is a server for each visitor.
+    /// Whether customers may have to wait; false if there is a server for each visitor.
     crowded: Vec<bool>,
 }
 
@@ -144,8 +144,8 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// A starting point near the fixed point. From a distant one, the iteration does not converge if several stations
-    /// are nearly saturated. So a few customers are solved first, and then twice as many again and again.
+    /// Computes a starting point near the fixed point. From a distant one, the iteration does not converge if several
+    /// stations are nearly saturated. So a small population is solved first; it is then doubled until it is whole.
     fn start(&self) -> Result<Shares, ModelError> {
         let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
         let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
@@ -163,7 +163,7 @@ impl<'a> Iteration<'a> {
         vec![vec![0.0; (self.queues.len() + 1) * self.classes.len()]; self.classes.len()]
     }
 
-    /// Change of the shares with one customer fewer; 0 for a class without remaining customers.
+    /// The change of the shares with one customer fewer; 0 for a class without remaining customers.
     fn shift(&self, whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
         let change = |(i, (whole, less)): (usize, (&f64, &f64))| {
             if population[i % population.len()] > 0.0 { less - whole } else { 0.0 }
@@ -171,7 +171,7 @@ impl<'a> Iteration<'a> {
         whole.iter().zip(less).enumerate().map(change).collect()
     }
 
-    /// The fixed point for a population, given the shifts at the arrival of a customer of each class.
+    /// Computes the fixed point for a population, given the shifts at the arrival of a customer of each class.
     fn settle(
         &self,
         population: &[f64],
@@ -197,7 +197,7 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// One iteration.
+    /// Computes one step of the iteration.
     fn step(&self, population: &[f64], shifts: &[Shares], shifted: &Shifted, old: &[f64], new: &mut [f64]) {
         let classes = self.classes.len();
         let (at, alone) = old.split_at(self.queues.len() * classes);
@@ -222,7 +222,8 @@ impl<'a> Iteration<'a> {
         alone.iter_mut().zip(&self.alone).zip(&rounds).for_each(|((share, alone), rounds)| *share = alone * rounds);
     }
 
-    /// By class: customers at a queue and servers busy with them, as an arrival of class `c` finds them.
+    /// For each class: number of customers at a queue, and number of servers busy with them, as an arrival of class `c`
+    /// finds them.
     fn found(&self, i: usize, c: usize, population: &[f64], shifts: &[f64], shares: &[f64]) -> Vec<(f64, f64)> {
         let classes = self.classes.len();
         let share = |at: usize, j: usize| (shares[at * classes + j] + shifts[at * classes + j]).max(0.0);
@@ -233,11 +234,11 @@ impl<'a> Iteration<'a> {
         (0..classes).map(found).collect()
     }
 
-    /// R of any class of the network, where it depends on the classes of the customers found.
+    /// R of any class of the network at a queue where it depends on the classes of the customers that an arrival finds.
     fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
         let (network, k) = (self.network, queue.station);
         let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
-        // Busy servers are limited to those that exist.
+        // There cannot be more busy servers than servers.
         let fit = if queue.dependent { 1.0 } else { ((f64::from(queue.servers) - queue.open) / busy).min(1.0) };
         let mut all_busy: Vec<f64> = products(&network.rates, &network.demands[k]).collect();
         let mut waiting = vec![0.0; all_busy.len()];
@@ -248,7 +249,7 @@ impl<'a> Iteration<'a> {
         residence(network, k, class, MustWait::Erlang, &StateAtArrival { busy: &all_busy, waiting: &waiting })
     }
 
-    /// X and R of all classes of the network. Open requests find the mean state.
+    /// X and R of all classes of the network. Open requests are assumed to find the mean state.
     fn performance(&self, shares: &Shares) -> Result<Performance, ModelError> {
         let (network, classes) = (self.network, self.classes.len());
         let (at, alone) = shares.split_at(self.queues.len() * classes);
@@ -273,7 +274,7 @@ impl<'a> Iteration<'a> {
     }
 
     /// Limits the throughput of stations to their capacity, up to the known error of the method. Classes that visit an
-    /// overloaded station get a longer cycle, by additional residence at that station.
+    /// overloaded station get a longer cycle: the time is added to their residence at that station.
     fn fit(&self, throughput: &mut [f64], residence: &mut [Vec<f64>]) {
         let excess = |queue: &Queue| {
             let busy: f64 = self.classes.iter().zip(&queue.demands).map(|(c, demand)| throughput[*c] * demand).sum();
@@ -292,15 +293,15 @@ impl<'a> Iteration<'a> {
 }
 
 impl Queue {
-    /// Whether there can be more customers here than servers.
+    /// Whether there can be more customers at this queue than servers.
     fn is_crowded(&self, population: &[f64]) -> bool {
         let visitors = population.iter().zip(&self.demands).filter(|(_, demand)| **demand > 0.0).map(|(n, _)| n);
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R by class with processor sharing: only the number of customers matters, and with several servers that of busy
-    /// ones. `at` has the shares of time at this queue, `rates` those of a lone customer, and `shifted` what the shifts
-    /// add for each arriving class.
+    /// R of each class with processor sharing. Only the number of customers matters and, with several servers, the
+    /// number of busy servers. `at` are the shares of time at this queue, `rates` those of a lone customer, and
+    /// `shifted` the additions that the shifts make for each arriving class.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;
@@ -326,7 +327,7 @@ fn difference(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Customers of class `j` besides one of class `c`.
+/// Number of customers of class `j`, apart from one customer of class `c`.
 fn others(population: &[f64], c: usize, j: usize) -> f64 {
     if c == j { (population[j] - 1.0).max(0.0) } else { population[j] }
 }

@@ -1,15 +1,16 @@
-//! Normalizing constants by convolution (Buzen 1973; multiclass, Reiser & Kobayashi 1975): centres of any speed.
+//! Normalizing constants by convolution, for centres of any speed (Buzen 1973; several classes, Reiser & Kobayashi
+//! 1975).
 //!
 //! G(n) is the sum of the weights of all distributions of the population n over the centres; X = G(N − 1)/G(N).
 //! Load-dependent mean value analysis computes P(0) by subtraction, which fails for some tens of customers. Here every
-//! term is positive and of unlimited range (`wide.rs`), so each result has an error of about (customers + centres)
+//! term is positive and of unlimited range (`wide.rs`). So each result has an error of about (customers + centres)
 //! roundings.
 //!
-//! A centre is added level by level: with `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is h(j)
-//! = `T[h(j − 1)]`/α(j), and from where α is constant the levels sum up to H = h + `T[H]`/α. That costs min(m, N)
-//! passes over the populations, where convolution term by term would cost their square. The queues at a centre of
-//! changing speed require the constants of all other centres; halving the set of centres recursively computes them in
-//! K·log K convolutions.
+//! A centre is added level by level. With `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is h(j)
+//! = `T[h(j − 1)]`/α(j). From where α is constant, the levels sum up to H = h + `T[H]`/α. That costs min(m, N) passes
+//! over the populations; convolution term by term would cost their square. The queues at a centre whose speed changes
+//! require the constants of all other centres. Halving the set of centres recursively computes them in K·log K
+//! convolutions.
 //!
 //! Valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 
@@ -43,14 +44,14 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
 struct Solver<'a> {
     lattice: Lattice,
     closed: &'a Closed,
-    /// G of all centres.
+    /// G of the network with all centres.
     whole: Vec<Wide>,
     throughput: Vec<f64>,
     steady: Steady,
 }
 
 impl Solver<'_> {
-    /// At a single server, N = D·(G with the server twice)(N − 1)/G.
+    /// Computes the queues at a single server: N = D·(G with the server twice)(N − 1)/G.
     fn plain(&mut self, k: usize) {
         let centre = &self.closed.centres[k];
         let mut twice = self.whole.clone();
@@ -60,7 +61,7 @@ impl Solver<'_> {
         self.steady.residence[k] = self.residence(k, &found);
     }
 
-    /// The queues at these centres, from the constants of all other centres.
+    /// Computes the queues at these centres, whose speed changes. `others` are the constants of all other centres.
     fn changing(&mut self, others: Vec<Wide>, centres: &[usize]) {
         if let [k] = centres {
             return self.one_changing(others, *k);
@@ -72,8 +73,8 @@ impl Solver<'_> {
         }
     }
 
-    /// N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G), beyond the last level in closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1
-    /// − T)².
+    /// Computes N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G). Beyond the last level, the sum has a closed form: Σ (J + i)·Tⁱ = (J
+    /// − 1)/(1 − T) + 1/(1 − T)².
     fn one_changing(&mut self, others: Vec<Wide>, k: usize) {
         let Centre { demands, multipliers } = &self.closed.centres[k];
         let (levels, last) = (multipliers.len(), multipliers[multipliers.len() - 1]);
@@ -91,7 +92,7 @@ impl Solver<'_> {
         self.steady.residence[k] = self.residence(k, &found);
     }
 
-    /// Adds weight × h(N − 1)/G(N), by class.
+    /// Adds weight × h(N − 1)/G(N) to `found`, for each class.
     fn find(&self, h: &[Wide], weight: f64, found: &mut [f64]) {
         let all = self.lattice.last();
         for (found, back) in found.iter_mut().zip(&self.lattice.back) {
@@ -99,17 +100,17 @@ impl Solver<'_> {
         }
     }
 
-    /// R = N/X, N = D × found.
+    /// Computes R = N/X, where N = D × found.
     fn residence(&self, k: usize, found: &[f64]) -> Vec<f64> {
         let demands = self.closed.centres[k].demands.iter();
         demands.zip(found).zip(&self.throughput).map(|((d, found), x)| d * (found / x)).collect()
     }
 }
 
-/// All populations, in an order in which those with one customer fewer come first.
+/// All populations, ordered so that a population comes after those with one customer fewer.
 struct Lattice {
     most: Vec<u32>,
-    /// By class: distance to the population with one customer fewer.
+    /// For each class: distance in the order to the population with one customer fewer.
     back: Vec<usize>,
     populations: usize,
 }
@@ -130,7 +131,7 @@ impl Lattice {
         self.populations - 1
     }
 
-    /// Π Zⁿ/n!
+    /// Π Zⁿ/n!: the weights of the populations that are all at the delays.
     fn delays(&self, delays: &[f64]) -> Vec<Wide> {
         let mut g = vec![Wide::ONE; self.populations];
         let mut present = vec![0; self.most.len()];
@@ -143,7 +144,7 @@ impl Lattice {
         g
     }
 
-    /// G with one more centre.
+    /// Adds a centre to the constants G.
     fn add(&self, g: Vec<Wide>, centre: &Centre) -> Vec<Wide> {
         let Centre { demands, multipliers } = centre;
         let mut sum = vec![Wide::ZERO; g.len()];
@@ -158,7 +159,7 @@ impl Lattice {
         sum
     }
 
-    /// h ← T[h]/α. It proceeds from the last population down, so the values read are the old ones.
+    /// h ← T[h]/α. It proceeds from the last population down, so the values that it reads are the old ones.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -168,7 +169,8 @@ impl Lattice {
         }
     }
 
-    /// h ← h + T[h]/α + T²[h]/α² + …. It proceeds from the first population up, so the values read are the new ones.
+    /// h ← h + T[h]/α + T²[h]/α² + …. It proceeds from the first population up, so the values that it reads are the new
+    /// ones.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];

@@ -1,4 +1,4 @@
-//! Estimates time and memory of an exact solution.
+//! Estimates the time and the memory of an exact solution.
 
 use crate::ModelError;
 use crate::network::Network;
@@ -10,27 +10,27 @@ use std::fmt;
 pub(crate) struct Effort {
     /// Π (N + 1): number of combinations of customers of each class.
     pub(crate) populations: f64,
-    /// Memory for the recursion.
+    /// Memory of the recursion, in bytes.
     pub(crate) bytes: f64,
-    /// Approximate time on one core.
+    /// Approximate time on one core, in seconds.
     pub(crate) seconds: f64,
 }
 
-/// Limit of memory.
+/// Upper bound of the memory, in bytes.
 const MAX_BYTES: f64 = (1u64 << 30) as f64;
 
-/// Limit of time, in seconds.
+/// Upper bound of the time, in seconds.
 const MAX_SECONDS: f64 = 30.0;
 
-/// Longest exact solution that `auto` chooses, in seconds.
+/// Upper bound of the time of an exact solution that `auto` chooses, in seconds.
 const QUICK_SECONDS: f64 = 1.0;
 
-/// Time of one addition and multiplication of either recursion, in seconds.
+/// Time of one addition and multiplication in either recursion, in seconds.
 const STEP: f64 = 1.5e-9;
 
-/// Further cost of mean value analysis for each class and population, in steps.
+/// Additional cost of mean value analysis for each class and population, in steps.
 const PER_CLASS: f64 = 3.0;
-/// Further cost of convolution for each population and pass, in steps.
+/// Additional cost of convolution for each population and pass, in steps.
 const PER_PASS: f64 = 1.5;
 /// Cost of one level of a station with open classes, in steps.
 const PER_LEVEL: f64 = 3.0;
@@ -43,7 +43,7 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let customers = network.customers() as f64;
     let queues = || network.model.stations.iter().enumerate().filter(|(_, s)| s.kind == StationKind::Queue);
     let levels = |s: &Station| (s.rate_multipliers.len() as f64).max(f64::from(s.servers));
-    // The effect of open classes needs all levels of a station, for each level that closed classes can reach.
+    // The effect of open classes is a sum over all levels of a station, for each level that closed classes can reach.
     let prepared = |(k, s): (usize, &Station)| {
         if network.open_load(k) > 0.0 { PER_LEVEL * levels(s) * levels(s).min(customers + 1.0) } else { 0.0 }
     };
@@ -62,7 +62,7 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
 }
 
 impl Effort {
-    /// Whether the solution is quick.
+    /// Whether the solution takes little time.
     pub(crate) fn is_quick(&self) -> bool {
         self.seconds <= QUICK_SECONDS && self.bytes <= MAX_BYTES
     }

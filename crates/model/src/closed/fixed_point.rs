@@ -1,9 +1,9 @@
-//! x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
+//! Solves x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
 //!
 //! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each
-//! round combines the last few such that their residuals f(x) − x cancel if f is linear. If the residual increases, it
-//! falls back to the plain iteration; without convergence it takes shorter and shorter steps, because full steps may
-//! oscillate where the order of service matters. Cost beyond f: depth × length.
+//! round combines the last few so that their residuals f(x) − x cancel if f is linear. If the residual increases, the
+//! algorithm returns to the plain iteration. If it does not converge, it takes shorter and shorter steps, because full
+//! steps may oscillate where the order of service matters. Cost in addition to f: depth × length.
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
@@ -14,17 +14,17 @@ const DEPTH: usize = 6;
 /// A residual that exceeds the best one by this factor resets the acceleration.
 const MAX_RESIDUAL_GROWTH: f64 = 10.0;
 
-/// Accelerated rounds before steps are halved; acceleration needs about a hundred at most if it converges.
+/// Number of accelerated rounds before steps are halved. Acceleration that converges takes at most about a hundred
+/// rounds.
 const ACCELERATED_ROUNDS: usize = 300;
 
-/// Rounds with a step length before it is halved again.
+/// Number of rounds with one step length before it is halved again.
 const ROUNDS_PER_STEP: usize = 1000;
 
-/// Limit of all rounds.
+/// Upper bound of the number of rounds.
 const MAX_ROUNDS: usize = 20 * ROUNDS_PER_STEP;
 
-/// Returns non-negative numbers that f changes by no more than `tolerance`. f writes its result into the second
-/// argument.
+/// Returns non-negative numbers that f changes by at most `tolerance`. f writes its result into its second argument.
 pub(super) fn fixed_point(
     start: Vec<f64>,
     tolerance: f64,
@@ -56,13 +56,13 @@ pub(super) fn fixed_point(
     Err(ModelError::Unsettled { rounds: MAX_ROUNDS })
 }
 
-/// Changes of image and residual from round to round; a new change replaces the oldest one.
+/// The changes of image and residual from round to round. A new change replaces the oldest one.
 #[derive(Default)]
 struct History {
     last: Option<(Vec<f64>, Vec<f64>)>,
     changes: Vec<(Vec<f64>, Vec<f64>)>,
     next: usize,
-    /// Inner products of the residuals' changes with one another, and with the residual.
+    /// Inner products of the residuals' changes with one another, and with the current residual.
     normal: [[f64; DEPTH]; DEPTH],
     right: [f64; DEPTH],
 }
@@ -72,7 +72,7 @@ impl History {
         self.last = Some((image.to_vec(), residual));
     }
 
-    /// The image, corrected by the combination of the last changes.
+    /// Returns the image, corrected by the combination of the last changes.
     fn accelerate(&mut self, image: &[f64], residual: &[f64]) -> Vec<f64> {
         let mut next = image.to_vec();
         let Some((last_image, last_residual)) = &self.last else { return next };
@@ -95,13 +95,13 @@ impl History {
         for i in 0..self.changes.len() {
             let product = dot(&self.changes[i].1, &self.changes[here].1);
             (self.normal[i][here], self.normal[here][i]) = (product, product);
-            // The residual is the last one and its change.
+            // The current residual is the previous one plus its change.
             self.right[i] += product;
         }
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The combination of the residuals' changes that is nearest to the residual, with slight regularization in case
+    /// The combination of the residuals' changes that is nearest to the residual. It is slightly regularized in case
     /// rounds are alike.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
@@ -117,7 +117,7 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// Inner product, as four independent sums that the processor can compute in parallel.
+/// The inner product. It is computed as four independent sums, which the processor can compute in parallel.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(a, b)| a * b).sum();

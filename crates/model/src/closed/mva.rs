@@ -1,8 +1,9 @@
 //! Exact mean value analysis (Reiser & Lavenberg, 1980): single servers and delays, any number of classes.
 //!
 //! An arriving customer finds the network as it is without this customer: R = D·(1 + N(n − 1)), X = n/(Z + Σ R), N =
-//! X·R, starting with the empty network. No step subtracts, so it is stable. Valid in product form. Cost: Π (N + 1) ×
-//! centres × classes in time; in memory one queue per centre and population of all classes except the largest.
+//! X·R, starting with the empty network. No step subtracts, so the recursion is numerically stable. It is valid in
+//! product form. Cost: Π (N + 1) × centres × classes in time. In memory, one queue per centre and per population of all
+//! classes except the largest.
 
 use super::{Closed, Steady};
 
@@ -15,8 +16,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
     let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
     let demands: Vec<Vec<f64>> = demands.collect();
-    // Distance to the population with one customer fewer of class c. It is 0 for the first class: the queues of the
-    // previous round are at the same place until those of this round replace them.
+    // Distance to the population with one customer fewer of class c. It is 0 for the first class: the new queues
+    // overwrite those of the previous round in the same array elements.
     let mut back = vec![0; classes];
     let mut plane = 1;
     for c in 1..classes {
@@ -60,7 +61,7 @@ fn arrive(demands: &[f64], found: &[f64], residence: &mut [f64]) -> f64 {
     sum
 }
 
-/// Steps to the next population; the first class changes fastest. The empty population follows the last one.
+/// Steps to the next population; the first class changes fastest. The last population is followed by the empty one.
 pub(super) fn count(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n < *most {

@@ -1,6 +1,6 @@
-//! Positive numbers of unlimited range: normalizing constants exceed that of `f64` for some hundreds of customers.
+//! Positive numbers of unlimited range. Normalizing constants of some hundreds of customers exceed the range of `f64`.
 
-/// mantissa · 2^(512·exponent), the mantissa 0 or within 2^±256.
+/// The number mantissa · 2^(512·exponent). The mantissa is 0 or within 2^±256.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wide {
     mantissa: f64,
@@ -35,7 +35,7 @@ impl Wide {
         self.plus_unequal(other)
     }
 
-    /// self / other, as a plain number.
+    /// self / other, as an `f64`.
     pub(super) fn over(self, other: Wide) -> f64 {
         let quotient = self.mantissa / other.mantissa;
         match i64::from(self.exponent) - i64::from(other.exponent) {
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(Wide::ONE.plus(tiny), Wide::ONE);
         assert_eq!(tiny.plus(Wide::ZERO), tiny);
         assert_eq!(Wide::ZERO.plus(tiny), tiny);
-        // Across the border of two exponents nothing is lost.
+        // Nothing is lost where the exponent changes.
         let edge = Wide::ONE.times(0.75 * HIGH);
         let sum = edge.plus(edge);
         assert_eq!(sum.over(edge), 2.0);

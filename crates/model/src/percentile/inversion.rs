@@ -1,25 +1,25 @@
 //! Numerical inversion of a Laplace transform.
 //!
-//! Algorithm EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability distributions":
-//! the Bromwich integral by the trapezoidal rule, whose alternating series is summed by Euler's method. The
-//! discretization error is below e^−A, about 10⁻⁸; the rounding error is smaller. The method fails where a distribution
-//! jumps, so constants must be removed before. Cost: [`TERMS`] values of the transform.
+//! This is the algorithm EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability
+//! distributions". It computes the Bromwich integral by the trapezoidal rule, whose alternating series is summed by
+//! Euler's method. The discretization error is below e^−A, about 10⁻⁸; the rounding error is smaller. The method fails
+//! where a distribution jumps, so constants must be removed first. Cost: [`TERMS`] values of the transform.
 
 use super::service::ONE;
 use nalgebra::Complex;
 use std::f64::consts::{LN_2, PI};
 
-/// A: the error is e^−A.
+/// A: the discretization error is at most e^−A.
 const A: f64 = 18.4;
-/// Terms that are summed without averaging.
+/// Number of terms that are summed without averaging.
 const PLAIN: usize = 15;
-/// Terms that are averaged, by weights C(11, k)/2¹¹.
+/// Weights of the terms that are averaged: C(11, k)/2¹¹.
 const AVERAGED: [f64; 12] = [1.0, 11.0, 55.0, 165.0, 330.0, 462.0, 462.0, 330.0, 165.0, 55.0, 11.0, 1.0];
-/// Number of values of the transform.
+/// Number of values of the transform that are computed.
 #[cfg(test)]
 const TERMS: usize = PLAIN + AVERAGED.len();
 
-/// The probability of more than `t` > 0, for a time whose transform E\[e^(−sT)\] this is.
+/// The probability P(T > `t`) for `t` > 0. `transform` computes E\[e^(−sT)\].
 pub(super) fn tail(t: f64, transform: impl Fn(Complex<f64>) -> Complex<f64>) -> f64 {
     let term = |k: usize| {
         let s = Complex::new(A, 2.0 * PI * k as f64) / (2.0 * t);
@@ -48,7 +48,7 @@ mod tests {
             assert!((exponential - (-t).exp()).abs() < 1e-7, "{t}: {exponential}");
             let erlang = tail(t, |s| (s + 1.0).powi(-3));
             assert!((erlang - (-t).exp() * (1.0 + t + t * t / 2.0)).abs() < 1e-7, "{t}: {erlang}");
-            // None with probability 1/4: P(T > t) = ¾·e^−t.
+            // The time is 0 with probability 1/4: P(T > t) = ¾·e^−t.
             let atom = tail(t, |s| (s + 1.0).inv() * 0.75 + 0.25);
             assert!((atom - 0.75 * (-t).exp()).abs() < 1e-7, "{t}: {atom}");
         }

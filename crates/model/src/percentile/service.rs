@@ -1,34 +1,34 @@
-//! Transforms of service times, of the families that the simulator uses ([`crate::Service::Standard`]), and of gamma
-//! distributed times.
+//! Laplace–Stieltjes transforms of service times, for the families that the simulator uses
+//! ([`crate::Service::Standard`]), and of gamma distributed times.
 
 use nalgebra::Complex;
 use std::f64::consts::PI;
 
 pub(super) const ONE: Complex<f64> = Complex::new(1.0, 0.0);
 
-/// A service time of some squared coefficient of variation: constant at 0, gamma below 1, exponential at 1,
-/// hyperexponential with balanced means above.
+/// The distribution of a service time, chosen by its squared coefficient of variation: constant at 0, gamma below 1,
+/// exponential at 1, hyperexponential with balanced means above 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Family {
     Constant,
-    /// With this scv.
+    /// A gamma distribution with this scv.
     Gamma(f64),
     Exponential,
-    /// With this probability of the first branch.
+    /// A hyperexponential distribution. The number is the probability of the first branch.
     Hyperexponential(f64),
 }
 
-/// A gamma distribution; a constant `scale` at shape 0.
+/// A gamma distribution. At shape 0 it is the constant `scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gamma {
     shape: f64,
     scale: f64,
 }
 
-/// Range of scv outside of which a gamma distribution is replaced by a constant.
+/// Range of scv in which a gamma distribution is used; outside of it, a constant replaces the distribution.
 const GAMMA_SCV: std::ops::Range<f64> = 1e-6..1e12;
 
-/// Smaller values of scv count as 0: they do not change results, but cause rounding errors.
+/// A smaller scv counts as 0: it would not change results, but would cause rounding errors.
 const MIN_SCV: f64 = 1e-4;
 
 impl Family {
@@ -41,7 +41,7 @@ impl Family {
         }
     }
 
-    /// E\[e^(−zS)\] for a mean of 1.
+    /// E\[e^(−zS)\] for a service time S with mean 1.
     pub(super) fn transform(self, z: Complex<f64>) -> Complex<f64> {
         match self {
             Family::Constant => (-z).exp(),
@@ -54,7 +54,7 @@ impl Family {
         }
     }
 
-    /// E\[S³\] for a mean of 1.
+    /// E\[S³\] for a service time S with mean 1.
     pub(super) fn third(self) -> f64 {
         match self {
             Family::Constant => 1.0,
@@ -64,10 +64,10 @@ impl Family {
         }
     }
 
-    /// E\[zS − 1 + e^(−zS)\] for a mean of 1.
+    /// E\[zS − 1 + e^(−zS)\] for a service time S with mean 1.
     pub(super) fn settled(self, z: f64, scv: f64) -> f64 {
         if z < 1e-3 {
-            // The first terms of the series, because the difference would cancel.
+            // For small z, the difference would cancel, so the first terms of the series are used.
             return z * z * (1.0 + scv) / 2.0 - z * z * z * self.third() / 6.0;
         }
         z - 1.0 + self.transform(Complex::new(z, 0.0)).re
@@ -83,25 +83,25 @@ impl Gamma {
         }
     }
 
-    /// The distribution of `factor` times the value.
+    /// The distribution of the time multiplied by `factor`.
     pub(super) fn times(self, factor: f64) -> Gamma {
         Gamma { scale: self.scale * factor, ..self }
     }
 
-    /// E\[e^(−sT)\].
+    /// E\[e^(−sT)\] of the time T.
     pub(super) fn transform(self, s: Complex<f64>) -> Complex<f64> {
         if self.shape > 0.0 { (s * self.scale + 1.0).powf(-self.shape) } else { (-s * self.scale).exp() }
     }
 
-    /// Three values with weights that have the moments of the distribution up to the fifth (Gauss–Laguerre, in closed
-    /// form).
+    /// Three values with weights that have the moments of the distribution up to the fifth (Gauss–Laguerre quadrature,
+    /// in closed form).
     pub(super) fn nodes(self) -> [(f64, f64); 3] {
         let (k, scale) = (self.shape, self.scale);
         if k == 0.0 {
             return [(scale, 1.0), (0.0, 0.0), (0.0, 0.0)];
         }
-        // The roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2), and 1/Σ pᵢ²(x) of the orthonormal
-        // polynomials.
+        // The values are the roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2). The weights are 1/Σ pᵢ²(x)
+        // of the orthonormal polynomials.
         let root = (k + 2.0).sqrt();
         let angle = (1.0 / root).acos();
         [0.0, 1.0, 2.0].map(|j| {
@@ -117,7 +117,7 @@ impl Gamma {
 mod tests {
     use super::*;
 
-    /// E[S^k] of the nodes.
+    /// E[S^k] of the three nodes.
     fn moment(gamma: Gamma, k: i32) -> f64 {
         gamma.nodes().iter().map(|(x, weight)| weight * x.powi(k)).sum()
     }

@@ -1,18 +1,18 @@
-//! Transform of the time that a request of a class spends at one station.
+//! The Laplace–Stieltjes transform of the time that a request of a class spends at one station.
 
 use super::service::{Family, Gamma, ONE};
 use nalgebra::Complex;
 
-/// The time of a class at a station.
+/// The time that a request of a class spends at a station.
 #[derive(Clone)]
 pub(super) enum Sojourn<'a> {
-    /// A service time of this mean.
+    /// A service time with this mean.
     Service(f64, Family),
-    /// A service time after a wait.
+    /// A service time with this mean, after a wait.
     Ordered(f64, Family, Wait<'a>),
-    /// A service time, stretched by one of these factors with its weight.
+    /// A service time with this mean. It is stretched by one of these factors, with its weight as the probability.
     Shared(f64, Family, [(f64, f64); 3]),
-    /// A stretched constant service time: a constant, and a gamma distributed addition.
+    /// A constant service time that is stretched: a constant, and a gamma distributed addition.
     SharedConstant(f64, Gamma),
     /// One of several alternatives.
     OneOf(Vec<Alternative<'a>>),
@@ -29,29 +29,29 @@ pub(super) struct Alternative<'a> {
 /// A waiting time, which may be 0.
 #[derive(Clone)]
 pub(super) enum Wait<'a> {
-    /// That of M/G/m, in units of this many seconds.
+    /// The wait of M/G/m. The number is the unit of time in seconds.
     Ordered(OrderedWait<'a>, f64),
-    /// Gamma with the probability `.0`, otherwise 0.
+    /// A gamma distributed wait with the probability `.0`, otherwise 0.
     Sometimes(f64, Gamma),
-    /// That of M/G/m with servers that must be woken up, for a request that finds all of them busy; in units of this
-    /// many seconds.
+    /// The wait of M/G/m with servers that must be woken up, for a request that finds all of them busy. The number is
+    /// the unit of time in seconds.
     Waking(WakingWait<'a>, f64),
 }
 
 /// The wait of M/G/m for service in the order of arrival.
 #[derive(Clone)]
 pub(super) struct OrderedWait<'a> {
-    /// By class.
+    /// The demand of each class.
     pub(super) demands: &'a [f64],
     pub(super) throughput: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// Busy servers.
+    /// Number of busy servers.
     pub(super) busy: f64,
     pub(super) rho: f64,
     /// Probability that an arrival must wait.
     pub(super) must_wait: f64,
-    /// Mean remaining time of a service in progress, and half the mean of its square.
+    /// Mean remaining time of a service in progress, and half its mean square.
     pub(super) left: f64,
     pub(super) left_squared: f64,
 }
@@ -59,21 +59,20 @@ pub(super) struct OrderedWait<'a> {
 /// The wait of requests that find all servers busy, where other requests have woken up idle servers.
 #[derive(Clone)]
 pub(super) struct WakingWait<'a> {
-    /// Demands of requests that find all servers busy, by class.
+    /// The demand of a request that finds all servers busy, for each class.
     pub(super) demands: &'a [f64],
     pub(super) rates: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
     /// Additional service time of a request that finds all servers idle.
     pub(super) most: f64,
-    /// Shares of servers found idle, including 0, with their probabilities.
+    /// The shares of servers that arrivals find idle, including 0, with their probabilities.
     pub(super) found: Vec<(f64, f64)>,
-    /// Busy servers.
+    /// Number of busy servers, with the additional service times.
     pub(super) busy: f64,
-    /// Busy servers without the additional service times.
+    /// Number of busy servers, without the additional service times.
     pub(super) work: f64,
-    /// Mean remaining time of a service in progress and half the mean of its square, with and without the additional
-    /// times.
+    /// Mean remaining time of a service in progress and half its mean square, with and without the additional times.
     pub(super) left: [f64; 2],
     pub(super) left_squared: [f64; 2],
 }
@@ -125,14 +124,14 @@ impl Wait<'_> {
 }
 
 impl OrderedWait<'_> {
-    /// E\[e^(−sW)\] of the wait for service in the order of arrival.
+    /// E\[e^(−sW)\] of the wait W for service in the order of arrival.
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let left = self.left_transform(s);
         let wait = left * (1.0 - self.rho) / (ONE - left * self.rho);
         wait * self.must_wait + (1.0 - self.must_wait)
     }
 
-    /// E: transform of the remaining service, at m times the speed.
+    /// E: the transform of the remaining service time, at m times the speed.
     fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         if z.norm() * self.left < 1e-4 {
@@ -146,10 +145,10 @@ impl OrderedWait<'_> {
 }
 
 impl WakingWait<'_> {
-    /// E\[e^(−sW)\] of the wait in order of arrival, of a request that must wait: (E − ρ·F)/(1 − ρ·F), with E the
+    /// E\[e^(−sW)\] of the wait in order of arrival, for a request that must wait: (E − ρ·F)/(1 − ρ·F). E is the
     /// remaining service of all requests, F that of requests without an additional time, and ρ the load of the latter.
-    /// At one server, E − ρ·F is (1 − ρ) times the remaining service of a request with the additional time, and this is
-    /// Welch's (1964).
+    /// At one server, E − ρ·F is (1 − ρ) times the remaining service of a request with the additional time, and the
+    /// formula is that of Welch (1964).
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         let near = |k: usize| ONE - z * self.left[k] + z * z * self.left_squared[k];

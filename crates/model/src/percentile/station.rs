@@ -1,10 +1,10 @@
-//! The distribution of each class's time at one station. Its mean is that of the solver.
+//! The distribution of each class's time at one station. The mean of the distribution is that of the solver.
 //!
-//! - Delay: a service time.
-//! - First come, first served: a wait and a service time. There is no wait with probability 1 − P; otherwise it is that
-//!   of M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is that of the remaining service.
-//!   Exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is the approximation of Hokstad
-//!   (1978).
+//! - Delay: the time is a service time.
+//! - First come, first served: the time is a wait and a service time. There is no wait with probability 1 − P.
+//!   Otherwise the wait is that of M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is that
+//!   of the remaining service. This is exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is
+//!   the approximation of Hokstad (1978).
 //! - Processor sharing: the stretched service time S·(1 + H), with H gamma. H has the solver's mean. Its variance is
 //!   chosen such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)): the stretch varies by σ² and is correlated over τ
 //!   seconds of received service. σ² is the variance at an arrival, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for
@@ -12,16 +12,17 @@
 //!   the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
 //! - Servers that must be woken up ([`crate::exceptional`]): a request that finds idle servers, with the probability of
 //!   M/M/m, does not wait and has the longer service. Other requests have the shorter service, after a wait of (E −
-//!   ρ·F)/(1 − ρ·F), where E is the remaining service of all requests, F that of requests with the shorter service, and
-//!   ρ the load with the shorter service alone. Exact for one server (Welch 1964). Where servers are shared, a request
-//!   that finds none idle finds 1 + K requests for each server, with K geometric at ρ, as in M/M/m; for one that does,
-//!   mean and variance are reduced by the same factor. There p50 and p95 are within 8 % (exponential) to 14 %.
-//! - Priorities: the wait is 0 or exponential, and stretched by the busy periods of more urgent classes, as is an
-//!   interrupted service.
+//!   ρ·F)/(1 − ρ·F). E is the remaining service of all requests, F that of requests with the shorter service, and ρ the
+//!   load with the shorter service alone. This is exact for one server (Welch 1964). With processor sharing, a request
+//!   that finds no idle server finds 1 + K requests for each server, with K geometric at ρ, as in M/M/m. For a request
+//!   that finds an idle server, mean and variance are reduced by the same factor. With processor sharing, p50 and p95
+//!   are within 8 % (exponential) to 14 %.
+//! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait, and with
+//!   preemption also the service.
 //!
 //! The number of closed customers at a station varies less than that of Poisson arrivals: the more are present, the
 //! fewer can arrive. With the variance V at a station and V' at all others, V·V'/(V + V') remains, as for independent
-//! numbers with a known sum. The wait of closed customers is 0 or gamma.
+//! numbers with a known sum. The wait of closed customers is 0 or gamma distributed.
 
 use super::service::{Family, Gamma};
 use super::sojourn::{Alternative, OrderedWait, Sojourn, Wait, WakingWait};
@@ -41,31 +42,31 @@ pub(super) struct StationView<'a> {
     /// Squared coefficient of variation of the service times of each class.
     scv: f64,
     family: Family,
-    /// Busy servers.
+    /// Number of busy servers.
     busy: f64,
-    /// ρ by all classes.
+    /// ρ: utilization of the remaining capacity by all classes.
     rho: f64,
-    /// ρ by the open classes.
+    /// ρ of the open classes alone.
     open_rho: f64,
     /// Probability that an arrival must wait.
     must_wait: f64,
-    /// Mean remaining time of a service in progress, and half the mean of its square.
+    /// Mean remaining time of a service in progress, and half its mean square.
     left: f64,
     left_squared: f64,
     /// Share of the variance of the number of closed customers that remains, given their total; `None` without closed
     /// classes.
     closed_variance_share: Option<f64>,
-    /// If idle servers must be woken up: the effect on requests, and the demands at busy servers.
+    /// The effect of idle servers that must be woken up, and the demands at busy servers; `None` if they need not be.
     waking: Option<(Exceptional, &'a [f64])>,
 }
 
 /// The factor by which other requests stretch the time of a request.
 struct Stretch {
-    /// Its minimum.
+    /// The minimum of the factor.
     least: f64,
-    /// Mean of what exceeds the minimum.
+    /// Mean of the part that exceeds the minimum.
     more: f64,
-    /// Squared coefficient of variation of what exceeds the minimum.
+    /// Squared coefficient of variation of the part that exceeds the minimum.
     scv: f64,
 }
 
@@ -100,10 +101,10 @@ pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution
     shares.into_iter().enumerate().map(view).collect()
 }
 
-/// Highest ρ: closed classes may saturate a station.
+/// Upper bound of ρ, because closed classes may saturate a station.
 const MAX_RHO: f64 = 1.0 - 1e-9;
 
-/// By station: the share of the variance of the number of closed customers that remains, given their total.
+/// For each station: the share of the variance of the number of closed customers that remains, given their total.
 fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Option<f64>> {
     let closed: Vec<usize> = network.closed().collect();
     let stations = 0..network.demands.len();
@@ -115,7 +116,7 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
         let (station, present) = (&network.model.stations[k], present(k));
         let busy: f64 = closed.iter().map(|c| network.demands[k][*c] * solution.throughput[*c]).sum();
         let queues = station.kind == StationKind::Queue && busy > 0.0;
-        // Poisson if none waits, geometric at one server.
+        // The number is Poisson if no customer waits, and geometric at one server.
         if queues { present * (1.0 + (present - busy).max(0.0) * max_speed(station) / busy) } else { present }
     };
     let variances: Vec<f64> = stations.clone().map(variance).collect();
@@ -125,8 +126,8 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
 }
 
 impl<'a> StationView<'a> {
-    /// The alternative times of class `c`; none if it does not visit the station. There are several only if they have
-    /// different constant parts: the inversion of a transform requires that these are removed.
+    /// The alternatives of the time of class `c`; empty if the class does not visit the station. There are several only
+    /// if their constant parts differ: the constant must be removed before a transform is inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
         match self.sojourn(c) {
             None => Vec::new(),
@@ -163,7 +164,7 @@ impl<'a> StationView<'a> {
         })
     }
 
-    /// First come, first served: a request that finds idle servers has a longer service, and any other one waits.
+    /// First come, first served: a request that finds idle servers has a longer service, and any other request waits.
     fn ordered_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -182,8 +183,8 @@ impl<'a> StationView<'a> {
         alternatives
     }
 
-    /// Processor sharing: a request that finds idle servers has a longer service. Any other one finds 1 + K requests at
-    /// each server, with K geometric.
+    /// Processor sharing: a request that finds idle servers has a longer service. Any other request finds 1 + K
+    /// requests at each server, with K geometric.
     fn shared_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -246,7 +247,7 @@ impl<'a> StationView<'a> {
         }
     }
 
-    /// An exponential wait, prolonged by more urgent requests; if these interrupt, the service is prolonged too. A time
+    /// An exponential wait, prolonged by more urgent requests. If these interrupt, the service is prolonged too. A time
     /// V becomes a busy period of the more urgent requests, with the variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
@@ -274,7 +275,8 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, family, self.sometimes(often, wait, scv))
     }
 
-    /// A wait for K ends of service, where K follows from the number of requests present. Each has the scv of service.
+    /// A wait for K ends of service, where K follows from the number of requests present. The time between ends has the
+    /// scv of service.
     fn ordered(&self, demand: f64, residence: f64) -> Sojourn<'a> {
         let visits: f64 = self.demands.iter().zip(self.throughput).filter(|(d, _)| **d > 0.0).map(|(_, x)| x).sum();
         let plain = self.station.rate_multipliers.is_empty() && self.busy > 0.0;
@@ -289,7 +291,7 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, self.family, self.sometimes(self.must_wait, residence - service, scv))
     }
 
-    /// A wait with this mean that occurs with a probability, and then has this scv.
+    /// A wait with this mean that occurs with the probability `often`. If it occurs, it has this scv.
     fn sometimes(&self, often: f64, wait: f64, scv: f64) -> Wait<'a> {
         Wait::Sometimes(often, Gamma::new(if often > 0.0 { wait / often } else { 0.0 }, scv))
     }
@@ -298,9 +300,9 @@ impl<'a> StationView<'a> {
         self.stretched(demand, &self.stretch_at_arrival(stretch), self.left / (1.0 - self.rho))
     }
 
-    /// A service time with this stretch, which is correlated over `memory` seconds.
+    /// A service time with this stretch. The stretch is correlated over `memory` seconds.
     fn stretched(&self, demand: f64, stretch: &Stretch, memory: f64) -> Sojourn<'a> {
-        // E[Var(T | S)] over E[S²].
+        // E[Var(T | S)] divided by E[S²].
         let settled = if memory > 0.0 {
             let z = demand / memory;
             2.0 * self.family.settled(z, self.scv) / (z * z * (1.0 + self.scv))
@@ -314,8 +316,8 @@ impl<'a> StationView<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (stretch.least + node, weight)))
     }
 
-    /// The stretch at an arrival. It must wait for K ends of service: one if all servers are busy and one for each
-    /// waiting closed customer, each with a geometric number of open requests that wait behind it.
+    /// The stretch at an arrival, which must wait for K ends of service: one if all servers are busy, and one for each
+    /// waiting closed customer. Behind each of them, a geometric number of open requests waits.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);
@@ -335,7 +337,8 @@ impl<'a> StationView<'a> {
         Stretch { least: 1.0, more, scv: (alone * rho + variance) / (alone * alone) }
     }
 
-    /// The stretch where the speed depends on the number n of requests present, which has the weight busyⁿ/Πα.
+    /// The stretch at a station whose speed depends on the number n of requests present. This number has the weight
+    /// busyⁿ/Πα.
     fn load_dependent_stretch(&self, stretch: f64) -> Stretch {
         let alpha = &self.station.rate_multipliers;
         let last = alpha[alpha.len() - 1];
@@ -346,7 +349,7 @@ impl<'a> StationView<'a> {
             add(&mut sums, weight, stretch);
             weight *= self.busy / alpha;
         }
-        // Beyond the last level the numbers are geometric.
+        // Beyond the last level, the number of requests is geometrically distributed.
         let (mut n, x) = (alpha.len() as f64 + 1.0, self.rho);
         while weight > 1e-12 * sums[0] && n < 1e4 {
             add(&mut sums, weight, n / last);

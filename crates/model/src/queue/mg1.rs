@@ -1,6 +1,6 @@
 //! M/G/1, first come first served: Poisson arrivals, one server, service times of any distribution.
 //!
-//! Pollaczek (1930) and Khinchine (1932): the mean wait is λ·S²·(1 + scv)/(2·(1 − ρ)). Exact for ρ < 1.
+//! Pollaczek (1930) and Khinchine (1932): the mean wait is λ·S²·(1 + scv)/(2·(1 − ρ)), exactly for ρ < 1.
 
 use crate::ModelError;
 use crate::error::stable_utilization;
@@ -10,19 +10,20 @@ use serde::Serialize;
 /// A solved M/G/1 queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mg1 {
-    /// U.
+    /// U: utilization of the server.
     pub utilization: f64,
-    /// Mean time in the queue, in seconds.
+    /// Mean waiting time, in seconds.
     pub wait: f64,
-    /// R: wait and service, in seconds.
+    /// R: mean time from arrival to the end of service, in seconds.
     pub response_time: f64,
-    /// Mean number waiting.
+    /// Mean number of waiting requests.
     pub waiting: f64,
-    /// N: mean number present.
+    /// N: mean number of requests present.
     pub number: f64,
 }
 
-/// Solves the queue for λ per second, a mean service time in seconds and its squared coefficient of variation.
+/// Solves the queue for `arrival_rate` requests per second, a mean service time in seconds, and the squared coefficient
+/// of variation of the service time.
 pub fn mg1(arrival_rate: f64, mean_service: f64, scv: f64) -> Result<Mg1, ModelError> {
     let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
     let service = positive(mean_service, || "the mean service time".into())?;

@@ -1,4 +1,4 @@
-//! M/M/m/K: m servers and room for K requests in total. A request that finds it full is rejected.
+//! M/M/m/K: m servers and room for K requests in total. A request that finds the station full is rejected.
 //!
 //! A birth-death process (Erlang 1917 for K = m; Kleinrock 1975, §3.6), stable at any load. The probabilities are
 //! summed from the most likely state outwards and only as far as they matter, so nothing overflows. Cost: at most K
@@ -13,22 +13,22 @@ use serde::Serialize;
 pub struct Mmmk {
     /// Probability that no request is present.
     pub empty: f64,
-    /// Probability that it is full, which is the share of rejected arrivals.
+    /// Probability that the station is full, which is the share of arrivals that are rejected.
     pub blocking: f64,
     /// X: requests served per second.
     pub throughput: f64,
-    /// U, of all servers.
+    /// U: utilization of the servers.
     pub utilization: f64,
-    /// N: mean number present.
+    /// N: mean number of requests present.
     pub number: f64,
-    /// R of those admitted, in seconds.
+    /// R: mean response time of admitted requests, in seconds.
     pub response_time: f64,
-    /// Mean time in the queue of those admitted, in seconds.
+    /// Mean waiting time of admitted requests, in seconds.
     pub wait: f64,
 }
 
-/// Solves the queue for λ per second, a mean service time in seconds, `servers` and room for `capacity` ≥ `servers`
-/// requests.
+/// Solves the queue for `arrival_rate` requests per second, a mean service time in seconds, `servers` servers, and room
+/// for `capacity` ≥ `servers` requests.
 pub fn mmmk(arrival_rate: f64, mean_service: f64, servers: u32, capacity: u32) -> Result<Mmmk, ModelError> {
     let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
     let service = positive(mean_service, || "the mean service time".into())?;
@@ -67,7 +67,8 @@ struct Sums {
 impl Sums {
     fn around_the_mode(offered: f64, servers: u32, capacity: u32) -> Self {
         let busy = |n: u32| f64::from(n.min(servers));
-        // The weight increases from n − 1 to n while the offered load exceeds the busy servers with n requests.
+        // The weight increases from n − 1 to n requests while the offered load exceeds the number of servers that n
+        // requests keep busy.
         let mode = if offered >= f64::from(servers) { capacity } else { offered as u32 };
         let mut sums = Sums::default();
         sums.add(mode, 1.0, servers, capacity);
@@ -107,7 +108,7 @@ impl Sums {
 mod tests {
     use super::*;
 
-    /// All probabilities by the definition.
+    /// All probabilities, computed by their definition.
     fn summed(offered: f64, servers: u32, capacity: u32) -> Vec<f64> {
         let mut weights = vec![1.0];
         for n in 1..=capacity {

@@ -1,9 +1,9 @@
 //! MMPP(2)/M/1: arrivals that switch between two Poisson rates, at one exponential server.
 //!
 //! The arrival process and its index of dispersion for counts: Heffes & Lucantoni (1986), Fischer & Meier-Hellstern
-//! (1993). The queue is a quasi-birth-death process of two phases: its matrix G by logarithmic reduction (Latouche &
-//! Ramaswami, 1993), which converges quadratically, then R = A0·(−A1 − A0·G)⁻¹ and the matrix-geometric probabilities
-//! π(n) = π(0)·Rⁿ (Neuts, 1981). Exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
+//! (1993). The queue is a quasi-birth-death process of two phases. Its matrix G is computed by logarithmic reduction
+//! (Latouche & Ramaswami, 1993), which converges quadratically. Then R = A0·(−A1 − A0·G)⁻¹ and the matrix-geometric
+//! probabilities are π(n) = π(0)·Rⁿ (Neuts, 1981). This is exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
 
 use crate::ModelError;
 use crate::error::stable_utilization;
@@ -13,30 +13,31 @@ use serde::Serialize;
 /// A Markov-modulated Poisson process of two phases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mmpp2 {
-    /// λ in each phase, per second; one of them may be 0.
+    /// λ: arrivals per second in each phase; one of them may be 0.
     pub rates: [f64; 2],
-    /// Rate of leaving each phase, per second.
+    /// Rate at which each phase is left, per second.
     pub leave: [f64; 2],
 }
 
 /// A solved MMPP(2)/M/1 queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MmppM1 {
-    /// U.
+    /// U: utilization of the server.
     pub utilization: f64,
-    /// N: mean number present.
+    /// N: mean number of requests present.
     pub number: f64,
-    /// R, in seconds.
+    /// R: mean response time, in seconds.
     pub response_time: f64,
-    /// π(0): the probability of an empty system, by phase.
+    /// π(0): the probability that the system is empty, for each phase.
     empty: [f64; 2],
-    /// R of the matrix-geometric solution.
+    /// R: the rate matrix of the matrix-geometric solution.
     growth: Matrix,
 }
 
 type Matrix = [[f64; 2]; 2];
 
-/// Squarings of the logarithmic reduction; each doubles the number of levels seen.
+/// Upper bound of the squarings of the logarithmic reduction. Each doubles the number of levels that are taken into
+/// account.
 const SQUARINGS: usize = 64;
 
 impl Mmpp2 {
@@ -52,13 +53,14 @@ impl Mmpp2 {
         Ok(())
     }
 
-    /// λ over all time, per second.
+    /// λ: mean arrivals per second over all time.
     pub fn mean_rate(&self) -> f64 {
         let share = self.share();
         share[0] * self.rates[0] + share[1] * self.rates[1]
     }
 
-    /// Index of dispersion of the arrivals in `seconds`: their variance over their mean; 1 for a Poisson process.
+    /// Index of dispersion of the arrivals in `seconds`: the ratio of their variance to their mean; 1 for a Poisson
+    /// process.
     pub fn index_of_dispersion(&self, seconds: f64) -> f64 {
         let both = (self.leave[0] + self.leave[1]) * seconds;
         // (1 − e⁻ˣ)/x, which is 1 at 0.
@@ -66,7 +68,7 @@ impl Mmpp2 {
         1.0 + (self.index_of_dispersion_limit() - 1.0) * (1.0 - faded)
     }
 
-    /// The same over endless time.
+    /// The limit of [`Mmpp2::index_of_dispersion`] for a long time.
     pub fn index_of_dispersion_limit(&self) -> f64 {
         let share = self.share();
         let difference = self.rates[0] - self.rates[1];
@@ -80,19 +82,19 @@ impl Mmpp2 {
     }
 }
 
-/// Solves the queue at a mean service time in seconds.
+/// Solves the queue for a mean service time in seconds.
 pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError> {
     arrivals.check()?;
     let service = positive(mean_service, || "the mean service time".into())?;
     let rate = arrivals.mean_rate();
     let utilization = stable_utilization(rate, service)?;
-    // Use the service time as the unit of time.
+    // The service time is the unit of time.
     let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
     let up = [[rates[0], 0.0], [0.0, rates[1]]];
     let local = [[-(leave[0] + rates[0] + 1.0), leave[0]], [leave[1], -(leave[1] + rates[1] + 1.0)]];
     let first_down = reduce(up, local);
     let growth = product(up, inverse(minus(negated(local), product(up, first_down))));
-    // There is no service at the empty level: π(0)·(B + R·A2) = 0, and Σ π(0)·Rⁿ·1 = 1.
+    // There is no service at the empty level, so π(0)·(B + R·A2) = 0, and Σ π(0)·Rⁿ·1 = 1.
     let spread = inverse(minus(IDENTITY, growth));
     let flow = plus([[-(leave[0] + rates[0]), leave[0]], [leave[1], -(leave[1] + rates[1])]], growth);
     let ray = if flow[0][0].abs() >= flow[0][1].abs() { [-flow[1][0], flow[0][0]] } else { [-flow[1][1], flow[0][1]] };
@@ -103,12 +105,12 @@ pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError
 }
 
 impl MmppM1 {
-    /// Probability that `n` requests are present.
+    /// The probability that `n` requests are present.
     pub fn probability(&self, n: u32) -> f64 {
         apply(self.empty, power(self.growth, n)).iter().sum()
     }
 
-    /// Quantile of the number of requests; `p` must be between 0 and 1, exclusive.
+    /// Quantile of the number of requests present; `p` must be between 0 and 1, exclusive.
     pub fn number_quantile(&self, p: f64) -> Option<u32> {
         if !(p > 0.0 && p < 1.0) {
             return None;
@@ -126,8 +128,8 @@ impl MmppM1 {
     }
 }
 
-/// G by logarithmic reduction, for up A0 = `up`, A2 = 1 (a service) and A1 = `local`: the phase in which the level
-/// below is first reached.
+/// G: the probabilities of the phase in which the level below is first reached. It is computed by logarithmic
+/// reduction, with up A0 = `up`, down A2 = 1 (a service) and A1 = `local`.
 fn reduce(up: Matrix, local: Matrix) -> Matrix {
     let stay = inverse(negated(local));
     let (mut high, mut low) = (product(stay, up), stay);
@@ -151,7 +153,7 @@ fn product(a: Matrix, b: Matrix) -> Matrix {
     a.map(|row| apply(row, b))
 }
 
-/// A row times a matrix.
+/// Multiplies a row by a matrix.
 fn apply(row: [f64; 2], m: Matrix) -> [f64; 2] {
     [row[0] * m[0][0] + row[1] * m[1][0], row[0] * m[0][1] + row[1] * m[1][1]]
 }
@@ -192,7 +194,7 @@ mod tests {
         (a - b).abs() <= tolerance * b.abs()
     }
 
-    /// P(n) of the same chain cut off at `levels`, by relaxation from the top: the levels' row vectors obey
+    /// P(n) of the same chain truncated at `levels`, computed from the top down. The row vectors of the levels obey
     /// π(n) = π(n − 1)·S(n) with S(n) = A0·(−A1 − S(n + 1)·A2)⁻¹.
     fn truncated(arrivals: &Mmpp2, service: f64, levels: usize) -> Vec<f64> {
         let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_busiest_hour_of_a_slow_process_decides() {
-        // Phases far longer than any queue: each is its own M/M/1.
+        // The phases are far longer than any queue lasts, so each phase is an M/M/1 queue.
         let slow = Mmpp2 { rates: [8.0, 2.0], leave: [1e-9, 1e-9] };
         assert!(close(mmpp_m1(&slow, 0.1).unwrap().number, (4.0 + 0.25) / 2.0, 1e-5));
         let quick = Mmpp2 { rates: [8.0, 2.0], leave: [1e9, 1e9] };

@@ -1,14 +1,15 @@
-//! The next event of each of a fixed number of places, and the soonest of them.
+//! The next event of each of a fixed number of event sources ("places"), and the soonest of these events.
 //!
-//! A tournament tree (Knuth, *The Art of Computer Programming* 3, §5.4.1): every inner node names the sooner of its two
-//! children, so a change costs one comparison per level and finding the soonest costs nothing. A place without an event
-//! has ∞.
+//! The calendar is a tournament tree (Knuth, *The Art of Computer Programming* 3, §5.4.1). Every inner node names the
+//! child with the earlier event. A change costs one comparison per level, and finding the soonest event costs nothing.
+//! The time of a place without an event is ∞.
 
 /// Time of the next event at each place, in seconds.
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
-    /// Node 1 is the root, node k has 2k and 2k + 1 below it; the leaves are the places themselves.
+    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the places
+    /// themselves.
     winners: Vec<u32>,
 }
 
@@ -25,7 +26,7 @@ impl Calendar {
         Calendar { instants: vec![f64::INFINITY; leaves], winners }
     }
 
-    /// Time and place of the soonest event; the first place if there are several.
+    /// Time and place of the soonest event. Of several events at the same time, the first place is returned.
     pub(super) fn soonest(&self) -> (f64, usize) {
         let place = self.winners[1] as usize;
         (self.instants[place], place)

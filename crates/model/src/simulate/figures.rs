@@ -12,27 +12,27 @@ use serde::Serialize;
 /// The response time of a class: from arrival to the end of the last visit, without think time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
-    /// Its mean.
+    /// The mean.
     pub mean: Estimate,
-    /// Its median.
+    /// The median.
     pub p50: Estimate,
-    /// What 90 % of requests do not exceed.
+    /// The 90th percentile.
     pub p90: Estimate,
-    /// What 95 % of requests do not exceed.
+    /// The 95th percentile.
     pub p95: Estimate,
-    /// What 99 % of requests do not exceed.
+    /// The 99th percentile.
     pub p99: Estimate,
 }
 
-/// A run without its warm-up, cut into batches.
+/// A run without its warm-up, divided into batches.
 pub(super) struct Figures<'a> {
     layout: &'a Layout,
     batches: Vec<&'a [Slice]>,
-    /// The batches added up, without their histograms.
+    /// The sum of the batches, without their histograms.
     sums: Vec<Slice>,
     batch_s: f64,
     settled: bool,
-    /// By class: mean response time, and the correlation of successive batches in it.
+    /// For each class: mean response time, and the correlation between its values in successive batches.
     responses: Vec<Option<(Estimate, f64)>>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Figures<'a> {
         self.batch_s
     }
 
-    /// Whether the network has settled and the figures have this precision.
+    /// Whether the network has settled and the figures have at least this precision.
     pub(super) fn reaches(&self, wanted: f64) -> bool {
         self.settled && self.precision().is_some_and(|precision| precision <= wanted)
     }
@@ -73,7 +73,7 @@ impl<'a> Figures<'a> {
         Some(worst)
     }
 
-    /// The greatest correlation of successive batches.
+    /// The greatest correlation between successive batches.
     pub(super) fn correlation(&self) -> f64 {
         self.responses.iter().flatten().map(|(_, correlation)| *correlation).fold(-1.0, f64::max)
     }
@@ -129,7 +129,7 @@ fn sum(batch: &[Slice]) -> Slice {
     sum
 }
 
-/// Requests present in each slice, at all stations together and at the busiest station of the run.
+/// Number of requests in each slice: first at all stations together, then at the station that is busiest over the run.
 fn presence(layout: &Layout, slices: &[Slice]) -> Vec<Vec<f64>> {
     let classes = layout.classes.len();
     let row = |station: usize| station * classes..(station + 1) * classes;

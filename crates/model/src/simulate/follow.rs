@@ -9,14 +9,14 @@ use brimful_core::model::Model;
 /// One of the equal intervals of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
-    /// The requests that were completed, in that order.
+    /// The requests that were completed in the interval, in the order of completion.
     pub completed: Vec<Passage>,
-    /// Service received, in seconds of demand: stations × classes.
+    /// Service received in the interval, in seconds of demand: stations × classes.
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates an initially empty network in intervals of this length, and passes each to `see` as it ends, until that
-/// returns false. `precision`, `events` and `time_s` of the options have no effect. The network may be saturated.
+/// Simulates an initially empty network in intervals of this length. Passes each interval to `see` when it ends, until
+/// `see` returns false. `precision`, `events` and `time_s` of the options have no effect. The network may be saturated.
 /// Returns the requests present at the end.
 ///
 /// # Errors
@@ -76,12 +76,12 @@ mod tests {
         let present = present.unwrap();
         assert!(present.iter().all(|passage| passage.ended.is_none()));
         assert!(present.iter().filter(|passage| passage.class == 1).count() <= 3);
-        // The law of utilization: work is demand times completions.
+        // By the utilization law, work is demand times completions.
         for (class, demand) in [0.05, 0.02].into_iter().enumerate() {
             let expected = demand * f64::from(seen[class]);
             assert!((work[class] / expected - 1.0).abs() < 0.05, "{class}: {work:?} {seen:?}");
         }
-        // One seed, one result, and the same as that of the figures.
+        // A seed determines the result, which is the same as that of the figures.
         let options = SimulationOptions { precision: None, time_s: Some(1000.0), ..SimulationOptions::default() };
         let figures = super::super::simulate(&model, &options).unwrap();
         for (class, seen) in seen.into_iter().enumerate() {

@@ -1,10 +1,10 @@
-//! From slices of a run to figures with 95 % confidence intervals.
+//! Computes figures with 95 % confidence intervals from the slices of a run.
 //!
-//! Warm-up: the initial slices are removed that minimize the standard error of the mean of the rest (MSER; White 1997,
-//! White, Cobb & Spratt 2000). No slice is removed after the first one on the other side of that mean than the initial
-//! one (Fishman 1973): the network has then reached its usual state, and removing more would bias a short run. The
-//! warm-up is computed for the number of requests at all stations and for that at the busiest station; the longer of
-//! the two counts, and at most half the run. A minimum at that limit means that the network has not settled.
+//! Warm-up: slices are removed from the beginning so that the standard error of the mean of the rest is smallest (MSER;
+//! White 1997, White, Cobb & Spratt 2000). Removal stops at the latest where the values first cross that mean (Fishman
+//! 1973). The network has then reached its usual state, and removing more slices would bias a short run. The warm-up is
+//! computed for the number of requests at all stations and for that at the busiest station. The longer of the two
+//! counts, and at most half the run. A minimum at that limit means that the network has not settled.
 //!
 //! Intervals: the rest is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little). Every
 //! figure is a ratio of two sums, such as seconds over requests. Its standard error is that of the batches' residuals
@@ -13,31 +13,31 @@
 //! the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near
 //! saturation batches are also skewed: queues are occasionally very long, and a run without such a queue would state
 //! too low a figure and too short an interval. Willink (2005) shifts the ends of Student's interval by the third
-//! moment; the longer side is used for both. At a utilization of 0.98, 94 % of the intervals cover the truth after a
-//! million events, and 89 % without the correction for skewness.
+//! moment; the longer side is used for both ends. At a utilization of 0.98, 94 % of the intervals cover the true value
+//! after a million events, and 89 % without the correction for skewness.
 //!
-//! Quantiles: the interval of the share of requests up to the quantile, transformed by the measured distribution
-//! (Woodruff 1952).
+//! Quantiles: the interval of the share of requests up to the quantile is computed and then transformed by the measured
+//! distribution (Woodruff 1952).
 
 use super::histogram::{BUCKETS, Histogram};
 use super::record::Slice;
 use crate::Estimate;
 
-/// Batches of a run.
+/// Number of batches of a run.
 pub(super) const BATCHES: usize = 32;
-/// Student's t for 31 degrees of freedom, two-sided 95 %.
+/// Student's t for 31 degrees of freedom and a two-sided level of 95 %.
 const STUDENT: f64 = 2.039_513;
-/// Greatest correlation that is corrected for. Beyond it, an interval is too short by an unknown amount.
+/// Greatest correlation that is corrected for. At a greater correlation, an interval is too short by an unknown amount.
 const MAX_CORRELATION: f64 = 0.9;
 
-/// Number of initial slices that are warm-up, and whether the run has settled after them. Each series has one value per
-/// slice.
+/// Returns the number of initial slices that are warm-up, and whether the run has settled after them. Each series has
+/// one value per slice.
 pub(super) fn warm_up(series: &[Vec<f64>]) -> (usize, bool) {
     let latest = series.iter().map(|values| (warm_up_length(values), values.len() / 2)).max().unwrap_or((0, 0));
     (latest.0, latest.0 < latest.1 || latest.1 == 0)
 }
 
-/// Number of initial values that are warm-up, at most half of them.
+/// Returns the number of initial values that are warm-up, at most half of the values.
 fn warm_up_length(values: &[f64]) -> usize {
     let mut mean = 0.0;
     let mut squares = 0.0;
@@ -59,7 +59,8 @@ fn warm_up_length(values: &[f64]) -> usize {
     best.1.min(crossing.unwrap_or(best.1))
 }
 
-/// The run without its warm-up, in [`BATCHES`] equal parts. The warm-up is extended by the remainder of the division.
+/// Divides the run without its warm-up into [`BATCHES`] equal parts. The remainder of the division is added to the
+/// warm-up.
 pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     let size = (slices.len() - warm_up) / BATCHES;
     if size == 0 {
@@ -68,8 +69,8 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if the denominator
-/// is 0; without interval if it is 0 in half of the batches.
+/// Returns a ratio of sums over batches with its interval, and the lag-1 correlation of the batches. Returns `None` if
+/// the denominator is 0. There is no interval if the denominator is 0 in half of the batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;
@@ -85,7 +86,7 @@ pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Esti
     let residuals: Vec<f64> = batches.iter().map(|b| (b[0] - value * b[1]) * n / denominator).collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|r| r[0] * r[1]).sum();
-    // Rounding errors are not correlated.
+    // A correlation of rounding errors would mean nothing.
     let correlation = if squares.sqrt() > 1e-12 * value.abs() * n { products / squares } else { 0.0 };
     let r = correlation.clamp(0.0, MAX_CORRELATION);
     let error = (squares / (n - 1.0) / n * (1.0 + r) / (1.0 - r)).sqrt();
@@ -93,8 +94,8 @@ pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Esti
     Some((Estimate { value, ci95_half_width: Some(errors * error) }, correlation))
 }
 
-/// Student's t, corrected for the skewness of the batches' residuals, on the longer side. `squares` is the sum of their
-/// squares.
+/// Student's t, corrected for the skewness of the batches' residuals, on the longer side. `squares` is the sum of the
+/// squared residuals.
 fn skewness_corrected_t(residuals: &[f64], squares: f64) -> f64 {
     let n = residuals.len() as f64;
     let deviation = (squares / (n - 1.0)).sqrt();
@@ -136,7 +137,7 @@ pub(super) fn quantiles(
         let value = time(quantile);
         let below = |row: &Vec<u64>| [count_below(row, quantile), row.iter().sum::<u64>() as f64];
         let half_width = ratio(counts.iter().map(below)).and_then(|(share, _)| share.ci95_half_width);
-        // An interval does not extend beyond the observed requests.
+        // The interval must not extend beyond the observed requests.
         let ci95_half_width = half_width
             .filter(|half| share + half < 1.0 && share - half > 0.0)
             .map(|half| (time(at(share + half)) - value).max(value - time(at(share - half))));
@@ -144,7 +145,7 @@ pub(super) fn quantiles(
     }))
 }
 
-/// The bucket below which `rank` requests are, and the position within that bucket as the fraction.
+/// Returns the bucket that contains the request of this rank, and the position within that bucket as the fraction.
 fn position(counts: &[u64], rank: f64) -> f64 {
     let mut below = 0.0;
     let mut last = 0.0;
@@ -159,7 +160,7 @@ fn position(counts: &[u64], rank: f64) -> f64 {
     last
 }
 
-/// Number of requests below a position.
+/// The number of requests below a position.
 fn count_below(counts: &[u64], position: f64) -> f64 {
     let bucket = position.floor() as usize;
     let whole: u64 = counts[..bucket].iter().sum();
@@ -187,7 +188,7 @@ mod tests {
     fn a_ratio_is_that_of_the_sums() {
         let (estimate, correlation) = ratio([[1.0, 1.0], [3.0, 1.0], [1.0, 1.0], [3.0, 1.0]]).unwrap();
         assert_eq!(estimate.value, 2.0);
-        // Residuals −1, 1, −1, 1: variance 4/3, of the mean 1/3, and no skewness.
+        // The residuals are −1, 1, −1, 1. Their variance is 4/3, that of their mean 1/3, and there is no skewness.
         assert!((estimate.ci95_half_width.unwrap() - STUDENT / 3.0f64.sqrt()).abs() < 1e-12);
         assert!((correlation + 0.75).abs() < 1e-12);
         assert!(ratio([[0.0, 0.0]; 4]).is_none());

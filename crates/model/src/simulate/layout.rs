@@ -1,7 +1,7 @@
-//! A validated model in the form of tables for the simulation.
+//! Converts a validated model into tables for the simulation.
 //!
-//! The additional service time W·Iᵖ⁻¹ of a request that finds idle servers takes I from the law ([`crate::idle_law`]),
-//! at the mean rates of the open classes and the Linearizer's throughputs of the closed ones.
+//! A request that finds idle servers takes an additional service time of W·Iᵖ⁻¹. I is computed by the law
+//! ([`crate::idle_law`]), at the mean rates of the open classes and the Linearizer's throughputs of the closed classes.
 //!
 //! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and no background.
 
@@ -15,56 +15,57 @@ use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
 
-/// Number of requests present at which the network is taken to be saturated.
+/// Number of requests present at which the network counts as saturated.
 pub(super) const MAX_PRESENT: usize = 1_000_000;
 
-/// A model as the simulation needs it.
+/// A model in the form that the simulation needs.
 pub(super) struct Layout {
     pub(super) stations: Vec<Station>,
     pub(super) classes: Vec<Class>,
-    /// Requests per second if none waited.
+    /// Requests per second that the network would complete if no request waited.
     pub(super) rate: f64,
 }
 
-/// A station as the simulation needs it.
+/// A station in the form that the simulation needs.
 pub(super) struct Station {
     pub(super) name: String,
     pub(super) discipline: Discipline,
-    /// Service times of unit mean.
+    /// Draws service times with a mean of 1.
     pub(super) sampler: Sampler,
-    /// Most seconds of demand that it can serve per second; ∞ for a delay.
+    /// Greatest number of seconds of demand that the station can serve per second; ∞ for a delay.
     pub(super) capacity: f64,
     /// The number of servers that utilization refers to.
     pub(super) servers: f64,
-    /// Demand of a request that finds all servers busy, by class.
+    /// For each class: demand of a request that finds all servers busy.
     pub(super) demands: Vec<f64>,
-    /// Additional demand of a request that finds all servers idle, in seconds; proportional if it finds some idle.
+    /// Additional demand of a request that finds all servers idle, in seconds. If only some are idle, it is
+    /// proportional to their share.
     pub(super) waking: f64,
     /// The next station that a class visits; `None` after the last one.
     pub(super) next: Vec<Option<usize>>,
 }
 
-/// A class as the simulation needs it.
+/// A class in the form that the simulation needs.
 pub(super) struct Class {
-    /// The arrivals of an open class with a rate above 0.
+    /// The arrivals of an open class with a rate above 0; `None` for any other class.
     pub(super) source: Option<Source>,
-    /// Customers of a closed class; 0 for an open one.
+    /// Number of customers of a closed class; 0 for an open class.
     pub(super) population: u32,
     pub(super) think: f64,
-    /// The first station it visits.
+    /// Index of the first station that the class visits.
     pub(super) first: usize,
-    /// Its demands at all stations together.
+    /// Sum of the class's demands at all stations.
     pub(super) demand: f64,
 }
 
 impl Layout {
-    /// The layout of a network that can keep up.
+    /// Creates the layout of a network that can keep up.
     pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
         Layout::from_network(&under_load::network(model)?, options)
     }
 
-    /// The layout of a network that may be saturated by its open classes.
+    /// Creates the layout of a network that its open classes may saturate.
     pub(super) fn unchecked_stability(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
         let network = Network::unchecked_stability(model)?;
@@ -93,7 +94,7 @@ impl Layout {
         Ok(Layout { stations, classes, rate })
     }
 
-    /// Simulated time at which the clock's resolution is a thousandth of the shortest request.
+    /// The simulated time at which the clock's resolution is a thousandth of the shortest request.
     pub(super) fn max_time(&self) -> f64 {
         self.classes.iter().map(|c| c.demand).fold(f64::INFINITY, f64::min) * 1e-3 / f64::EPSILON
     }
@@ -135,7 +136,7 @@ impl Class {
         })
     }
 
-    /// Whether the class sends any requests.
+    /// Whether the class sends requests.
     pub(super) fn sends(&self) -> bool {
         self.source.is_some() || self.population > 0
     }

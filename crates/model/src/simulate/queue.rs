@@ -1,8 +1,8 @@
-//! The requests at a station: some in service, the others waiting.
+//! The requests at a station: some are in service, the rest is waiting.
 //!
-//! All requests in service at a station are served at the same speed, so one clock per station is enough. It counts the
-//! service, in seconds of demand, that each of them has received since the station was last empty. A request that
-//! enters service at clock v and needs s leaves at clock v + s, even if the speed changes. An arrival at processor
+//! All requests in service at a station are served at the same speed, so one clock per station is enough. The clock
+//! counts the service, in seconds of demand, that each of them has received since the station was last empty. A request
+//! that enters service at clock v and needs s leaves at clock v + s, even if the speed changes. An arrival at processor
 //! sharing therefore costs O(log n) and does not require a new departure time for every request (virtual time, as in
 //! Parekh & Gallager 1993, §III).
 //!
@@ -11,12 +11,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How a station serves requests.
+/// The order and the speed in which a station serves requests.
 #[derive(Clone, Debug)]
 pub(super) struct Discipline {
     /// Number of requests that are served at once; `usize::MAX` for processor sharing and delays.
     pub(super) slots: usize,
-    /// Its speed.
+    /// The station's speed.
     pub(super) capacity: Capacity,
     /// Index of the line in which each class waits; the most urgent line is 0.
     pub(super) lines: Vec<usize>,
@@ -27,31 +27,31 @@ pub(super) struct Discipline {
 /// Seconds of demand that a station serves per second.
 #[derive(Clone, Debug)]
 pub(super) enum Capacity {
-    /// 1 for each request present.
+    /// The speed is 1 for each request present.
     Unlimited,
-    /// Speed of each server, and their number.
+    /// The speed of each server, and the number of servers.
     Servers(f64, f64),
-    /// Total speed with 1, 2, … requests present; the last applies to any more.
+    /// The total speed with 1, 2, … requests present; the last value applies to any more.
     Table(Vec<f64>),
 }
 
 impl Discipline {
-    /// All requests are served at once, for this many classes.
+    /// The discipline of a delay for this many classes: all requests are served at once.
     pub(super) fn delay(classes: usize) -> Discipline {
         Discipline { slots: usize::MAX, capacity: Capacity::Unlimited, lines: vec![0; classes], preemptive: false }
     }
 }
 
-/// The requests at one station. The caller identifies requests by numbers.
+/// The requests at one station. The caller gives each request a number.
 #[derive(Debug)]
 pub(super) struct Queue {
     discipline: Discipline,
     clock: f64,
-    /// Time at which the clock was read.
+    /// Time at which the clock was last advanced.
     at: f64,
     speed: f64,
-    /// In service: the clock's reading at the end of service, and the request. The reading is stored as bits, which
-    /// sort like the non-negative number.
+    /// The requests in service: the clock's reading at the end of service, and the request. The reading is stored as
+    /// bits, which sort like the non-negative number.
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
@@ -93,7 +93,7 @@ impl Queue {
         self.present += 1;
     }
 
-    /// Whether another request can enter service.
+    /// Whether one more request can enter service.
     #[inline]
     pub(super) fn has_slot(&self) -> bool {
         self.serving.len() < self.discipline.slots
@@ -111,8 +111,9 @@ impl Queue {
         self.waiting[self.discipline.lines[class]].push_back(request);
     }
 
-    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of this class; of several,
-    /// the one that arrived last. It waits at the front of its line. Returns it and its remaining service.
+    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of this class. Of several
+    /// such requests, it interrupts the one that arrived last. That request then waits at the front of its line.
+    /// Returns the request and its remaining service.
     #[inline]
     pub(super) fn interrupt(
         &mut self,
@@ -136,7 +137,7 @@ impl Queue {
         Some((request, (f64::from_bits(end) - self.clock).max(0.0)))
     }
 
-    /// Ends the service that ends first, and sets the clock to that reading.
+    /// Ends the service with the earliest end, and sets the clock to the reading at that end.
     #[inline]
     pub(super) fn leave(&mut self) -> Option<u32> {
         let Reverse((end, request)) = self.serving.pop()?;
@@ -145,14 +146,14 @@ impl Queue {
         Some(request)
     }
 
-    /// Takes the next waiting request to be served.
+    /// Removes and returns the waiting request that is served next.
     #[inline]
     pub(super) fn next_waiting(&mut self) -> Option<u32> {
         self.waiting.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    /// Sets the speed by who is present and served now. Returns when the next leaves if no one comes; ∞ if no one is
-    /// there.
+    /// Sets the speed by the requests that are present and in service. Returns the time of the next departure if no
+    /// further request arrives; ∞ if no request is in service.
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {
@@ -165,7 +166,7 @@ impl Queue {
             Capacity::Servers(each, servers) => each * servers.min(present as f64) / served,
             Capacity::Table(rates) => rates[present.min(rates.len()) - 1] / served,
         };
-        // Rounding may have moved the clock past it.
+        // Rounding may have moved the clock past the end of service.
         self.at + ((f64::from_bits(*end) - self.clock) / self.speed).max(0.0)
     }
 }
@@ -178,7 +179,7 @@ mod tests {
         Queue::new(Discipline { slots, capacity: Capacity::Servers(1.0, 1.0), lines, preemptive })
     }
 
-    /// A request of this class comes; its number says when it came.
+    /// Simulates the arrival of a request of this class. Requests are numbered by their arrival.
     fn arrive(queue: &mut Queue, now: f64, request: u32, class: usize, service: f64) -> f64 {
         queue.clock(now);
         queue.enter();
@@ -194,7 +195,8 @@ mod tests {
     fn sharing_serves_each_at_half_the_speed() {
         let mut q = queue(usize::MAX, vec![0], false);
         assert_eq!(arrive(&mut q, 10.0, 0, 0, 3.0), 13.0);
-        // After 1 s, 2 s are left; a short one of 1 s takes 2 s, then the first has 1 s left.
+        // After 1 s, 2 s of the first request are left. The new request needs 1 s and takes 2 s; then 1 s of the first
+        // is left.
         assert_eq!(arrive(&mut q, 11.0, 1, 0, 1.0), 13.0);
         q.clock(13.0);
         assert_eq!(q.leave(), Some(1));
@@ -223,7 +225,8 @@ mod tests {
         q.clock(2.0);
         let class = |request| (if request < 2 { 2 } else { 1 }, f64::from(request));
         assert_eq!(q.interrupt(2, class), None);
-        // One server's work is shared by the two in service: each has had ½ s, the first 1 s more alone.
+        // Both requests in service share the work of one server and have received ½ s each. Before that, the first has
+        // received 1 s alone.
         assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
         assert_eq!(q.next_waiting(), Some(1));
     }

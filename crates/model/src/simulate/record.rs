@@ -1,47 +1,47 @@
-//! Recorded figures of a simulation, in slices of equal time. When there are too many slices, pairs of them are merged,
-//! so a run may have any length. The warm-up is determined when the run is over.
+//! Recorded figures of a simulation, in slices of equal time. When there are too many slices, pairs of slices are
+//! merged, so a run may have any length. The warm-up is determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
 use super::layout::Layout;
 use super::world::{Completed, Visits, World};
 
-/// Number of slices at which pairs of them are merged.
+/// Number of slices at which pairs of slices are merged.
 const MAX_SLICES: usize = 512;
-/// Requests in an initial slice, if none of them waited.
+/// Number of requests in an initial slice, if no request waited.
 const REQUESTS: f64 = 40.0;
 
-/// Slices of equal time, without gaps.
+/// Consecutive slices of equal length.
 pub(super) struct Record {
     pub(super) slices: Vec<Slice>,
-    /// Length of each.
+    /// Length of each slice in seconds.
     pub(super) slice_s: f64,
 }
 
-/// What happened in a stretch of time.
+/// The figures of one interval of time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slice {
-    /// By class.
+    /// The completed requests of each class.
     pub(super) completed: Vec<Completed>,
-    /// By class: how often which response time.
+    /// Histogram of the response times of each class.
     pub(super) times: Vec<Buckets>,
-    /// Stations × classes.
+    /// The visits, stations × classes.
     pub(super) visits: Vec<Visits>,
 }
 
 impl Record {
     pub(super) fn new(layout: &Layout, time_s: Option<f64>) -> Record {
         let preferred = REQUESTS / layout.rate;
-        // A run with a time limit gets shorter slices if there would be too few.
+        // A run with a time limit gets shorter slices if there would otherwise be too few.
         let slice_s = time_s.map_or(preferred, |time| preferred.min(2.0 * time / MAX_SLICES as f64));
         Record { slices: Vec::with_capacity(MAX_SLICES), slice_s }
     }
 
-    /// When the next slice ends.
+    /// The time at which the next slice ends.
     pub(super) fn next_end(&self) -> f64 {
         self.slice_s * (self.slices.len() + 1) as f64
     }
 
-    /// Ends a slice at that instant.
+    /// Ends the current slice at that time.
     pub(super) fn close(&mut self, world: &mut World<'_>) {
         world.integrate();
         let slice = Slice {
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Whether the precision should be checked: the record has grown by a third or half since the last check.
+    /// Whether the precision should be checked: the record has grown by a third or a half since the last check.
     pub(super) fn is_due_for_check(&self) -> bool {
         self.slices.len() >= MAX_SLICES / 2 && self.slices.len().is_multiple_of(MAX_SLICES / 4)
     }
@@ -91,7 +91,7 @@ impl Slice {
     }
 }
 
-/// The sum of two histograms, in rising order.
+/// Adds two histograms. Buckets remain in ascending order.
 fn merged(a: &Buckets, b: &Buckets) -> Buckets {
     let mut all = [&a[..], &b[..]].concat();
     all.sort_unstable_by_key(|(bucket, _)| *bucket);

@@ -14,67 +14,67 @@ use serde::Serialize;
 /// Result of a simulation. Every figure has a 95 % confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Simulation {
-    /// X, by class.
+    /// X: throughput of each class.
     pub throughput: Vec<Estimate>,
-    /// R, by class; `None` of a class of which no request was completed.
+    /// R: response time of each class; `None` for a class without completed requests.
     pub response_time: Vec<Option<ResponseTime>>,
-    /// Time from arrival at the station to departure, stations × classes; 0 where the class has no demand, `None` where no
-    /// visit was seen.
+    /// Time from arrival at the station to departure, stations × classes. It is 0 where the class has no demand, and
+    /// `None` where no visit was simulated.
     pub residence: Vec<Vec<Option<Estimate>>>,
-    /// N, stations × classes.
+    /// N: number of requests, stations × classes.
     pub queue_length: Vec<Vec<Estimate>>,
-    /// U of the nominal capacity, stations × classes; of a delay station, the number present.
+    /// U: utilization of the nominal capacity, stations × classes; for a delay station, the number of requests present.
     pub utilization: Vec<Vec<Estimate>>,
-    /// How the run went.
+    /// Length and precision of the run.
     pub run: Run,
 }
 
-/// How a run went.
+/// Length and precision of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Run {
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Events in all.
+    /// Number of simulated events.
     pub events: u64,
     /// Simulated time that was recorded, warm-up included.
     pub time_s: f64,
-    /// How much of that was left out as warm-up.
+    /// Part of `time_s` that was excluded as warm-up, in seconds.
     pub warm_up_s: f64,
-    /// Whether warm-up was over before half the run.
+    /// Whether the warm-up was over before half the run.
     pub settled: bool,
-    /// Number of batches of the rest.
+    /// Number of batches after the warm-up.
     pub batches: usize,
-    /// Length of each.
+    /// Length of a batch in seconds.
     pub batch_s: f64,
-    /// The greatest correlation of successive batches, among the classes' mean response times.
+    /// The greatest correlation between successive batches, among the classes' mean response times.
     pub lag1_correlation: f64,
-    /// The widest interval, as a share of its figure, among the classes' throughputs and mean response times; `None` if one
-    /// of them has none.
+    /// The widest interval, as a share of its figure, among the classes' throughputs and mean response times; `None` if
+    /// one of these figures has no interval.
     pub precision: Option<f64>,
-    /// Why it ended.
+    /// The reason why the run ended.
     pub ended: Ended,
-    /// What to know before relying on the figures, and what to do about it. Empty if there is nothing.
+    /// Caveats for users of the figures, and what to do about them.
     pub caveats: Vec<String>,
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// It was precise enough.
+    /// The figures were precise enough.
     Precision,
-    /// It had used up its events.
+    /// The limit of events was reached.
     Events,
-    /// It had used up its time.
+    /// The limit of simulated time was reached.
     Time,
-    /// Its clock could no longer tell apart what is as short as the shortest requests.
+    /// The clock could no longer resolve the shortest requests.
     Resolution,
 }
 
-/// Correlation of successive batches above which the correction of the intervals is unreliable.
+/// Correlation between successive batches above which the correction of the intervals is unreliable.
 const UNRELIABLE_CORRELATION: f64 = 0.5;
 
-/// The result of a finished run.
+/// Computes the result of a finished run.
 pub(super) fn result(
     layout: &Layout,
     world: &World<'_>,

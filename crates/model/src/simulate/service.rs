@@ -16,22 +16,22 @@ use brimful_core::number::NumberError;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 
-/// The family of distributions to which a station's service times belong. Mean and scv come from the model.
+/// The family of distributions to which a station's service times belong. The model determines mean and scv.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Service {
     /// The simplest distribution with the scv: constant, gamma, exponential or hyperexponential.
     #[default]
     Standard,
-    /// Lognormal: a moderately heavy tail.
+    /// Lognormal distributions, which have a moderately heavy tail.
     Lognormal,
-    /// Pareto between two bounds: a heavy tail up to the upper one.
+    /// Pareto distributions between two bounds, which have a heavy tail up to the upper bound.
     BoundedPareto {
-        /// The exponent a of its tail, above 0; on the Web it is between 1 and 2.
+        /// The exponent a of the tail, above 0; on the Web it is between 1 and 2.
         shape: f64,
     },
 }
 
-/// Draws service times of unit mean.
+/// Draws service times with a mean of 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sampler {
     Constant,
@@ -46,7 +46,7 @@ pub(crate) enum Sampler {
 }
 
 impl Sampler {
-    /// A sampler of this family and scv. Errors name the station.
+    /// Creates a sampler of this family and scv. Errors name the station.
     pub(crate) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
         if scv < 1e-12 {
             return Ok(Sampler::Constant);
@@ -56,7 +56,7 @@ impl Sampler {
             Service::Standard if scv < 1.0 => Ok(Gamma::new(1.0 / scv, scv).map_or(Sampler::Constant, Sampler::Gamma)),
             Service::Standard => {
                 let spread = ((scv - 1.0) / (scv + 1.0)).sqrt();
-                // 1 − p, in a form that does not cancel when the scv is large.
+                // This form of 1 − p does not cancel if the scv is large.
                 let rare = 1.0 / ((scv + 1.0) * (1.0 + spread));
                 Ok(Sampler::Hyperexponential(1.0 - rare, [0.5 / (1.0 - rare), 0.5 / rare]))
             }
@@ -90,7 +90,7 @@ impl Sampler {
     }
 }
 
-/// Largest ln(upper/lower) of the bounds of a Pareto distribution.
+/// Upper bound of ln(upper/lower) of the bounds of a Pareto distribution.
 const MAX_WIDTH: f64 = 300.0;
 
 fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelError> {

@@ -1,10 +1,10 @@
 //! The state of the simulated network and its events.
 //!
-//! An *event* is an arrival from outside, the end of a service, of a delay or of a think time, or a change of an
-//! arrival rate. No memory is allocated per event: the places of requests are reused, and queues keep their capacity.
+//! An *event* is an arrival from outside, a change of an arrival rate, or the end of a service, a delay or a think
+//! time. No memory is allocated per event: the slots of requests are reused, and queues keep their capacity.
 //!
-//! A request visits the stations where its class has a demand once each, in the model's order. The customers of closed
-//! classes begin by thinking, or at their first station if they do not think.
+//! A request visits once each of the stations where its class has a demand, in the model's order. The customers of
+//! closed classes begin by thinking, or at their first station if they do not think.
 
 use super::arrivals::Source;
 use super::calendar::Calendar;
@@ -16,14 +16,14 @@ use crate::ModelError;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// One request. Times are seconds since the beginning.
+/// One request. Times are in seconds since the start of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
-    /// Its class.
+    /// Index of the request's class.
     pub class: usize,
-    /// When it arrived.
+    /// The time at which the request arrived.
     pub began: f64,
-    /// When it was completed; `None` if the simulation ended first.
+    /// The time at which the request was completed; `None` if the simulation ended first.
     pub ended: Option<f64>,
 }
 
@@ -33,42 +33,42 @@ pub(super) struct World<'a> {
     rng: Pcg64Mcg,
     now: f64,
     events: u64,
-    /// The next event at every station, of the thinking customers, and of every source.
+    /// The next event at each station, of the thinking customers, and of each source of arrivals.
     calendar: Calendar,
-    /// The stations, and as the last one the thinking customers.
+    /// The queues of the stations. The last queue contains the thinking customers.
     queues: Vec<Queue>,
     sources: Vec<Option<Source>>,
     requests: Vec<Request>,
     free: Vec<u32>,
-    /// Stations × classes.
+    /// Presence of each class at each station, stations × classes.
     pub(super) presence: Vec<Presence>,
-    /// By class.
+    /// The completed requests of each class.
     pub(super) completed: Vec<Completed>,
-    /// By class: response times.
+    /// Histogram of the response times of each class.
     pub(super) histograms: Vec<Histogram>,
-    /// The requests completed since this was last taken; `None` if they are not recorded.
+    /// The requests completed since the record was last taken; `None` if they are not recorded.
     pub(super) passages: Option<Vec<Passage>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
     class: u32,
-    /// Remaining service at its current station.
+    /// Remaining service at the current station, in seconds of demand.
     service: f64,
-    /// When it arrived at its current station.
+    /// The time at which the request arrived at its current station.
     arrived: f64,
-    /// When it arrived in the network.
+    /// The time at which the request arrived in the network.
     began: f64,
 }
 
-/// One class at one station.
+/// The presence of one class at one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Presence {
-    /// Visits since this was last taken.
+    /// Visits since the record was last taken.
     pub(super) visits: Visits,
     present: u32,
     served: u32,
-    /// Time and reading of the station's clock up to which the two integrals extend.
+    /// The time, and the reading of the station's clock, up to which the two integrals extend.
     until: f64,
     until_clock: f64,
 }
@@ -76,11 +76,11 @@ pub(super) struct Presence {
 /// Visits of one class to one station during some time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Visits {
-    /// Visits ended.
+    /// Number of visits that ended.
     pub(super) ended: f64,
-    /// Their total duration in seconds.
+    /// Total duration of the ended visits, in seconds.
     pub(super) seconds: f64,
-    /// Integral over time of the number present.
+    /// Integral over time of the number of requests present.
     pub(super) area: f64,
     /// Service received, in seconds of demand.
     pub(super) work: f64,
@@ -94,7 +94,7 @@ pub(super) struct Completed {
 }
 
 impl<'a> World<'a> {
-    /// The initial state at time 0.
+    /// Creates the initial state at time 0.
     pub(super) fn new(layout: &'a Layout, seed: u64) -> World<'a> {
         let (stations, classes) = (layout.stations.len(), layout.classes.len());
         let mut queues: Vec<Queue> = layout.stations.iter().map(|s| Queue::new(s.discipline.clone())).collect();
@@ -131,8 +131,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes all events before this instant, but no more than `events` since the beginning. Returns whether the
-    /// instant was reached.
+    /// Processes all events before this time, but no more than `events` since the start. Returns whether that time was
+    /// reached.
     pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
         loop {
             let (instant, place) = self.calendar.soonest();
@@ -165,7 +165,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes the event of a source.
+    /// Processes the event of a source of arrivals.
     fn wake(&mut self, class: usize) -> Result<(), ModelError> {
         let Some(source) = &mut self.sources[class] else { return Ok(()) };
         let (arrives, next) = source.wake(self.now, &mut self.rng);
@@ -194,7 +194,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A customer of a closed class thinks, or sends its next request at once.
+    /// Starts the think time of a customer of a closed class. Without think time, the customer sends its next request
+    /// at once.
     fn think(&mut self, request: u32, class: usize) {
         let think = self.layout.classes[class].think;
         if think <= 0.0 {
@@ -248,7 +249,7 @@ impl<'a> World<'a> {
         self.calendar.set(place, queue.settle());
     }
 
-    /// A request leaves a station, or a customer ends its think time.
+    /// Handles a request that leaves a station, or a customer that ends its think time.
     fn depart(&mut self, place: usize) {
         let layout = self.layout;
         let classes = layout.classes.len();
@@ -292,7 +293,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The requests that are present; thinking customers have none.
+    /// The requests that are present. Thinking customers have no request.
     pub(super) fn unfinished(&self) -> Vec<Passage> {
         let mut present = vec![true; self.requests.len()];
         self.free.iter().for_each(|place| present[*place as usize] = false);
@@ -303,7 +304,7 @@ impl<'a> World<'a> {
         requests.map(|(r, _)| Passage { class: r.class as usize, began: r.began, ended: None }).collect()
     }
 
-    /// The error for too many requests present; it names the station with most of them.
+    /// The error for too many requests present. It names the station with most of them.
     fn overrun(&self) -> ModelError {
         let classes = self.layout.classes.len();
         let present = |row: &[Presence]| row.iter().map(|v| u64::from(v.present)).sum::<u64>();

@@ -1,7 +1,8 @@
 //! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
-//! A range has the given number of points from its first to its last number, evenly spaced or (`:log`) by a constant
-//! factor; counts are whole numbers. A unit that is only given at the end of a range applies to both ends: `1..4x`.
+//! A range has the given number of points from its first to its last number. They are evenly spaced or, with `:log`,
+//! grow by a constant factor. Counts are whole numbers. A unit given only after the last number applies to both
+//! numbers: `1..4x`.
 
 use brimful_core::units::{Bytes, Count, Nanos, Rate};
 use std::fmt;
@@ -11,7 +12,7 @@ const DEFAULT_POINTS: u32 = 21;
 /// Largest number of points of a range.
 const MAX_POINTS: u32 = 100_000;
 
-/// One number or a range of them.
+/// One number, or a range of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Amount {
     pub(super) step: Step,
@@ -20,37 +21,37 @@ pub(super) struct Amount {
     range: Option<Range>,
 }
 
-/// How a number changes a figure.
+/// The effect of a number on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Replaces it: `50`.
+    /// Replaces the figure: `50`.
     Set,
-    /// Multiplies it: `1.5x`.
+    /// Multiplies the figure: `1.5x`.
     Times,
-    /// Changes it by a percentage: `+30%`.
+    /// Changes the figure by a percentage: `+30%`.
     Percent,
-    /// Adds to it: `+2`.
+    /// Adds to the figure: `+2`.
     Add,
 }
 
 /// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Whole numbers.
+    /// A whole number.
     Count,
-    /// Per second.
+    /// A rate per second.
     Rate,
-    /// Seconds.
+    /// A time in seconds.
     Time,
     /// A share: `0.2` or `20%`.
     Share,
     /// A plain number.
     Number,
-    /// Bits per second.
+    /// A number of bits per second.
     BitRate,
-    /// Bytes.
+    /// A number of bytes.
     Size,
-    /// Only relative values are valid: `1.5x` or `+30%`.
+    /// No unit: only relative values are valid, such as `1.5x` or `+30%`.
     Factor,
 }
 
@@ -62,7 +63,7 @@ struct Range {
 }
 
 impl Amount {
-    /// Parses an amount in this unit.
+    /// Parses an amount of a figure with this unit.
     pub(super) fn parse(text: &str, unit: Unit) -> Result<Amount, String> {
         let Some((first, rest)) = text.split_once("..") else {
             let (step, first) = single(text.trim(), unit)?;
@@ -94,12 +95,12 @@ impl Amount {
         self.range.is_some()
     }
 
-    /// The only number, or the first of the range.
+    /// The only number, or the first number of the range.
     pub(super) fn first(&self) -> f64 {
         self.first
     }
 
-    /// All numbers, in their order.
+    /// All numbers of the range, in their order.
     pub(super) fn points(&self) -> Vec<f64> {
         let Some(range) = self.range else { return vec![self.first] };
         let whole = self.unit == Unit::Count && matches!(self.step, Step::Set | Step::Add);
@@ -122,7 +123,7 @@ impl Amount {
         numbers
     }
 
-    /// The figure `base` after the change by `number`.
+    /// The value of the figure `base` after the change by `number`.
     pub(super) fn apply(&self, base: f64, number: f64) -> f64 {
         match self.step {
             Step::Set => number,
@@ -132,14 +133,14 @@ impl Amount {
         }
     }
 
-    /// Whether it multiplies, so that its order among others does not matter.
+    /// Whether the amount is a factor. The order in which factors are applied does not matter.
     pub(super) fn is_factor(&self) -> bool {
         matches!(self.step, Step::Times | Step::Percent)
     }
 }
 
-/// Parses the first end of a range. It has the unit of the last end unless it has its own; a prefix such as `k` belongs
-/// to the number, not to the unit.
+/// Parses the first number of a range. It has the unit of the last number unless it has its own. A prefix such as `k`
+/// belongs to the number, not to the unit.
 fn with_suffix_of(first: &str, last: &str, unit: Unit) -> Result<(Step, f64), String> {
     let end = last.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |i| i + 1);
     let bare = first.ends_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -181,7 +182,7 @@ fn plain(text: &str, unit: Unit) -> Result<f64, String> {
     }
 }
 
-/// A number that is not negative, without an exponent.
+/// Parses a number that is not negative and has no exponent.
 fn number_of(text: &str) -> Result<f64, String> {
     let digits = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let number = text.parse().ok().filter(|n: &f64| digits && n.is_finite());
@@ -209,7 +210,7 @@ impl fmt::Display for Amount {
 }
 
 impl Amount {
-    /// One of its numbers, as it is written.
+    /// Writes one of the amount's numbers in the user's notation.
     pub(super) fn fmt_number(&self, f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
         match self.step {
             Step::Times => write!(f, "{number}x"),

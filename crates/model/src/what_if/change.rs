@@ -1,8 +1,8 @@
 //! One change of a what-if: `TARGET.PROPERTY=VALUE`.
 //!
 //! The value follows the last `=`, and the property the last `.` before it. The rest is the target, which may contain
-//! any characters. Its names are looked up in the model when the change is applied. A change without a target, or with
-//! `all`, applies to all.
+//! any characters. The names in it are looked up in the model when the change is applied. A change without a target, or
+//! with `all`, applies to all stations or classes.
 
 use super::amount::{Amount, Unit};
 use super::suggestions::listed;
@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 /// One change, like `cpu.speed=1.5x`, `class4.rate=+30%` or `disk3.class4.demand=12ms`.
 ///
-/// | property | of | values |
+/// | property | target | values |
 /// |---|---|---|
 /// | `speed` | a station | `1.5x`, `+50%`: divides its demands, and the share that other work takes |
 /// | `servers` | a queue | `4`, `2x`, `+1`: the share that other work takes falls as they rise |
@@ -27,10 +27,11 @@ use std::str::FromStr;
 /// | `think` | a closed class | `3s`, `0.5x` |
 /// | `priority` | a class | `0` |
 ///
-/// A number may be a range, `1x..2x`, with a number of points, `1x..2x:11`, in even factors, `1x..16x:9:log`.
+/// A number may be a range (`1x..2x`), with a number of points (`1x..2x:11`), and with a constant factor between them
+/// (`1x..16x:9:log`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Names of the station or class; empty for all.
+    /// Names of the station or class; empty for all of them.
     pub(super) target: String,
     pub(super) property: Property,
     pub(super) value: Value,
@@ -42,7 +43,7 @@ pub(super) enum Value {
     Scheduling(Scheduling),
 }
 
-/// What can be changed.
+/// A property that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Property {
     Speed,
@@ -105,7 +106,7 @@ impl Property {
         PROPERTIES.iter().find(|(property, _)| *property == self).map_or("", |(_, name)| name)
     }
 
-    /// The unit; `None` if the value is not a number.
+    /// The unit of the property; `None` if its value is not a number.
     fn unit(self) -> Option<Unit> {
         Some(match self {
             Property::Speed => Unit::Factor,
@@ -127,7 +128,7 @@ fn scheduling(text: &str) -> Result<Scheduling, String> {
 }
 
 impl Change {
-    /// Its number or range; `None` for an order of service.
+    /// The number or range; `None` for an order of service.
     pub(super) fn amount(&self) -> Option<&Amount> {
         match &self.value {
             Value::Amount(amount) => Some(amount),
@@ -135,7 +136,7 @@ impl Change {
         }
     }
 
-    /// What is changed: the part before the `=`.
+    /// The changed figure: the part before the `=`.
     pub(super) fn subject(&self) -> String {
         let dot = if self.target.is_empty() { "" } else { "." };
         format!("{}{dot}{}", self.target, self.property.name())

@@ -14,57 +14,57 @@ use serde::Serialize;
 /// A model along one range, or over the grid of two.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
-    /// The ranges.
+    /// The ranges of the scenario, one per axis.
     pub axes: Vec<Axis>,
     /// The classes, in the order of the points' figures.
     pub classes: Vec<String>,
-    /// The stations, likewise.
+    /// The stations, in the order of the points' figures.
     pub stations: Vec<String>,
     /// The points; with two ranges, the second one changes fastest.
     pub points: Vec<CurvePoint>,
 }
 
-/// A range.
+/// A range of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Axis {
-    /// What is different from point to point, like `cpu.speed`.
+    /// The figure that differs from point to point, such as `cpu.speed`.
     pub subject: String,
-    /// In what: `x` (a factor), `%` (more or less), `1/s`, `s`, `bit/s`, `B`, or nothing.
+    /// Unit of the figure: `x` (a factor), `%` (a relative change), `1/s`, `s`, `bit/s`, `B`, or empty.
     pub unit: String,
 }
 
-/// One point.
+/// One point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CurvePoint {
-    /// Where it is, by axis.
+    /// The number on each axis.
     pub x: Vec<f64>,
-    /// What is reached there; `None` if there is no solution.
+    /// The steady state at this point; `None` if there is no solution.
     pub steady: Option<Steady>,
-    /// Why there is none: a station that cannot keep up, or what a solver could not do.
+    /// The reason why there is no solution: a station cannot keep up, or a solver failed.
     pub unsolved: Option<String>,
-    /// Share in use of what each station can give to our classes, 1 or more where it cannot keep up; of a delay, the number
-    /// present. Without closed classes where there is no solution.
+    /// Share in use of the capacity that each station has for the model's classes; 1 or more if the station cannot keep
+    /// up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
     pub utilization: Vec<f64>,
-    /// The rate of all classes together, at their mix here, at which the first station saturates.
+    /// The rate of all classes together, at their mix at this point, at which the first station saturates.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// Which one that is; empty if none.
+    /// The station that saturates first; empty if no station ever does.
     pub bottleneck: String,
 }
 
-/// A network in its steady state; by class.
+/// The steady state of a network.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Steady {
-    /// X.
+    /// X: throughput of each class.
     pub throughput: Vec<f64>,
-    /// R.
+    /// R: response time of each class.
     pub response_time: Vec<f64>,
-    /// R over all requests.
+    /// Mean response time R over all requests.
     pub mean_response_time: f64,
 }
 
-/// Solves a model along the ranges of a scenario; at a single point if there are none. A point where the network is
-/// saturated, or cannot be solved, has no steady state.
+/// Solves a model along the ranges of a scenario, or at a single point if there are no ranges. A point where the
+/// network is saturated, or cannot be solved, has no steady state.
 ///
 /// # Errors
 /// When the model or the scenario is invalid at a point.
@@ -73,7 +73,7 @@ pub fn curve(model: &Model, scenario: &Scenario, method: Method) -> Result<Curve
 }
 
 impl Curve {
-    /// CSV with one point per line; a missing figure is an empty field.
+    /// Formats the curve as CSV with one point per line. A missing figure is an empty field.
     pub fn to_csv(&self) -> String {
         let columns =
             |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! Applies changes to the figures of a model.
 //!
-//! Background work is an amount of work: on faster or on more servers, its share is smaller. Half widths of intervals
-//! are scaled with their demands; a demand that is set is taken to be exact.
+//! Background work is a constant amount of work, so its share is smaller on faster or on more servers. Half widths of
+//! intervals are scaled with their demands. A demand that is set to a value is assumed to be exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
@@ -11,44 +11,44 @@ use brimful_core::model::{Model, Station};
 
 /// One change with the figures that it applies to.
 pub(super) struct Edit {
-    /// As it was written.
+    /// The change in the user's notation.
     pub(super) text: String,
-    /// Its target, as it was written.
+    /// The target in the user's notation.
     pub(super) target: String,
     pub(super) property: Property,
     pub(super) given: ChangeValue,
     pub(super) cells: Vec<Cell>,
-    /// Whether it applies to the sum of the figures.
+    /// Whether the change applies to the sum of the figures.
     pub(super) total: bool,
 }
 
-/// Location of a figure in a model.
+/// The location of a figure in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cell {
-    /// A station.
+    /// A figure of a station.
     Station(usize),
-    /// A class.
+    /// A figure of a class.
     ModelClass(usize),
-    /// At a station, a class.
+    /// The demand at a station (the first index) of a class (the second index).
     Demand(usize, usize),
 }
 
-/// A value; if it is a range, the axis that has its number.
+/// The value of a change. If it is a range, the value names the axis that has its number.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeValue {
     pub(super) value: Value,
     pub(super) axis: Option<usize>,
 }
 
-/// Clients with their line, resolved against a model.
+/// Clients with their line, whose names have been looked up in a model.
 pub(super) struct ClientEdit {
-    /// As they were written.
+    /// The clients in the user's notation.
     pub(super) text: String,
-    /// The class whose demands they have.
+    /// Index of the class whose demands the clients have.
     pub(super) like: usize,
     pub(super) class: usize,
     pub(super) link: usize,
-    /// If there is a round trip.
+    /// Index of the station for the round trip; `None` without a round trip.
     pub(super) internet: Option<usize>,
     pub(super) speed: ChangeValue,
     pub(super) size: ChangeValue,
@@ -58,7 +58,7 @@ pub(super) struct ClientEdit {
 }
 
 impl Edit {
-    /// Changes the model, at one point of the ranges.
+    /// Applies the change to the model, at one point of the ranges.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let amount = match self.given.value {
             Value::Amount(amount) => amount,
@@ -122,7 +122,8 @@ impl Edit {
         }
     }
 
-    /// Multiplies the servers of a station with rate multipliers by f. Each part has 1/f of the load: α'(n) = f·α(n/f).
+    /// Multiplies the servers of a station with rate multipliers by f. Each part then has 1/f of the load: α'(n) =
+    /// f·α(n/f).
     fn multiply(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
         if !amount.is_factor() {
             let name = &station.name;
@@ -190,7 +191,7 @@ impl Edit {
 
     fn whole(&self, what: &str, value: f64, least: u32) -> Result<u32, ModelError> {
         let fits = |v: f64| v.fract() == 0.0 && v >= f64::from(least) && v <= f64::from(u32::MAX);
-        // A factor may miss a whole number by the last digit.
+        // A factor may differ from a whole number by a rounding error.
         let nearest = if (value - value.round()).abs() < 1e-9 * value.abs() { value.round() } else { value };
         self.checked(what, nearest, fits).map(|v| v as u32)
     }
@@ -204,7 +205,7 @@ impl Edit {
         ModelError::WhatIf { text: self.text.clone(), problem }
     }
 
-    /// The figures that it changes.
+    /// The figures that the change applies to.
     pub(super) fn figures(&self, model: &Model) -> Vec<(Property, Cell)> {
         let of = |cell: &Cell| match *cell {
             Cell::Station(k) if self.property == Property::Speed => {
@@ -215,7 +216,7 @@ impl Edit {
         self.cells.iter().flat_map(of).collect()
     }
 
-    /// Whether it sets the figures regardless of their previous values.
+    /// Whether the change sets the figures regardless of their previous values.
     pub(super) fn is_set(&self) -> bool {
         matches!(self.given.value, Value::Amount(amount) if amount.step == Step::Set)
     }
@@ -226,7 +227,7 @@ impl Edit {
 }
 
 impl Cell {
-    /// In words.
+    /// Describes the figure in words.
     pub(super) fn name(self, figure: Property, model: &Model) -> String {
         let figure = figure.name();
         match self {
@@ -240,7 +241,7 @@ impl Cell {
 }
 
 impl ChangeValue {
-    /// Its number at one point of all ranges.
+    /// The number of the value at one point of all ranges.
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
             (Some(axis), _) => x.get(axis).copied().unwrap_or(f64::NAN),
@@ -251,7 +252,7 @@ impl ChangeValue {
 }
 
 impl ClientEdit {
-    /// Puts the clients into the model, after everything else has changed.
+    /// Adds the clients to the model, after all other changes.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let fits = |what: &str, value: f64, fits: bool| {
             let problem = || format!("makes {what} {value}, which cannot be: choose another number");

@@ -1,9 +1,9 @@
 //! How far the load can grow before an objective is missed.
 //!
-//! The load is the rate of all open classes together at their present mix, with closed classes unchanged. Without open
-//! classes, it is the population of all closed ones, in their present proportions. It is found by bisection, because
-//! times and utilizations never decrease with the load. Percentiles are those of [`crate::percentile`]. Utilization
-//! includes background work, as an observer would measure it.
+//! The load is the rate of all open classes together at their present mix; closed classes remain unchanged. Without
+//! open classes, the load is the population of all closed classes, in their present proportions. The limit is found by
+//! bisection, because times and utilizations never decrease with the load. Percentiles are those of
+//! [`crate::percentile`]. Utilization includes background work, as an observer would measure it.
 
 use super::names::{class_named, station_named};
 use crate::ModelError;
@@ -21,16 +21,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
-/// An objective, and the headroom until it is missed.
+/// An objective, and the load up to which it is met.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Headroom {
     /// The objective.
     pub slo: Slo,
-    /// Its measure at the present load; `None` if some station cannot keep up.
+    /// The objective's measure at the present load; `None` if a station cannot keep up.
     pub now: Option<f64>,
-    /// Whether it is met at the present load.
+    /// Whether the objective is met at the present load.
     pub met: bool,
-    /// The greatest load at which it is met.
+    /// The greatest load at which the objective is met.
     pub until: Until,
 }
 
@@ -38,17 +38,17 @@ pub struct Headroom {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// It is missed even by a lone request.
+    /// Even a lone request misses the objective.
     Never,
-    /// This many requests per second, of all open classes together.
+    /// The objective is met up to this rate of all open classes together, in requests per second.
     Rate(f64),
-    /// This many customers, of all closed classes together.
+    /// The objective is met up to this number of customers of all closed classes together.
     Population(f64),
-    /// No load makes it fail.
+    /// The objective is met at any load.
     Always,
 }
 
-/// Evaluates an objective, and how far the load can grow until it is missed.
+/// Evaluates an objective, and finds the greatest load at which it is met.
 ///
 /// # Errors
 /// When a class or station is unknown, or the method cannot solve the model.
@@ -63,22 +63,22 @@ pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, Mo
     Ok(Headroom { slo: slo.clone(), now, met, until: objective.until(model, method, PRECISION)? })
 }
 
-/// Relative precision of a limit.
+/// Relative precision of the greatest load.
 const PRECISION: f64 = 1e-9;
 
-/// Relative precision of a limit if every load is simulated.
+/// Relative precision of the greatest load if every load must be simulated.
 const SIMULATED_PRECISION: f64 = 1e-3;
 
-/// Limit of bisection steps, for numbers at the end of the range of `f64`.
+/// Upper bound of the bisection steps; it is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Longest time of an exact solution when many are needed, in seconds.
+/// Upper bound of the time of an exact solution when many are needed, in seconds.
 const QUICK_SECONDS: f64 = 0.005;
 
-/// An objective that is met with this many customers has no limit.
+/// An objective that is met with this many customers counts as met at any load.
 const MAX_CUSTOMERS: f64 = 1e9;
 
-/// An objective, resolved against a model.
+/// An objective whose names have been looked up in a model.
 pub(super) struct Objective {
     measure: ObjectiveMeasure,
     limit: f64,
@@ -87,7 +87,7 @@ pub(super) struct Objective {
 enum ObjectiveMeasure {
     Mean(Option<usize>),
     Percentile(Option<usize>, f64),
-    /// Of these stations.
+    /// The utilization of these stations.
     Utilization(Vec<usize>),
 }
 
@@ -113,7 +113,7 @@ impl Objective {
         Ok(Objective { measure, limit: slo.limit })
     }
 
-    /// Its measure in a solved network.
+    /// The objective's measure in a solved network.
     fn measure(&self, network: &Network<'_>, solution: &Solution) -> f64 {
         match &self.measure {
             ObjectiveMeasure::Mean(None) => solution.mean_response_time,
@@ -125,7 +125,7 @@ impl Objective {
         }
     }
 
-    /// Whether it is met; this is cheaper than computing the measure.
+    /// Whether a solved network meets the objective. This is cheaper than computing the measure.
     fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
         let network = under_load::network(model)?;
         Ok(match self.measure {
@@ -136,7 +136,7 @@ impl Objective {
         })
     }
 
-    /// The greatest load at which it is met, with this relative precision.
+    /// The greatest load at which the objective is met, with this relative precision.
     pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
         let network = Network::unchecked_stability(model)?;
         let precision = if is_simulated(&network, method) { precision.max(SIMULATED_PRECISION) } else { precision };
@@ -202,7 +202,7 @@ impl Objective {
         Ok(Until::Population(low))
     }
 
-    /// Whether a network meets it; a saturated one does not.
+    /// Whether a network meets the objective. A saturated network does not.
     fn is_met_by(&self, model: &Model, method: Method) -> Result<bool, ModelError> {
         match solve(model, method) {
             Ok(solution) => self.is_met(model, &solution),
@@ -212,13 +212,13 @@ impl Objective {
     }
 }
 
-/// Proportions of the open classes; equal ones if all rates are 0.
+/// Proportions of the open classes; equal proportions if all rates are 0.
 fn open_mix(network: &Network<'_>) -> Vec<f64> {
     let open = network.population.iter().map(|n| f64::from(u8::from(*n == 0)));
     if network.rates.iter().any(|rate| *rate > 0.0) { network.rates.clone() } else { open.collect() }
 }
 
-/// The method by which many networks like this one are solved.
+/// The method to solve many networks like this one.
 pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError> {
     let network = Network::unchecked_stability(model)?;
     let slow = || effort(&network).seconds > QUICK_SECONDS;
@@ -238,7 +238,7 @@ fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
 }
 
 impl fmt::Display for Headroom {
-    /// `p95<200ms holds to 143.2 requests/s`.
+    /// Writes the headroom like `p95<200ms holds to 143.2 requests/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slo = &self.slo;
         match self.until {

@@ -1,9 +1,10 @@
-//! Intervals of results, from the intervals of the demands.
+//! Confidence intervals of results, from the intervals of the demands.
 //!
-//! Monte Carlo: the demands at a station are drawn from a joint normal distribution with their means, half widths and
-//! correlations ([`Model::demand_correlation`]), folded at 0. The interval of a result is that from its 5 % to its 95 %
-//! quantile over many draws. Results before and after a change use the same draws (common random numbers), so their
-//! ratio is more precise than either. The response time of a saturated draw is infinite.
+//! The intervals are computed by the Monte Carlo method. The demands at a station are drawn from a joint normal
+//! distribution with their means, half widths and correlations ([`Model::demand_correlation`]), folded at 0. The
+//! interval of a result extends from its 5 % to its 95 % quantile over many draws. Results before and after a change
+//! use the same draws (common random numbers), so their ratio is more precise than either. The response time of a
+//! saturated draw is infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
@@ -26,36 +27,37 @@ const Z95: f64 = 1.959_963_984_540_054;
 /// Relative precision of the headroom of each draw.
 const PRECISION: f64 = 1e-4;
 
-/// From the 5 % to the 95 % quantile.
+/// The interval from the 5 % to the 95 % quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval90 {
-    /// Its lower end; `None` if unbounded.
+    /// The lower end; `None` if it is unbounded.
     pub lower: Option<f64>,
-    /// Its upper end; `None` if unbounded.
+    /// The upper end; `None` if it is unbounded.
     pub upper: Option<f64>,
 }
 
-/// 90 % intervals of a model's results.
+/// The 90 % intervals of a model's results.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Intervals {
-    /// Number of draws of the demands.
+    /// Number of random draws of the demands.
     pub draws: usize,
-    /// The share of draws in which some station could not keep up.
+    /// Share of the draws in which a station could not keep up.
     pub unstable_share: f64,
-    /// Of the rate of all classes together at which the first station saturates.
+    /// Interval of the rate of all classes together at which the first station saturates.
     pub saturation_rate: Interval90,
-    /// R, by class.
+    /// Interval of the response time R of each class.
     pub response_time: Vec<Interval90>,
-    /// Of the load up to which each objective is met.
+    /// Interval of the greatest load at which each objective is met.
     pub headroom: Vec<Interval90>,
 }
 
-/// Effect of a change: ratio of after to before.
+/// The effect of a change: ratios of the figures after it to those before it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// On the saturation rate.
+    /// Ratio of the saturation rates.
     pub saturation_rate: Interval90,
-    /// On R, by class of the model before; without the draws that keep up neither before nor after.
+    /// Ratio of the response times R, for each class of the model before. Draws that keep up neither before nor after
+    /// are excluded.
     pub response_time: Vec<Interval90>,
 }
 
@@ -110,8 +112,8 @@ fn sample<T>(
     draws.collect::<Result<_, _>>().map(Some)
 }
 
-/// The model with random demands according to its intervals; `factors` has a factor of the correlations of each
-/// station.
+/// Draws the model's demands at random according to their intervals. `factors` contains, for each station, a factor of
+/// its correlation matrix.
 fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
     let mut drawn = model.clone();
     for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(factors) {
@@ -126,10 +128,10 @@ fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model 
     drawn
 }
 
-/// Results of one draw.
+/// The results of one draw.
 struct DrawResult {
     saturation_rate: f64,
-    /// Infinite if a station is saturated.
+    /// Mean response time R of each class; infinite if a station is saturated.
     response_time: Vec<f64>,
     headroom: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! Looks up the names in changes in a model.
+//! Looks up in a model the names that changes contain.
 
 use super::change::{Change, Property};
 use super::edit::Cell;
@@ -58,7 +58,8 @@ fn classes(property: Property, target: &str, model: &Model) -> Result<Vec<Cell>,
     }
 }
 
-/// The demands of a station, of a class, or of `STATION.CLASS`. Demands of 0 are included only in the last case.
+/// The demands of a station, of a class, or of `STATION.CLASS`. Demands that are 0 are included only for
+/// `STATION.CLASS`.
 fn demands(target: &str, set: bool, model: &Model) -> Result<Vec<Cell>, String> {
     let visited = |k: usize, c: usize| (model.demands[k][c] > 0.0).then_some(Cell::Demand(k, c));
     let (stations, classes) = (0..model.stations.len(), 0..model.classes.len());

@@ -1,4 +1,4 @@
-//! A class that is not there yet: `NAME:rate=50,cpu=2ms,disk1=0.5ms`.
+//! A class that is added to a model: `NAME:rate=50,cpu=2ms,disk1=0.5ms`.
 
 use super::amount::{Amount, Step, Unit};
 use crate::ModelError;
@@ -6,21 +6,22 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A class to be added: its name (without `:`), and then, in any order, `rate=` (open) or `population=` and `think=`
-/// (closed), `priority=`, `like=CLASS` to begin with the demands of another, and a demand for each station it visits: a
-/// time, or with `like=` also `1.5x` or `+20%` of that class's. Numbers may be ranges.
+/// A class to be added. The text has its name (without `:`), and then, in any order: `rate=` (open), or `population=`
+/// and `think=` (closed); `priority=`; `like=CLASS` to start from the demands of another class; and a demand for each
+/// station that the class visits. A demand is a time or, with `like=`, also a change such as `1.5x` or `+20%` of that
+/// class's demand. Numbers may be ranges.
 ///
-/// Its demands hold for the server as it is; a change of a station's speed changes them too.
+/// Its demands are those at the present server; a change of a station's speed also changes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClass {
     pub(super) name: String,
-    /// The class whose demands it has where no other is given.
+    /// The class whose demands are used at stations for which none is given.
     pub(super) like: Option<String>,
     pub(super) rate: Option<Amount>,
     pub(super) population: Option<Amount>,
     pub(super) think: Option<Amount>,
     pub(super) priority: Option<Amount>,
-    /// By the name of the station.
+    /// Demands by name of the station.
     pub(super) demands: Vec<(String, Amount)>,
 }
 
@@ -73,7 +74,7 @@ impl NewClass {
         Ok(())
     }
 
-    /// All its numbers, by what they are.
+    /// All numbers of the class, each with its key.
     pub(super) fn amounts(&self) -> impl Iterator<Item = (&str, &Amount)> {
         let own = [("rate", &self.rate), ("population", &self.population), ("think", &self.think)];
         let own = own.into_iter().chain([("priority", &self.priority)]);
@@ -82,10 +83,10 @@ impl NewClass {
     }
 }
 
-/// What is no name of a station.
+/// The keys, which cannot be names of stations.
 pub(super) const KEYS: [&str; 5] = ["rate", "population", "think", "priority", "like"];
 
-/// `a=1,b=2`, split.
+/// Splits items like `a=1,b=2` into pairs of key and value.
 pub(super) fn items_of(text: &str) -> Result<Vec<(&str, &str)>, String> {
     text.split(',').map(item).collect()
 }
@@ -95,7 +96,7 @@ fn item(text: &str) -> Result<(&str, &str), String> {
     Ok((key.trim(), value.trim()))
 }
 
-/// A number that stands for itself.
+/// Parses a number that is not relative to a previous value.
 pub(super) fn absolute(key: &str, value: &str, unit: Unit) -> Result<Amount, String> {
     let amount = Amount::parse(value, unit).map_err(|why| format!("{key}: {why}"))?;
     if amount.step == Step::Set { Ok(amount) } else { Err(format!("`{key}={value}` is a ratio to nothing")) }

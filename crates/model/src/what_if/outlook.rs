@@ -14,28 +14,29 @@ use serde::Serialize;
 /// A solved model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlook {
-    /// The model.
+    /// The model that was solved.
     pub model: Model,
-    /// Its solution; `None` if some station cannot keep up.
+    /// The solution; `None` if a station cannot keep up.
     pub solution: Option<Solution>,
-    /// Why there is none.
+    /// The reason why there is no solution.
     pub unsolved: Option<String>,
     /// The stations, in the order in which they saturate.
     pub stations: Vec<StationLimit>,
-    /// How far the load can grow, by objective.
+    /// The greatest load at which each objective is met.
     pub headroom: Vec<Headroom>,
-    /// 90 % intervals, where the demands have any.
+    /// 90 % confidence intervals of these figures; `None` if the demands have no intervals.
     pub intervals: Option<Intervals>,
 }
 
 /// A station and the load at which it saturates.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StationLimit {
-    /// Its name.
+    /// Name of the station.
     pub station: String,
-    /// The rate of all classes together, at their present mix, at which it saturates.
+    /// The rate of all classes together, at their present mix, at which the station saturates.
     pub saturation_rate: f64,
-    /// Share of what it can give to our classes that is in use; 1 or more if it cannot keep up.
+    /// Share in use of the capacity that the station has for the model's classes; 1 or more if the station cannot keep
+    /// up.
     pub utilization: f64,
 }
 

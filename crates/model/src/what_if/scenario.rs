@@ -1,4 +1,4 @@
-//! What-ifs made ready: names resolved, contradictions found, and then one model for each point of their ranges.
+//! Prepares what-ifs: looks up names, checks for contradictions, and builds one model for each point of the ranges.
 
 use super::amount::{Amount, Step};
 use super::change::{Change, Property, Value};
@@ -15,41 +15,41 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// All that is to be different. The order makes no difference.
+/// All changes and additions to a model. Their order makes no difference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scenario {
-    /// Changes to what there is.
+    /// Changes of existing stations and classes.
     pub changes: Vec<Change>,
-    /// Classes that are not there yet.
+    /// Classes to be added.
     pub classes: Vec<NewClass>,
-    /// Clients, each with its line.
+    /// Clients to be added, each with its line.
     pub clients: Vec<Client>,
 }
 
-/// Largest number of ranges.
+/// Upper bound of the number of ranges.
 const MAX_AXES: usize = 2;
-/// Largest number of points of all ranges together.
+/// Upper bound of the number of points of all ranges together.
 const MAX_POINTS: usize = 100_000;
 
-/// The models that a scenario derives from one: the same changes at each point of its ranges.
+/// The models that a scenario derives from one model: one for each point of its ranges.
 pub(super) struct Variants {
-    /// The model with all additions, before any change.
+    /// The model with all additions, before the changes.
     base: Model,
     edits: Vec<Edit>,
     clients: Vec<ClientEdit>,
     pub(super) axes: Vec<AxisPoints>,
 }
 
-/// A range.
+/// The points of a range.
 pub(super) struct AxisPoints {
-    /// What is different from point to point.
+    /// The figure that differs from point to point.
     pub(super) subject: String,
     pub(super) amount: Amount,
     pub(super) points: Vec<f64>,
 }
 
 impl Scenario {
-    /// All changes and additions, as they are written.
+    /// All changes and additions, in the user's notation.
     pub(super) fn texts(&self) -> Vec<String> {
         let changes = self.changes.iter().map(Change::to_string);
         let classes = self.classes.iter().map(NewClass::to_string);
@@ -103,7 +103,7 @@ impl Variants {
         Ok(variants)
     }
 
-    /// The model with all additions, before any change.
+    /// The model with all additions, before the changes.
     pub(super) fn base(&self) -> &Model {
         &self.base
     }
@@ -117,14 +117,14 @@ impl Variants {
         self.axes.iter().fold(vec![Vec::new()], extend)
     }
 
-    /// The model at one point.
+    /// The model at one point of the ranges.
     pub(super) fn model(&self, x: &[f64]) -> Result<Model, ModelError> {
         let mut model = self.base.clone();
         self.change(&mut model, x)?;
         Ok(model)
     }
 
-    /// Writes the model at one point into an existing one.
+    /// Writes the model at one point of the ranges into an existing model.
     pub(super) fn model_into(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         model.clone_from(&self.base);
         self.change(model, x)
@@ -161,8 +161,8 @@ impl Variants {
         Ok(())
     }
 
-    /// Several factors may change the same figure. Any other change must be the only one of its figure, and two changes
-    /// must not have the same property and target.
+    /// Checks that changes do not contradict one another. Several factors may change the same figure. Any other change
+    /// must be the only one of its figure. Two changes must not have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
         let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {
@@ -183,7 +183,7 @@ impl Variants {
         Ok(())
     }
 
-    /// Classes whose demands are known only jointly must all be changed alike, or each must be set.
+    /// Checks that classes whose demands are known only jointly are all changed alike, or each set.
     fn check_joint_demands(&mut self) -> Result<(), ModelError> {
         let mut kept = Vec::new();
         for joint in &self.base.joint_demands {
@@ -244,7 +244,7 @@ impl Variants {
                 return Err(error(format!("has `{key}={amount}`, a ratio to nothing: give a time, or `like=CLASS`")));
             }
             let given = self.given(&format!("{}.{key}", new.name), amount);
-            // Additions come before any change.
+            // Additions are applied before the changes.
             self.edits.insert(
                 0,
                 Edit { text: text.clone(), target: new.name.clone(), property, given, cells: vec![cell], total: false },
@@ -275,7 +275,7 @@ impl Variants {
         Ok(())
     }
 
-    /// Adds a class with the demands of another, or without demands.
+    /// Adds a class with the demands of another class, or without demands.
     fn push_class(&mut self, class: ModelClass, like: Option<usize>) -> usize {
         self.base.classes.push(class);
         for row in self.base.demands.iter_mut().chain(&mut self.base.demand_ci95_half_width) {
@@ -305,7 +305,7 @@ impl Variants {
     }
 }
 
-/// The name, with a number if it is already taken.
+/// The name, followed by a number if the name is already taken.
 fn unused<'a>(name: &str, taken: impl Iterator<Item = &'a String> + Clone) -> String {
     let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} {n}") };
     (1..).map(numbered).find(|name| taken.clone().all(|other| other != name)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The reference cases of networks and single queues.
+//! Checks the reference cases of networks and single queues.
 
 use crate::reference::{every_case_holds, number, numbers, text};
 use brimful_core::model::{ClassKind, Model};
@@ -40,7 +40,7 @@ pub fn model(case: &Value) -> Model {
     model
 }
 
-/// All that a case may expect of a network.
+/// Solves a case's network. The result has all figures that a case may expect.
 fn network(case: &Value, method: Method) -> Value {
     let model = model(case);
     match solve(&model, method) {
@@ -66,9 +66,9 @@ fn network_answer(model: &Model, solution: &Solution) -> Value {
     let rate: f64 = solution.throughput.iter().sum();
     answer["aggregate_rate"] = json!(rate);
     answer["saturation_tps"] = json!(solution.saturation_rate);
-    // By the utilization law each station's capacity is X/U.
+    // By the utilization law, the capacity of each station is X/U.
     let capacity = |u: &Vec<f64>| rate / u.iter().sum::<f64>();
-    // What a client of the paper's mixed model sees: its own link and the server, not the way between.
+    // The response time of a client in the paper's mixed model includes its link and the server, but not the Internet.
     let stays = |name: &str| model.stations.iter().position(|s| s.name == name).map(|k| &solution.residence[k]);
     if let (Some(client), Some(internet)) = (model.classes.iter().position(|c| c.name == "client"), stays("internet")) {
         answer["client_response_server_plus_link"] = json!(solution.response_time[client] - internet[client]);

@@ -1,4 +1,4 @@
-//! Laws of networks with closed classes for every method, and the robustness of the solvers.
+//! Checks laws of networks with closed classes for every method, and the robustness of the solvers.
 
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{
@@ -27,7 +27,8 @@ pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
     }
 }
 
-/// A sample of errors of `method` relative to the exact solution: mean and largest, of X and then of R.
+/// Errors of `method` relative to the exact solution in a sample of networks: mean and largest error, of X and then of
+/// R.
 fn errors(method: Method, servers: u32) -> [(f64, f64); 2] {
     let mut runner = TestRunner::deterministic();
     let models: Vec<Model> =
@@ -66,14 +67,14 @@ fn bounds_are_valid_out_of_product_form() {
         let demands = [1.0, 0.3].map(|d| vec![d; classes.len()]).to_vec();
         Model { stations: vec![rough(order), queue("b", 1)], classes, demands, ..Model::default() }
     };
-    // For one class, they are valid for any service times.
+    // For one class, the asymptotic bounds are valid for any service times.
     let one = two(vec![closed_class("c", 6, 2.0)], Scheduling::Fcfs);
     let bounds = asymptotic_bounds(&one).unwrap()[0].bounds;
     let options = SimulationOptions { precision: None, events: 400_000, ..SimulationOptions::default() };
     let found = simulate(&one, &options).unwrap().throughput[0].value;
     assert!(bounds.throughput.lower < 0.99 * found && found < 0.99 * bounds.throughput.upper, "{bounds:?} {found}");
     assert!(matches!(balanced_job_bounds(&one), Err(ModelError::NoProductForm { .. })));
-    // With several classes, one may never be served.
+    // With several classes, one of them may never be served.
     let urgent = ModelClass { priority: 1, ..closed_class("d", 6, 0.0) };
     let both = two(vec![closed_class("c", 6, 2.0), urgent], Scheduling::Priority);
     let bounds = asymptotic_bounds(&both).unwrap()[0].bounds;
@@ -194,7 +195,7 @@ proptest! {
         }
         let mut plain = solve(&model, Method::Exact).unwrap();
         let mut counted = solve(&same, Method::Exact).unwrap();
-        // Utilization is over the servers, which the second model does not know of.
+        // Utilization is divided by the number of servers, which the second model does not have.
         plain.utilization.clear();
         counted.utilization.clear();
         agree(&plain, &counted, 1e-9)?;
@@ -233,7 +234,7 @@ proptest! {
 
     #[test]
     fn more_customers_bring_more_throughput_and_more_waiting(model in closed_models(4)) {
-        // Valid for one class; with several, another customer can even speed up another class.
+        // The law is valid for one class; with several classes, another customer can even speed up another class.
         let mut model = model;
         model.classes.truncate(1);
         model.demands.iter_mut().for_each(|row| row.truncate(1));
@@ -372,14 +373,14 @@ fn garbage() -> impl Strategy<Value = Model> {
     )
 }
 
-/// The model with unique names.
+/// Gives the stations and classes of the model unique names.
 pub fn named(mut model: Model) -> Model {
     model.stations.iter_mut().enumerate().for_each(|(i, station)| station.name = format!("s{i}"));
     model.classes.iter_mut().enumerate().for_each(|(i, class)| class.name = format!("c{i}"));
     model
 }
 
-/// Networks in product form, with up to this many servers at a station.
+/// Networks in product form, with at most `servers` servers at a station.
 fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
     let station = (0..5u8, 1..=servers, 0..3u8).prop_map(|(kind, servers, background)| {
         let kind = if kind == 0 { StationKind::Delay } else { StationKind::Queue };
@@ -396,7 +397,7 @@ fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
             let class = |(i, (n, z)): (usize, &(u32, f64))| closed_class(&format!("c{i}"), *n, *z);
             let classes: Vec<ModelClass> = classes.iter().enumerate().map(class).collect();
             (Just(stations), Just(classes), rows, 1e-2..1.0f64).prop_map(|(stations, classes, mut demands, some)| {
-                // Every class has a demand.
+                // Ensures that every class has a demand.
                 for c in 0..classes.len() {
                     if demands.iter().all(|row| row[c] == 0.0) {
                         demands[0][c] = some;

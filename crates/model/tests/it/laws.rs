@@ -1,11 +1,11 @@
-//! Laws that hold for every model.
+//! Checks laws that are valid for every model.
 
 use crate::closed::named;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Method, saturation_rate, solve_open};
 use proptest::prelude::*;
 
-/// A sensible model, and the share of its saturation rate to load it with.
+/// A stable model, and the share of its saturation rate to load it with.
 fn models() -> impl Strategy<Value = Model> {
     let station =
         (0..4u8, 1..40u32, any::<bool>(), 0.0..5.0, 0.0..0.9).prop_map(|(kind, servers, ps, scv, background)| {
@@ -33,7 +33,7 @@ fn open(rates: &[f64]) -> Vec<ModelClass> {
     rates.iter().enumerate().map(class).collect()
 }
 
-/// The same mix at a share of what the model can take.
+/// The model with the same mix of classes, at this share of its saturation rate.
 fn loaded(mut model: Model, load: f64) -> Model {
     let (limit, _) = saturation_rate(&model).unwrap();
     let total: f64 = model.classes.iter().filter_map(|c| c.rate).sum();
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// Numbers as no one should send them.
+/// Numbers that no valid document contains.
 fn wild() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]

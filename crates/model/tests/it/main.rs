@@ -1,4 +1,4 @@
-//! Integration tests: the reference cases, and laws of every model.
+//! Integration tests: reference cases, and laws that are valid for every model.
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod cases;

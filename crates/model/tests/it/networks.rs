@@ -1,5 +1,5 @@
-//! Random networks whose exact solution is known, and how far from it a simulation of them is. For the tests here,
-//! which take some of them, and for `bench/planner/program`, which takes many.
+//! Random networks whose exact solution is known, and the errors of their simulations. The tests here use some of the
+//! networks; `bench/planner/program` uses many.
 
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Estimate, Method, ModelError, Simulation, solve};
@@ -7,10 +7,11 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// The network of this number: open, closed and mixed in turn.
+/// Generates the network with this number. Open, closed and mixed networks alternate.
 ///
-/// Processor sharing and delays have any distribution of service, FCFS an exponential one that is the same for all
-/// classes; one to four servers, speeds that depend on the load, other work. The busiest station is open to 30 to 85 %.
+/// Processor sharing and delays have any distribution of service times. FCFS has an exponential one that is the same
+/// for all classes. Stations have one to four servers, speeds that depend on the load, or background work. Open classes
+/// use 30 to 85 % of the busiest station.
 pub fn network(number: u64) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
     let classes: Vec<ModelClass> = (0..rng.random_range(1..=3)).map(|c| class(&mut rng, c, number % 3)).collect();
@@ -29,7 +30,7 @@ pub fn network(number: u64) -> Model {
 
 fn class(rng: &mut Pcg64Mcg, index: u64, kind: u64) -> ModelClass {
     let name = format!("class {index}");
-    // Of a mixed network the first class is closed and the second open.
+    // In a mixed network, the first class is closed and the second is open.
     if kind == 1 || kind == 2 && index != 1 {
         let think = if rng.random_bool(0.5) { rng.random_range(0.5..5.0) } else { 0.0 };
         let population = Some(rng.random_range(1..=6));
@@ -82,8 +83,8 @@ fn load(model: &mut Model, share: f64) {
     }
 }
 
-/// Throughputs, response times and numbers present, each as simulated less as solved, in standard errors as the
-/// simulation states them.
+/// Errors of throughputs, response times and numbers present: the simulated minus the exact figure, in units of the
+/// standard error that the simulation states.
 pub fn errors(model: &Model, found: &Simulation, method: Method) -> Result<Vec<f64>, ModelError> {
     let exact = solve(model, method)?;
     let error = |figure: Estimate, truth: f64| {

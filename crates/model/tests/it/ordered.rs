@@ -1,4 +1,4 @@
-//! Networks out of product form, where the order of service matters: the solvers against simulations.
+//! Compares the solvers with simulations in networks out of product form, where the order of service matters.
 
 use crate::closed::named;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// Kinds of classes in a network.
+/// The kinds of the classes in a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Open,
@@ -15,8 +15,8 @@ enum Kind {
     Mixed,
 }
 
-/// The network of this number: one to three stations, at the first of which the order of service matters, and two or
-/// three classes of demands between 1 and 50. Open classes use 30 to 85 % of the busiest station.
+/// Generates the network with this number. It has one to three stations, at the first of which the order of service
+/// matters, and two or three classes with demands between 1 and 50. Open classes use 30 to 85 % of the busiest station.
 fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
     let classes: Vec<ModelClass> = (0..rng.random_range(2..=3u32)).map(|c| class(&mut rng, c, kind)).collect();
@@ -54,8 +54,8 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// Relative error of the solver's mean response time, compared with a long simulation with another seed, beyond the
-/// interval of that simulation; for each class that both have.
+/// Relative errors of the solver's mean response times, for each class that the solver and a long simulation with
+/// another seed have. Only the part of a difference that exceeds the interval of that simulation counts.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

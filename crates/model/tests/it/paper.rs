@@ -1,9 +1,9 @@
-//! The results of Menascé, Peraino, Dinh & Dinh (CMG 1999), computed from their Tables 1 and 2 alone.
+//! Checks the results of Menascé, Peraino, Dinh & Dinh (CMG 1999), computed from their Tables 1 and 2 alone.
 
 use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Method, SimulationOptions, saturation_rate, simulate, solve_open};
 
-/// The server at 120 requests per second in all, its CPU demands multiplied by `cpu`.
+/// The server at 120 requests per second in total, with its CPU demands multiplied by `cpu`.
 pub fn server(cpu: f64) -> Model {
     let station = |name: &str, servers| Station { name: name.into(), servers, ..Station::default() };
     let class = |(i, percent): (usize, f64)| ModelClass {
@@ -62,7 +62,7 @@ fn with_the_faster_cpu_it_saturates_at_183() {
 
 #[test]
 fn first_come_first_served_would_have_been_another_server() {
-    // Processor sharing by Erlang's C: 6.58 s. Under FCFS class 4 waits no longer than the others do.
+    // Processor sharing by Erlang's C yields 6.58 s. Under FCFS, class 4 waits no longer than the other classes.
     let mut model = server(1.0);
     let sharing = solve_open(&model, Method::Erlang).unwrap().response_time[3];
     model.stations[0].scheduling = Scheduling::Fcfs;

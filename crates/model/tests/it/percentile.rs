@@ -1,4 +1,4 @@
-//! Percentiles, compared with formulas where they exist, and with the simulator.
+//! Compares percentiles with formulas, where there are any, and with the simulator.
 
 use crate::networks::network;
 use brimful_core::model::{Model, ModelClass, Scheduling, Station, StationKind};
@@ -41,7 +41,7 @@ fn mm1_in_order_of_arrival_is_exponential() {
 
 #[test]
 fn mmm_in_order_of_arrival_matches_its_formula() {
-    // P(R > t) = e^−μt·(1 + C·(1 − e^−(m − 1 − a)μt)/(m − 1 − a)).
+    // The response time of M/M/m: P(R > t) = e^−μt·(1 + C·(1 − e^−(m − 1 − a)μt)/(m − 1 − a)).
     let (m, a) = (4.0, 3.2);
     let model = one(Scheduling::Fcfs, 4, 1.0, &[(32.0, 0.1)]);
     for t in [0.05, 0.2, 0.6_f64] {
@@ -76,7 +76,7 @@ fn shared_mm1_has_the_variance_of_coffman_muntz_and_trotter() {
         let solution = solve(&model, Method::Auto).unwrap();
         let times = response_distributions(&model, &solution).unwrap();
         let mean = 0.1 / (1.0 - rho);
-        // ∫ 2t·P(R > t) dt.
+        // The second moment is ∫ 2t·P(R > t) dt.
         let step = mean / 50.0;
         let at = |i: u32| (f64::from(i) + 0.5) * step;
         let square: f64 = (0..4000).map(|i| 2.0 * at(i) * (1.0 - times.share_within(None, at(i))) * step).sum();
@@ -127,7 +127,7 @@ fn invalid_arguments_yield_nan() {
 
 #[test]
 fn the_simulator_agrees() {
-    // Open, closed and mixed in turn. The module's header has the errors of many more.
+    // Open, closed and mixed networks alternate. The module's header has the errors of many more networks.
     let mut compared = 0;
     for number in 0..9 {
         let model = network(number);

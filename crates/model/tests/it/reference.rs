@@ -1,9 +1,9 @@
-//! The reference cases (`tests/data/cases.json`), each with its own tolerance and every field it expects. Each crate
-//! checks those of its solvers.
+//! Checks the reference cases (`tests/data/cases.json`): every field that a case expects, with the case's own
+//! tolerance. Each crate checks the cases of its solvers.
 
 use serde_json::{Map, Value};
 
-/// The solvers of each crate; `log_characterization` belongs to access logs.
+/// The solvers of each crate. `log_characterization` belongs to the crate for access logs.
 const SOLVERS: [(&str, &[&str]); 4] = [
     (
         "model",
@@ -50,7 +50,7 @@ pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../data/cases.json")).unwrap()
 }
 
-/// Every expected field must exist and agree; further fields are ignored.
+/// Checks that every expected field exists and agrees. Further fields are ignored.
 fn compare(answer: &Value, expected: &Value, tolerance: f64, at: &str) {
     match expected {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The simulator, compared with formulas and reference cases, and laws of every run.
+//! Compares the simulator with formulas and reference cases, and checks laws that are valid for every run.
 
 use crate::cases::model as model_of;
 use crate::closed::named;
@@ -46,7 +46,8 @@ fn mean(simulation: &Simulation, class: usize) -> Estimate {
     simulation.response_time[class].as_ref().unwrap().mean
 }
 
-/// The truth is within 1.5 half widths, which are about three standard errors, and these have a maximum relative width.
+/// Checks that the true value is within 1.5 half widths, which are about three standard errors, and that the half width
+/// is at most `share` of the figure.
 #[track_caller]
 fn assert_known(figure: Estimate, truth: f64, share: f64) {
     let half = figure.ci95_half_width.unwrap();
@@ -56,7 +57,7 @@ fn assert_known(figure: Estimate, truth: f64, share: f64) {
 
 #[test]
 fn mm1_is_known_in_every_figure() {
-    // λ 80/s, D 10 ms: ρ 0.8, R 50 ms, N 4.
+    // The figures are λ = 80/s, D = 10 ms, ρ = 0.8, R = 50 ms and N = 4.
     for scheduling in [Scheduling::Ps, Scheduling::Fcfs] {
         let found = run(&one(station(scheduling, 1, 1.0), 80.0, 0.01), &events(2_000_000));
         assert_known(found.throughput[0], 80.0, 0.01);
@@ -124,7 +125,7 @@ fn background_slows_the_servers() {
 
 #[test]
 fn priorities_match_cobhams_formula() {
-    // Two classes of ρ 0.3 and 0.4; the one given last is the more urgent.
+    // Two classes of ρ 0.3 and 0.4. The last class is the more urgent one.
     let classes = |urgent: f64, other: f64| {
         vec![ModelClass { priority: 7, ..open(other) }, ModelClass { priority: 3, ..open(urgent) }]
     };
@@ -135,7 +136,7 @@ fn priorities_match_cobhams_formula() {
         ..Model::default()
     };
     for scv in [0.0, 1.0, 3.0] {
-        // Residual work in service; Cobham (1954), and for preemptive resume Miller (1960).
+        // The residual work in service by Cobham (1954), and for preemptive resume by Miller (1960).
         let residual = |rate: f64, demand: f64| rate * demand * demand * (1.0 + scv) / 2.0;
         let (urgent, all) = (residual(30.0, 0.01), residual(30.0, 0.01) + residual(20.0, 0.02));
         let found = run(&model(Scheduling::Priority, scv), &events(2_000_000));
@@ -155,7 +156,7 @@ fn it_agrees_with_the_reference_cases() {
     for case in cases().iter().filter(|case| exact.iter().any(|solver| case["solver"] == *solver)) {
         let model = model_of(case);
         let solution = solve(&model, Method::Exact).unwrap();
-        // Beyond that, a simulation of some seconds is too imprecise.
+        // At a utilization above 0.95, a simulation of some seconds is too imprecise.
         if solution.utilization.iter().any(|row| row.iter().sum::<f64>() > 0.95) && model.classes[0].rate.is_some() {
             continue;
         }
@@ -197,7 +198,8 @@ fn bursts_cost_what_the_matrix_geometric_solution_says() {
 
 #[test]
 fn periodic_bursts_match_their_queue() {
-    // Twice the mean for half of every 6 s and nothing else: an M/M/1 of ρ 0.8 half of the time, all but settled.
+    // The rate is twice the mean for half of every 6 s, and 0 otherwise: an M/M/1 of ρ 0.8 half of the time, almost in
+    // its steady state.
     let bursts = Arrivals::OnOff { ratio: 2.0, share: 0.5, period_s: 6.0 };
     let options = SimulationOptions { arrivals: vec![bursts], ..events(3_000_000) };
     let found = run(&one(station(Scheduling::Fcfs, 1, 1.0), 400.0, 0.001), &options);
@@ -221,7 +223,7 @@ fn littles_law_holds_within_a_run() {
     }
 }
 
-/// Open and closed classes, every discipline, bursts of service.
+/// A network with open and closed classes, every discipline, and bursts of service.
 fn busy_network() -> Model {
     let delay = Station { kind: StationKind::Delay, ..station(Scheduling::Ps, 1, 0.3) };
     let urgent = ModelClass { priority: 1, ..open(20.0) };
@@ -254,8 +256,8 @@ fn one_seed_is_one_result() {
 
 #[test]
 fn intervals_cover_the_truth_nineteen_times_in_twenty() {
-    // 200 short runs of an M/M/1 of ρ 0.7: 95 % ± 1.5 % if the intervals are what they say; 90 % is four of these
-    // below.
+    // In 200 short runs of an M/M/1 of ρ 0.7, correct intervals cover the true value in 95 % ± 1.5 % of the cases. 90 %
+    // would be more than three standard errors below that.
     let model = one(station(Scheduling::Ps, 1, 1.0), 70.0, 0.01);
     let covers = |figure: Estimate, truth: f64| (figure.value - truth).abs() <= figure.ci95_half_width.unwrap();
     let mut covered = [0; 3];
@@ -293,7 +295,7 @@ fn a_run_ends_when_its_time_is_over() {
 
 #[test]
 fn warm_up_is_left_out() {
-    // 200 customers all think at first, for 100 s on average; the delay of 50 s then fills slowly to a third of them.
+    // All 200 customers think at first, for 100 s on average. The delay of 50 s then fills slowly to a third of them.
     let delay = Station { kind: StationKind::Delay, ..Station::default() };
     let model = Model {
         stations: vec![delay],
@@ -314,7 +316,7 @@ fn the_scv_of_an_fcfs_station_is_that_of_each_class() {
         demands: vec![vec![0.005, 0.1]],
         ..Model::default()
     };
-    // E[D²] = (40·0.005² + 5·0.1²)/45 even if every class is served in constant time: the mix has an scv of 3.68.
+    // E[D²] = (40·0.005² + 5·0.1²)/45 even if the service time of every class is constant: the mix has an scv of 3.68.
     let constant = (40.0 * 0.005f64.powi(2) + 5.0 * 0.1f64.powi(2)) / 2.0 / 0.3;
     for scv in [0.0, 1.0, 2.0] {
         let found = run(&model(scv, None), &events(2_000_000));
@@ -386,7 +388,7 @@ fn times_too_far_apart_for_the_clock_end_the_run() {
     assert!(error.contains("too short to be seen"), "{error}");
 }
 
-/// Small stable networks of any kind.
+/// Small stable networks of all kinds.
 fn networks() -> impl Strategy<Value = Model> {
     let kind = prop_oneof![
         Just(Scheduling::Ps),
@@ -432,7 +434,8 @@ proptest! {
             if let Some(population) = class.population {
                 let population = f64::from(population);
                 prop_assert!(present <= population * (1.0 + 1e-9));
-                // All other customers think: X·Z, except for those that began to think before the batches.
+                // All other customers think: their mean number is X·Z, apart from those that began to think before the
+                // batches.
                 prop_assert!(class.think > 0.0 || (present / population - 1.0).abs() < 1e-9, "{present} of {population}");
                 let thinking = found.throughput[c].value * class.think;
                 prop_assert!((present + thinking - population).abs() <= 0.15 * population, "{present} + {thinking}");

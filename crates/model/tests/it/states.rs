@@ -1,7 +1,7 @@
-//! The exact solvers, compared with the definition: the sum over all states of a network (Baskett, Chandy, Muntz &
+//! Compares the exact solvers with the definition: the sum over all states of a network (Baskett, Chandy, Muntz &
 //! Palacios, 1975).
 //!
-//! Weights are summed in the log domain, state by state. No code is shared with the crate.
+//! Weights are summed in the log domain, state by state. The tests share no code with the crate.
 
 use crate::closed::{closed_class, delay, queue};
 use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
@@ -146,7 +146,7 @@ impl Truth {
     }
 }
 
-/// Sum of the weights relative to e^top, and of the numbers present with these weights.
+/// The sum of the weights relative to e^top, and the sum of the numbers present with these weights.
 struct Sum {
     top: f64,
     weight: f64,
@@ -173,7 +173,8 @@ impl Sum {
     }
 }
 
-/// All distributions of a population over this many places; the last place is think time, if there is any.
+/// All distributions of a population over this many queues and delays ("places"). The last place is think time, if
+/// there is any.
 fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: &mut Vec<Vec<Vec<u32>>>) {
     if places == 1 {
         state.push(population.to_vec());
@@ -248,7 +249,7 @@ fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]
     Place { log: log + sum.ln(), present }
 }
 
-/// α(n); n for a delay.
+/// α(n) of a queue; n for a delay.
 fn speed(queue: Option<&Station>, n: u32) -> f64 {
     match queue {
         None => f64::from(n),

@@ -1,4 +1,4 @@
-//! Servers that must be woken up: the formulas, compared with known results and with the simulator.
+//! Compares the formulas for servers that must be woken up with known results and with the simulator.
 
 use brimful_core::model::{ClassKind, IdleCost, Model, ModelClass, Scheduling, Station};
 use brimful_model::simulate::follow;
@@ -7,7 +7,7 @@ use brimful_model::{
     saturation_rate, simulate, solve, station_demands,
 };
 
-/// S of the only class.
+/// S: service time of the only class, in seconds.
 const DEMAND: f64 = 0.01;
 
 fn station(servers: u32, scv: f64, idle_cost: IdleCost) -> Station {
@@ -43,7 +43,7 @@ fn simulated(model: &Model, events: u64) -> brimful_model::Simulation {
     simulate(model, &SimulationOptions { precision: None, events, ..SimulationOptions::default() }).unwrap()
 }
 
-/// Within 1.5 half widths, which are about three standard errors, and this relative tolerance.
+/// Checks that a figure is within 1.5 half widths, which are about three standard errors, and this relative tolerance.
 #[track_caller]
 fn assert_near(simulated: Estimate, ours: f64, share: f64) {
     let half = simulated.ci95_half_width.unwrap();
@@ -63,7 +63,7 @@ fn one_server_is_welchs() {
             let first = DEMAND + seconds;
             let utilization = rate * first / (1.0 - rate * (DEMAND - first));
             assert!((solution.utilization[0][0] / utilization - 1.0).abs() < 1e-9, "{rate} {seconds}");
-            // λE[S²]/2 over 1 − λS, with 1 − U of all requests served as the first ones.
+            // The mean wait is λE[S²]/2 divided by 1 − λS; a share 1 − U of all requests has the first service time.
             let square = 4.0 * ((1.0 - utilization) * first * first + utilization * DEMAND * DEMAND);
             let response = utilization / rate + rate * square / 2.0 / (1.0 - rate * DEMAND);
             assert!((solution.response_time[0] / response - 1.0).abs() < 1e-9, "{rate} {seconds}: {solution:?}");
@@ -164,7 +164,7 @@ fn one_server_is_simulated_as_it_is_computed() {
             let times = found.response_time[0].as_ref().unwrap();
             assert_near(times.mean, solution.response_time[0], 0.0);
             assert_near(found.utilization[0][0], load, 0.0);
-            // All of the distribution.
+            // Compares the whole distribution.
             let ours = response_distributions(&model, &solution).unwrap();
             for (percent, simulated) in [(50.0, times.p50), (90.0, times.p90), (95.0, times.p95)] {
                 assert_near(simulated, ours.percentile(None, percent), 0.005);

@@ -1,4 +1,4 @@
-//! What-ifs: those of the paper, laws of all what-ifs, and invalid ones.
+//! Checks what-ifs: those of the paper, laws of all what-ifs, and invalid what-ifs.
 
 mod bad;
 mod headroom;
@@ -60,7 +60,7 @@ fn terminals() -> Model {
 
 #[test]
 fn the_papers_faster_cpu() {
-    // 168 MHz to 250 MHz: "0.592 s", "183 tps".
+    // From 168 MHz to 250 MHz, the paper prints "0.592 s" and "183 tps".
     let found = ask(&server(1.0), &["CPU.demand=0.672x"]);
     let after = found.after.unwrap();
     let class4 = after.solution.as_ref().unwrap().response_time[3];
@@ -77,7 +77,7 @@ fn the_papers_faster_cpu() {
 
 #[test]
 fn the_papers_slow_clients() {
-    // Figs. 8 and 9, with the size fitted to them: 45,553 bytes. The figures do not include the round trip.
+    // Figs. 8 and 9, with the size that fits them: 45,553 bytes. The printed figures do not include the round trip.
     for (speed, printed) in [("128kbps", Some(9.51)), ("1Mbps", None), ("10Mbps", Some(6.70))] {
         let asked = with_client(&format!("class4:speed={speed},size=45553B,rtt=200ms"));
         let found = what_if(&server(1.0), &asked, &seidmann()).unwrap().after.unwrap().solution.unwrap();
@@ -193,7 +193,7 @@ fn background_is_an_amount_of_work() {
     assert!(close(apply(&model, &["cpu.servers=4"]).stations[0].background, 0.1));
     let both = ["cpu.background=30%", "cpu.speed=2x"];
     assert_eq!(apply(&model, &both).stations[0].background, 0.3, "what is said is so in the end");
-    // The same background work on a machine of twice the speed.
+    // The background work is the same amount on a machine of twice the speed.
     let left = |m: &Model| f64::from(m.stations[0].servers) * (1.0 - m.stations[0].background);
     assert!(close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0), "all of the new server is ours");
 }
@@ -281,7 +281,7 @@ fn documents_say_what_was_asked_and_found() {
     assert_eq!(json["after"]["stations"][0]["station"], "CPU");
 }
 
-/// Changes that go with [`server`], each about something of its own.
+/// Changes of [`server`] that do not contradict one another.
 const CHANGES: [&str; 8] = [
     "CPU.speed=1.3x",
     "CPU.demand=0.9x",
@@ -358,7 +358,7 @@ proptest! {
     }
 }
 
-/// Something like a number or a range.
+/// Text that resembles a number or a range.
 fn value() -> impl Strategy<Value = String> {
     let number = prop_oneof![(0..1000u32).prop_map(|n| n.to_string()), (0.0..100.0f64).prop_map(|n| n.to_string())];
     let one = ("[+-]?", number, "(x|%|ms|s|/s|k|)").prop_map(|(sign, number, unit)| format!("{sign}{number}{unit}"));

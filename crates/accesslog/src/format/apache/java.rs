@@ -20,7 +20,7 @@ pub(super) fn as_strftime(pattern: &str) -> Option<String> {
                 rest = after;
             }
             'S' => directives.push_alone("msec_frac"),
-            // Apache's zone has no colon. After a fraction it needs a directive of its own.
+            // Apache's zone has no colon. After a fraction, the zone needs a separate directive.
             'Z' | 'X' | 'x' => directives.open_strftime("%z"),
             _ => directives.open_strftime(strftime(first, run)),
         }
@@ -47,7 +47,8 @@ fn strftime(letter: char, run: &str) -> &str {
     }
 }
 
-/// A sequence of directives: adjacent `strftime` fields share one, each of Apache's own words has its own.
+/// A sequence of directives. Adjacent `strftime` fields share one directive; each of Apache's own words is a separate
+/// one.
 #[derive(Default)]
 struct Directives {
     text: String,
@@ -71,7 +72,7 @@ impl Directives {
         self.text.push_str("}t");
     }
 
-    /// Closes the open directive, and returns the point or comma at its end, which must stand outside.
+    /// Closes the open directive, and returns the point or comma at its end, which must be outside of the directive.
     fn close(&mut self) -> String {
         if !self.is_open {
             return String::new();

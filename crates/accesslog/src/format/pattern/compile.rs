@@ -1,8 +1,8 @@
-//! Compiles the pieces of a format into fields, each with the text that follows it.
+//! Compiles the parts of a format into fields, each with the text that follows it.
 
 use super::{Field, FieldKind, Piece, Tail, Traits};
 
-/// Joins adjacent literals, and adjacent fields where their values can be read as one.
+/// Joins adjacent literals, and adjacent fields whose values can be read as one.
 pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -39,7 +39,8 @@ fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     }
 }
 
-/// Skips all but the best field of each purpose, and parts of the request if the whole request line is there.
+/// Skips all fields of each purpose except the best one, and the parts of the request if the whole request line is
+/// present.
 pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     let ranks: Vec<(usize, &'static str, u8)> = pieces
         .iter()

@@ -1,4 +1,4 @@
-//! Fields after those of a format, each after a space: `rt=0.012 "-" 0.004, 0.003`.
+//! Fields after those of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each of them.
 
 use super::is_escaped;
 use crate::entry::Malformed;
@@ -8,13 +8,13 @@ use memchr::memchr;
 /// A field after those of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailField<'a> {
-    /// What precedes the equals sign, as in `rt=0.012`.
+    /// The text before the equals sign of a field such as `rt=0.012`.
     pub label: &'a [u8],
     pub value: &'a [u8],
     pub is_quoted: bool,
 }
 
-/// Iterates over the fields from a position on, up to the first malformed one.
+/// Iterates over the fields from a position on, up to the first malformed field.
 pub(crate) struct TailFields<'a> {
     line: &'a [u8],
     at: usize,
@@ -67,7 +67,7 @@ impl<'a> Iterator for TailFields<'a> {
     }
 }
 
-/// The first quote that is not escaped.
+/// The index of the first quote that is not escaped.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'"', text).find(|at| !is_escaped(text, *at))
 }

@@ -1,20 +1,20 @@
-//! Times in parts, as Apache's `%{format}t` and `strftime` write them.
+//! Times in parts, in the form that Apache's `%{format}t` and `strftime` write.
 
 use super::{Stamp, epoch, midnight, month_number, nanoseconds, stamp_from_seconds, two_digits, zone_offset};
 use crate::format::number::whole_number;
 
-/// A part of a time, as `strftime` writes it.
+/// A part of a time, in the form that `strftime` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Year,
     YearOfCentury,
     Month,
     MonthName,
-    /// Two digits, or a space and a digit.
+    /// Day of the month: two digits, or a space and a digit.
     Day,
     Hour,
     HourOfTwelve,
-    /// `AM`, `PM`
+    /// `AM` or `PM`.
     HalfDay,
     Minute,
     Second,
@@ -53,7 +53,7 @@ impl Parts {
                 self.year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
                 return Some(4);
             }
-            // POSIX: 69 to 99 are years of the last century.
+            // By POSIX, 69 to 99 are years of the last century.
             Part::YearOfCentury => self.year = two().map(|year| if year < 69 { 2000 + year } else { 1900 + year })?,
             Part::Month => self.month = two()?,
             Part::Day => {
@@ -84,7 +84,7 @@ impl Parts {
                 return Some(length);
             }
             Part::Epoch => {
-                // The fraction is a part of its own.
+                // The fraction is a separate part.
                 let (_, length) = whole_number(text)?;
                 let (stamp, _) = epoch(text.get(..length)?)?;
                 self.epoch = Some(stamp);
@@ -99,7 +99,7 @@ impl Parts {
         Some(2)
     }
 
-    /// The time that the parts form; `None` if there is no such time.
+    /// The time that the parts form; `None` if no such time exists.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         if let Some(epoch) = self.epoch {
             return Some(self.with_fraction(epoch));
@@ -114,7 +114,7 @@ impl Parts {
         Some(self.with_fraction(Stamp { offset_s, ..stamp }))
     }
 
-    /// Adds the fraction that was read as a part to a stamp in whole seconds.
+    /// Adds the fraction, which was read as a separate part, to a stamp in whole seconds.
     pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
         match self.fraction_ns {
             Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true, ..stamp },

@@ -1,29 +1,32 @@
-//! Stray requests: the few at the ends of a log that are further from all others than the others reach.
+//! Finds stray requests: a few requests at the start or end of a log, separated from all others by a gap that is longer
+//! than the rest of the log.
 //!
-//! A download that began long before the log, or a clock that was wrong for a moment, leaves such stamps. They would
-//! extend the span and lower the rates. At most one request in a hundred is left out at each end, and only if the gap is
-//! longer than the whole rest and ten times as long as any gap in it. A quiet night is no such gap.
+//! Such stamps are caused by a download that began long before the log, or by a clock that was wrong for a moment. They
+//! would extend the span and lower the rates. At most one request in a hundred is excluded at each end. The gap must
+//! also be longer than the whole rest of the log, and ten times as long as any gap in it. A quiet night is not such a
+//! gap.
 
-/// With fewer requests, none is left out.
+/// If there are fewer requests, none is excluded.
 const MIN_REQUESTS: u64 = 20;
-/// At each end, at most one in this many requests is stray, but one always may be.
+/// At the start and at the end, at most one request in this many is stray, but a single one is always permitted.
 const STRAY_ONE_IN: u64 = 100;
 /// A gap is suspected if it is this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
-/// Minimum length of a gap, in seconds; shorter ones hardly extend the span.
+/// Minimum length of a gap, in seconds; shorter gaps hardly extend the span.
 const MIN_GAP_S: i64 = 300;
 const MINUTE_S: i64 = 60;
 
-/// The log without stray requests.
+/// The time range of the log without stray requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Core {
-    /// First and last minute, by their first seconds.
+    /// First second of the first minute.
     pub first_s: i64,
     pub last_s: i64,
     pub requests: u64,
 }
 
-/// The log without stray requests, from its minutes in order with their requests; `None` if there are no stray ones.
+/// The log without stray requests. `minutes` are its minutes in order, with their requests. `None` if there are no
+/// stray requests.
 pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn() -> I, requests: u64) -> Option<Core> {
     if requests < MIN_REQUESTS {
         return None;
@@ -61,17 +64,17 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
     })
 }
 
-/// A gap near one end of the log.
+/// A gap near the start or the end of the log.
 #[derive(Clone, Copy)]
 struct Gap {
     length_s: i64,
-    /// The minute on its inner side.
+    /// The minute next to the gap, on the side of the log's middle.
     after_s: i64,
-    /// Requests on its outer side.
+    /// Number of requests on the outer side of the gap.
     outside: u64,
 }
 
-/// The widest gap with at most `most` requests on its outer side, where `minutes` begin.
+/// The widest gap with at most `most` requests on its outer side, which is the side where `minutes` begin.
 fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
     let mut widest: Option<Gap> = None;
     let mut outside = 0;

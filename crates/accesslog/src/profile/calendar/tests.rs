@@ -68,14 +68,14 @@ fn days_of_23_and_25_hours_are_counted_by_their_clocks() {
     let week = calendar.week(&calendar.span().unwrap(), &berlin());
     assert_eq!(week.by_hour.iter().sum::<u64>(), times.len() as u64);
     assert_eq!(week.by_weekday.iter().sum::<u64>(), times.len() as u64);
-    // From Monday 01:30 to Monday 01:30, and one 02:30 was skipped.
+    // The log is from Monday 01:30 to Monday 01:30, and one 02:30 was skipped.
     assert_eq!((week.by_hour[1], week.by_hour[2], week.by_hour[3]), (29, 27, 28));
     assert_eq!(week.by_weekday[6], 4 * 24 - 1);
     for (hour, rate) in week.rates.iter().flatten().enumerate() {
         assert!((rate * 3_600.0 - 1.0).abs() < 0.35, "hour {hour} of the week: {rate}");
     }
     assert!((week.rates[2][12] * 3_600.0 - 1.0).abs() < 1e-9, "an hour in the middle was there four times");
-    // A week with 2026-10-25 01:00 UTC, when 02:30 came twice.
+    // The week contains 2026-10-25 01:00 UTC, after which 02:30 local time occurred a second time.
     let autumn: Vec<i64> = (0..24 * 7).map(|hour| 1_792_454_400 + hour * HOUR_S + 1_800).collect();
     let calendar = self::calendar(&autumn);
     let week = calendar.week(&calendar.span().unwrap(), &berlin());
@@ -85,7 +85,7 @@ fn days_of_23_and_25_hours_are_counted_by_their_clocks() {
 #[test]
 fn zones_of_half_hours_are_right() {
     let zone = TimeZone::get("Asia/Kolkata").unwrap();
-    // Monday 00:00 UTC is 05:30 there; 20 requests until 06:00, 40 in the hour after.
+    // Monday 00:00 UTC is 05:30 in this zone. There are 20 requests until 06:00, and 40 in the hour after.
     let times: Vec<i64> = (0..20).map(|i| MONDAY + i * 90).chain((0..40).map(|i| MONDAY + 1_800 + i * 90)).collect();
     let calendar = calendar(&times);
     let week = calendar.week(&calendar.span().unwrap(), &zone);
@@ -99,7 +99,7 @@ fn stray_stamps_do_not_stretch_the_span() {
     times.extend([0, MONDAY + 400 * DAY_S, MONDAY - 31 * DAY_S]);
     let span = calendar(&times).span().unwrap();
     assert_eq!((span.first_ns, span.last_ns, span.strays), (MONDAY * NS, (MONDAY + 9_990) * NS, 3));
-    // Two logs of the same length a year apart are one log.
+    // Two logs of the same length, a year apart, count as one log.
     let both: Vec<i64> = (0..100).flat_map(|i| [MONDAY + i, MONDAY + 365 * DAY_S + i]).collect();
     let span = calendar(&both).span().unwrap();
     assert_eq!((span.requests, span.strays, span.first_ns), (200, 0, MONDAY * NS));

@@ -1,21 +1,21 @@
-//! Joins neighbouring clusters into classes so that the logarithms of sizes vary least within each class: the optimal
-//! partition of points on a line (Fisher 1958), by dynamic programming over all places to cut.
+//! Joins neighbouring clusters into classes so that the logarithms of sizes vary least within each class. This is the
+//! optimal partition of points on a line (Fisher 1958), by dynamic programming over all positions of the cuts.
 
 use std::ops::Range;
 
-/// Sizes that are never separated.
+/// Consecutive sizes that are never separated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Atom {
-    /// Index of the cluster of the spanning tree that it belongs to.
+    /// Index of the spanning tree's cluster to which the sizes belong.
     pub cluster: usize,
-    /// Whether its cluster was divided and this is not the first part.
+    /// Whether the cluster was divided and this is not its first part.
     pub is_remainder: bool,
-    /// Indices of its first and last size.
+    /// Index of the first size.
     pub first: usize,
     pub last: usize,
     /// Number of requests.
     pub count: u64,
-    /// Sum of the logarithms of their sizes.
+    /// Sum of the logarithms of the requests' sizes.
     sum: f64,
     /// Sum of the squared logarithms.
     squares: f64,
@@ -39,7 +39,7 @@ impl Atom {
 pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     let n = atoms.len();
     let spread = Spread::new(atoms);
-    // For each number of parts and each `i`: the least spread of the first `i` atoms, and where the last part begins.
+    // For each number of parts and each `i`: the least spread of the first `i` atoms, and the start of the last part.
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
     for parts in 1..k {
         let before = &best[parts - 1];
@@ -61,7 +61,7 @@ pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The share of the variance that lies between the parts; 1 if there is no variance.
+/// The share of the variance that is between the parts; 1 if there is no variance.
 pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
     let spread = Spread::new(atoms);
     let all = spread.within(0, atoms.len());

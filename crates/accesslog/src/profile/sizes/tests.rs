@@ -51,7 +51,7 @@ fn what_is_counted_in_parts_is_counted_as_a_whole() {
         let (mut whole, mut sum) = (SizeCounts::default(), SizeCounts::default());
         for part in 0..parts {
             let mut counts = SizeCounts::default();
-            // The first part has few sizes, unlike the others.
+            // The first part has few distinct sizes, unlike the other parts.
             let most = if part == 0 { 900 } else { sizes };
             for _ in 0..80_000 {
                 let bytes = 1 + rng.random_range(0..most) * 97;

@@ -1,18 +1,18 @@
 //! Finds slots by hash: a hash table with linear probing, at most half full.
 //!
-//! A cell is 0 (empty), or has the upper half of a hash and the slot + 1. The place of a cell is chosen by the lower bits
-//! of that upper half.
+//! A cell is 0 (empty), or contains the upper half of a hash and the slot + 1. The lower bits of that upper half select
+//! the position of the cell.
 
 /// The hash table. The upper half of each hash must be well mixed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// Empty, or of a length that is a power of two.
+    /// The cells. Their number is 0 or a power of two.
     cells: Vec<u64>,
     used: usize,
 }
 
 impl Index {
-    /// The slot with this hash for which `is_it` returns true; different hashes are mostly rejected without calling it.
+    /// The slot with this hash for which `is_it` returns true. Different hashes are mostly rejected without a call.
     pub fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = home(hash, mask);
@@ -36,7 +36,7 @@ impl Index {
         self.place((hash >> 32 << 32) | (slot as u64 + 1));
     }
 
-    /// Removes a slot that is in the table. Moves back cells that were displaced by it.
+    /// Removes a slot that is in the table. Moves back cells that the slot had displaced.
     pub fn remove(&mut self, hash: u64, slot: usize) {
         self.used -= 1;
         let mask = self.cells.len() - 1;
@@ -84,7 +84,7 @@ impl Index {
     }
 }
 
-/// The preferred place of a hash or of a cell.
+/// The preferred position of a hash or of a cell.
 fn home(hash: u64, mask: usize) -> usize {
     (hash >> 32) as usize & mask
 }
@@ -105,7 +105,7 @@ mod tests {
         let (mut index, mut map, mut rng) = (Index::default(), BTreeMap::new(), Pcg64::seed_from_u64(1));
         for round in 0..20_000 {
             let slot = rng.random_range(0..300usize);
-            // Few preferred places, so that there are long runs, also across the end of the table.
+            // There are few preferred positions, so that there are long runs, also across the end of the table.
             let hash = ((slot as u64 % 7) << 32).wrapping_sub(3 << 32);
             match map.remove(&slot) {
                 Some(()) => index.remove(hash, slot),

@@ -75,7 +75,7 @@ fn it_counts_as_the_definition_does() {
     let (zipf, mut rng) = (Zipf::new(300.0, 0.7).unwrap(), Pcg64::seed_from_u64(3));
     let mut urls = TopUrls::new(40);
     for round in 0..3 {
-        // Name, requests and their error, in slots.
+        // The name, the requests and their error for each slot.
         let mut slots: Vec<(String, u64, u64)> = Vec::new();
         for _ in 0..3_000 {
             let name = format!("/{}", zipf.sample(&mut rng));

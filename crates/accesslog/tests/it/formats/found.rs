@@ -1,4 +1,4 @@
-//! Formats from servers' directives, detected formats, and lines that match no format.
+//! Tests formats from servers' directives, detected formats, and lines that match no format.
 
 use super::*;
 

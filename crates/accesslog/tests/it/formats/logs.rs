@@ -1,4 +1,4 @@
-//! Whole logs: samples, real logs, and random logs.
+//! Tests whole logs: samples, real logs, and random logs.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn logs() -> Option<PathBuf> {
     Some(directory)
 }
 
-/// Numbers of lines of a file that are requests and that are not, and the first malformed line.
+/// The number of lines of a file that are requests, the number that are not, and the first malformed line.
 fn counts(formats: &mut Formats, bytes: &[u8]) -> (u64, u64, Option<(u64, Malformed)>) {
     let (mut read, mut malformed, mut first) = (0, 0, None);
     for (line, number) in bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n').zip(1..) {
@@ -56,9 +56,9 @@ fn logs_of_real_servers_are_read_but_for_broken_lines() {
     let Some(directory) = logs() else { return };
     for (file, name, read, broken) in [
         ("nasa_jul95_logisland.log", "common", 4000, None),
-        // Its lines end in a carriage return.
+        // The lines of this log end in a carriage return.
         ("databricks_twiki_apache_clf.log", "common", 1406, None),
-        // One line's last quote is missing.
+        // In one line of this log, the last quote is missing.
         ("elastic_apache_combined.log", "combined", 9999, Some((8899, "a closing quote at the end of the line"))),
     ] {
         let bytes = std::fs::read(directory.join(file)).unwrap();
@@ -71,7 +71,7 @@ fn logs_of_real_servers_are_read_but_for_broken_lines() {
     }
 }
 
-/// A text without quotes, backslashes and control characters, which no server writes as they are.
+/// Generates text without quotes, backslashes and control characters, which servers escape.
 fn field() -> impl Strategy<Value = String> {
     "[!#-\\[\\]-~é]{1,20}"
 }

@@ -1,4 +1,4 @@
-//! Lines of proxies, caches, load balancers and stores.
+//! Tests lines of proxies, caches, load balancers and object stores.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Lines of web servers in their default formats, with and without prefixes of other programs.
+//! Tests lines of web servers in their default formats, with and without prefixes of other programs.
 
 use super::*;
 
@@ -180,7 +180,7 @@ fn lines_that_syslog_or_a_container_carries() {
 
 #[test]
 fn hostile_lines_cost_no_more_than_their_length() {
-    // Quadratic time in the length would take hours here.
+    // If the time were quadratic in the length, the test would take hours.
     let (head, length) = (r#"a - - [10/Oct/2000:13:55:36 -0700] "GET "#, 1 << 19);
     for unit in [
         "\"",

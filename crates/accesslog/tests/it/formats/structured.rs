@@ -1,4 +1,4 @@
-//! Lines with named fields: JSON, LTSV, the W3C extended format.
+//! Tests lines with named fields: JSON, LTSV, and the W3C extended format.
 
 use super::*;
 

@@ -1,12 +1,12 @@
-//! Workers by occupancy: whether the server, when it is full, holds as many calls as one of its programs has processes
-//! or threads.
+//! Finds workers by occupancy: tests whether the server, when it is full, holds as many calls as one of its programs
+//! has processes or threads.
 
 use crate::server::programs::ProgramSeen;
 use std::fmt;
 
-/// Greatest distance of the workers' throughput from the measured one, as the logarithm of their ratio.
+/// Greatest distance of the predicted throughput of the workers from the measured one, as the logarithm of their ratio.
 const MAX_DISTANCE: f64 = 0.1;
-/// A program with more processes than this does not have one worker for each call.
+/// A program with more processes than this is assumed not to have one worker for each call.
 const MAX_WORKERS: u32 = 4096;
 
 /// The workers of a program, each of which serves one call at a time.
@@ -20,10 +20,10 @@ pub(super) struct WorkerGroup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerKind {
     Processes,
-    /// All processes but one, which starts the others.
+    /// All processes except the one that starts them.
     ProcessesBesideMaster,
     Threads,
-    /// All threads but one.
+    /// All threads except the main thread.
     ThreadsBesideMain,
 }
 
@@ -38,8 +38,8 @@ impl fmt::Display for WorkerKind {
     }
 }
 
-/// The program whose workers would come closest to this throughput. `alone` is how long a call takes that does not
-/// wait, `on_cpu` the part of it on a CPU, and `cpus` their number.
+/// The program whose workers' predicted throughput is closest to `rate`. `alone` is the duration of a call that does
+/// not wait, `on_cpu` its part on a CPU, and `cpus` the number of CPUs.
 pub(super) fn find_workers(
     programs: &[ProgramSeen],
     rate: f64,
@@ -51,7 +51,7 @@ pub(super) fn find_workers(
     let workers_of = |program: &ProgramSeen| {
         let processes = program.processes;
         let threads = program.threads.unwrap_or(0);
-        // If both fit, the workers have a master, as most servers with many processes do.
+        // If both kinds fit, the workers are assumed to have a master, as in most servers with many processes.
         let kinds = [
             (processes.saturating_sub(1), WorkerKind::ProcessesBesideMaster),
             (processes, WorkerKind::Processes),
@@ -67,12 +67,12 @@ pub(super) fn find_workers(
     groups.min_by(|a, b| distance(a.size).total_cmp(&distance(b.size)))
 }
 
-/// Whether the program has a single thread that serves calls, besides a master.
+/// Whether the program has a single thread that serves calls, apart from a master.
 pub(super) fn has_one_worker(program: &ProgramSeen) -> bool {
     program.threads.is_some_and(|threads| threads == program.processes && threads <= 2)
 }
 
-/// Throughput of workers that queue for the CPUs only (mean value analysis: Reiser & Lavenberg 1980; several CPUs after
+/// Throughput of workers that wait only for the CPUs (mean value analysis: Reiser & Lavenberg 1980; several CPUs as in
 /// Seidmann, Schweitzer & Shalev-Oren 1987).
 fn throughput(workers: u32, alone: f64, on_cpu: f64, cpus: u32) -> f64 {
     let queued = on_cpu / f64::from(cpus);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn workers_are_recognized_by_their_number() {
-        // Eight workers, each 20 ms with a call of which 1 ms is on the one CPU.
+        // There are eight workers and one CPU. A call takes 20 ms of a worker, of which 1 ms is on the CPU.
         let rate = 0.98 * throughput(8, 0.02, 0.001, 1);
         let found = |program: ProgramSeen| {
             find_workers(&[program], rate, 0.02, 0.001, 1).map(|workers| (workers.size, workers.kind))
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn workers_wait_for_the_cpus() {
-        // Ten workers that need the one CPU for half of their time fill it; two CPUs are not quite filled.
+        // Ten workers that need a CPU for half of their time fill one CPU; they do not quite fill two CPUs.
         assert!((throughput(10, 0.002, 0.001, 1) - 1000.0).abs() < 1.0);
         let two = throughput(10, 0.002, 0.001, 2);
         assert!((1900.0..2000.0).contains(&two), "{two}");

@@ -1,18 +1,18 @@
-//! Records of simulated servers.
+//! Builds Records of simulated servers.
 
 use brimful_core::record::Record;
 use brimful_estimate::EstimateError;
 use brimful_estimate::{CalibrateOptions, Calibrated, Resampling, calibrate};
 use serde_json::{Value, json};
 
-/// Length of the window of load.
+/// Length of the window of load, in seconds.
 const SECONDS: f64 = 20.0;
 
-/// How long the server is watched while one answer is still outstanding.
+/// Time for which the server is watched while one response is still outstanding, in seconds.
 const DRAIN: f64 = 10.0;
 
-/// A Record of a server with these demands (in seconds) and 0.02 CPUs of work without requests. The server is watched
-/// for a while before and after the load.
+/// Builds a Record of a server with these demands (in seconds) and background work of 0.02 CPUs. The server is watched
+/// for some time before and after the load.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let counts = |completed: f64| {
         let n = completed as u64;
@@ -33,7 +33,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let rate: f64 = rates.iter().map(|(_, x)| x).sum();
     let work: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
     let cores = 0.02 + work;
-    // Processor sharing by one server, and 5 ms elsewhere.
+    // Mean response time of one server with processor sharing, and 5 ms elsewhere.
     let response = |class: &str| 1e6 * (0.005 + demand(class) + work / (1.0 - work) * work / rate.max(1e-9));
     let mean = rates.iter().map(|(class, x)| x / rate * response(class)).sum::<f64>();
     let classes: serde_json::Map<String, Value> = rates
@@ -44,7 +44,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
             ((*class).to_owned(), of)
         })
         .collect();
-    // The seconds vary, independently for server and generator; their means are exact.
+    // The figures of the seconds vary, independently for server and generator. Their means are exact.
     let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 4 % 3) - 0.075;
     let intervals: Vec<Value> = (0..(SECONDS + DRAIN) as u32)
         .map(|i| {
@@ -100,7 +100,7 @@ pub fn with(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, 
     calibrate(&records, CalibrateOptions { resampling: Resampling { draws: 100, seed: 1 }, ..options })
 }
 
-/// The CPU time of the server in a Record.
+/// Sets the CPU time of the server in a Record.
 pub fn set_cores(record: &mut Value, cores: f64) {
     let was = record["server"]["process"][0]["cores"].as_f64().unwrap();
     record["server"]["process"][0]["cores"] = json!(cores);

@@ -3,7 +3,7 @@
 //! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are
 //! searched length by length.
 
-/// Length in bits of the code of each byte, and of the end of a string, which is never encoded.
+/// Length in bits of the code of each byte. The last entry is the code for the end of a string, which is never encoded.
 const CODE_LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
@@ -20,15 +20,16 @@ const END_OF_STRING: u16 = 256;
 
 static CODE: Code = Code::new();
 
-/// The code that the lengths define.
+/// The Huffman code that [`CODE_LENGTHS`] defines.
 struct Code {
-    /// Symbols, sorted by the length of their codes, then by value.
+    /// The symbols, sorted by the length of their codes, then by value.
     symbols: [u16; 257],
     /// The first code of each length.
     first: [u32; MAX_CODE_BITS + 2],
     /// The index in `symbols` of the first code of each length.
     start: [u16; MAX_CODE_BITS + 2],
-    /// For each value of the next eight bits, the symbol and the length of its code; length 0 if the code is longer.
+    /// For each value of the next eight bits: the symbol, and the length of its code. The length is 0 if the code is
+    /// longer than eight bits.
     short: [(u8, u8); 256],
 }
 
@@ -68,7 +69,7 @@ impl Code {
         code
     }
 
-    /// The symbol of the code at the start of `bits`, which are left-aligned, and the length of the code.
+    /// Finds the code at the start of `bits`, which are left-aligned. Returns its symbol and its length.
     fn find(&self, bits: u64) -> Option<(u16, u32)> {
         let (symbol, length) = self.short[(bits >> 56) as usize];
         if length > 0 {
@@ -110,7 +111,7 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// The code of a symbol and its length.
+    /// Returns the code of a symbol and the length of the code.
     fn code(symbol: u16) -> (u32, usize) {
         let at = CODE.symbols.iter().position(|other| *other == symbol).unwrap();
         let length = usize::from(CODE_LENGTHS[usize::from(symbol)]);
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn padding_is_ones_and_shorter_than_a_byte() {
         assert_eq!(decoded(b""), Some(Vec::new()));
-        // `0` is 00000.
+        // The code of `0` is 00000.
         assert_eq!(decoded(&[0b0000_0111]), Some(b"0".to_vec()));
         for bad in [&[0b0000_0110][..], &[0b0000_0111, 0xff], &[0xff], &[0xff; 4], &[0xff; 9], &[0x00]] {
             assert_eq!(decoded(bad), None, "{bad:?}");

@@ -1,8 +1,9 @@
-//! The index space: the static table (Appendix A), then the dynamic table of a connection, newest entry first (§2.3).
+//! The tables that an index refers to: first the static table (Appendix A), then the connection's dynamic table, newest
+//! entry first (§2.3).
 
 use std::collections::VecDeque;
 
-/// Size of an entry in addition to its bytes (§4.1).
+/// Number of bytes that an entry counts in addition to its name and value (§4.1).
 pub(super) const OVERHEAD: usize = 32;
 /// Upper bound of the dynamic table in bytes: the default of the protocol (RFC 9113 §6.5.2).
 const MAX_SIZE: usize = 4096;
@@ -76,7 +77,8 @@ pub(super) fn is_dynamic(index: u64) -> bool {
     index > STATIC.len() as u64
 }
 
-/// The index of the static entry with this name and value (and `true`), or else with this name (and `false`).
+/// Finds a static entry with this name, preferably also with this value. Returns its index, and whether the value
+/// matches.
 pub(crate) fn find_static(name: &str, value: &str) -> Option<(u8, bool)> {
     let index = |at: usize| at as u8 + 1;
     let whole = STATIC.iter().position(|entry| *entry == (name, value)).map(|at| (index(at), true));
@@ -89,7 +91,7 @@ pub(crate) fn static_value(index: u64) -> Option<&'static [u8]> {
     STATIC.get(at).map(|(_, value)| value.as_bytes())
 }
 
-/// The index space of one connection.
+/// The static and the dynamic table of one connection.
 #[derive(Debug)]
 pub(super) struct Table {
     /// The dynamic table, newest entry first.
@@ -136,7 +138,7 @@ impl Table {
         }
     }
 
-    /// Limits the size of the dynamic table; false if the limit exceeds the maximum.
+    /// Limits the size of the dynamic table. Returns false if the limit exceeds [`MAX_SIZE`].
     pub(super) fn resize(&mut self, limit: u64) -> bool {
         if limit > MAX_SIZE as u64 {
             return false;

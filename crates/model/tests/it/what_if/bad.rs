@@ -1,4 +1,4 @@
-//! Invalid what-ifs and their messages.
+//! Checks the messages for invalid what-ifs.
 
 use super::{apply, scenario, terminals, with_class, with_client};
 use crate::paper::server;

@@ -1,11 +1,11 @@
-//! Objectives, and how far the load can grow until they are missed.
+//! Tests objectives, and the greatest load at which they are met.
 
 use super::{apply, terminals};
 use crate::paper::server;
 use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Headroom, Method, Until, headroom, solve};
 
-/// M/M/1 in order of arrival: 0.1 s each.
+/// An M/M/1 queue in the order of arrival, with a mean service time of 0.1 s.
 fn queue(rate: f64) -> Model {
     let station = Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() };
     let class = ModelClass { name: "api".into(), rate: Some(rate), ..ModelClass::default() };
