@@ -1,4 +1,4 @@
-"""Calibrates models of real servers at loads they bear easily, and compares what they predict with what the servers do.
+"""Calibrates models of real servers well below saturation, and compares their predictions with measurements.
 
 python3 -m bench.calibration --help
 """
@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
     command.add_cpus(parser)
     parser.add_argument("--repetitions", type=command.positive, default=5, help="[default: %(default)s]")
     parser.add_argument("--seconds", type=float, default=5, help="length of every run [default: %(default)s]")
-    parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records that models were made of")
+    parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records that the models are fitted to")
     return parser.parse_args()
 
 
