@@ -1,4 +1,4 @@
-"""The programs: where they are, which version, and where a missing one comes from."""
+"""The programs: path, version, and how to install a missing one."""
 
 import os
 import re
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 class Failed(Exception):
-    """A program could not do what was asked of it. It is reported, and the comparison goes on."""
+    """A program failed or is missing. The benchmark reports it and goes on."""
 
 
-# How a program tells its version, and where it comes from.
+# For each program, the arguments that print its version, and where it comes from.
 KNOWN = {
     "brimful": (["--version"], "make build"),
     "brimful-bench-server": (["--version"], "make bench"),
@@ -28,13 +28,13 @@ KNOWN = {
     "vegeta": (["-version"], "go install github.com/tsenart/vegeta/v12@latest"),
 }
 
-# Where Debian, cargo and go put programs, whether or not PATH has it.
+# Directories in which Debian, cargo and go install programs. They are searched even if PATH lacks them.
 PLACES = ("/usr/sbin", "~/.cargo/bin", "~/go/bin")
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Every known program's path, or None."""
+    """The path of every known program, or None if it is not installed."""
 
     paths: dict[str, str | None]
 
@@ -53,14 +53,14 @@ class Programs:
 
 
 def version(path: str, arguments: list[str]) -> str:
-    """What the program says its version is, or who installed it; "unknown" if nobody says."""
-    said = output([path, *arguments]) if arguments else ""
-    return version_in(said) or debian_version(path) or go_version(path) or "unknown"
+    """The version that the program prints, else that of its Debian package or Go module, else "unknown"."""
+    printed = output([path, *arguments]) if arguments else ""
+    return version_in(printed) or debian_version(path) or go_version(path) or "unknown"
 
 
-def version_in(said: str) -> str | None:
-    # Not the version of Go.
-    found = re.search(r"(?<!go)(?<![\d.])\d+\.\d+(?:[.\w+~-]*\w)?", said)
+def version_in(printed: str) -> str | None:
+    """The first version number in a text that is not a version of Go."""
+    found = re.search(r"(?<!go)(?<![\d.])\d+\.\d+(?:[.\w+~-]*\w)?", printed)
     return found[0] if found else None
 
 
@@ -70,13 +70,13 @@ def debian_version(path: str) -> str | None:
 
 
 def go_version(path: str) -> str | None:
-    """What Go wrote into the program about its module."""
+    """The module version that Go wrote into the program."""
     found = re.search(r"^\s*mod\s+\S+\s+v(\S+)", output(["go", "version", "-m", path]), re.MULTILINE)
     return found[1] if found else None
 
 
 def output(command: list[str]) -> str:
-    """What a command prints; nothing if there is no such command."""
+    """The output of a command, errors included; empty if there is no such command."""
     try:
         return subprocess.run(
             command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
