@@ -1,4 +1,4 @@
-"""The programs: where they are, which version, and where a missing one comes from."""
+"""The programs: path, version, and how to install a missing one."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..side_by_side.tools import PLACES, version
 
-# The names it may have, how it tells its version, and where it comes from.
+# For each program: its possible file names, the arguments that print its version, and where it comes from.
 KNOWN = {
     "brimful": (["brimful"], ["--version"], "make build"),
     "probe": (["brimful-bench-monitor"], ["--version"], "make bench-monitor"),
@@ -27,7 +27,7 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Programs:
-    """Every known program's path, or None."""
+    """The path of every known program, or None if it is not installed."""
 
     paths: dict[str, str | None]
 
@@ -43,8 +43,8 @@ class Programs:
     def path(self, name: str) -> str | None:
         return self.paths[name]
 
-    def there(self, names: list[str]) -> list[str]:
-        """Those of some programs that are installed."""
+    def installed(self, names: list[str]) -> list[str]:
+        """Those of the named programs that are installed."""
         return [name for name in names if self.paths[name]]
 
     def versions(self) -> dict[str, str | None]:
