@@ -200,7 +200,9 @@ fn counted(sampler: &mut Sampler, port: u16) -> Option<(BTreeMap<State, u64>, f6
     while begun.elapsed() < COUNT_TIMEOUT {
         let (sample, us) = timed(|| sampler.sample());
         let ports = sample.groups.connections.map(|connections| connections.ports).unwrap_or_default();
-        if let Some(counted) = ports.into_iter().find(|counts| counts.port == port).and_then(|counts| counts.connections) {
+        if let Some(counted) =
+            ports.into_iter().find(|counts| counts.port == port).and_then(|counts| counts.connections)
+        {
             return Some((counted, us));
         }
         sleep(Duration::from_millis(20));
