@@ -1,8 +1,8 @@
 """Replays a log at its own speed and counts the requests that arrive in another second than in the log.
 
-A short log with bursts is replayed to nginx, which logs arrivals in milliseconds. The two clocks have different origins,
-so arrivals are shifted by the median difference; then both logs are counted by second. Required: the sum of the
-differences is at most 1 % of the requests.
+A short log with bursts is replayed to nginx, which logs arrivals in milliseconds. The two clocks have different
+origins, so arrivals are shifted by the median difference; then both logs are counted by second. Required: the sum of
+the differences is at most 1 % of the requests.
 
 python3 -m bench.accesslog.replay --build target/release
 """

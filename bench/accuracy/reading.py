@@ -113,7 +113,8 @@ def held_out(survey: dict) -> list[dict]:
 
 
 def at(levels: list[dict], fraction: float) -> dict:
-    """The level at this fraction, of the mix that the model was fitted to, with random arrivals; {} if there is none."""
+    """The level at this fraction, of the mix that the model was fitted to, with random arrivals; {} if there is
+    none."""
     of_mix = (level for level in levels if level["workload"] == "mix")
     return next((level for level in of_mix if abs(level["fraction"] - fraction) < 0.005), {})
 

@@ -5,8 +5,8 @@ its standard input, a pipe from this program. However this program ends, the pip
 It is the first process of its PID namespace, so the kernel then kills all others in it and removes the network.
 
 A veth pair processes a received packet on the sender's CPU. Receive packet steering
-(Documentation/networking/scaling.rst) is therefore set on both ends: the server's CPU does the server's receive work, so
-that a dropped SYN costs the server and not the client, and vice versa.
+(Documentation/networking/scaling.rst) is therefore set on both ends: the server's CPU does the server's receive work,
+so that a dropped SYN costs the server and not the client, and vice versa.
 """
 
 import contextlib

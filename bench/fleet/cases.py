@@ -185,7 +185,8 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
 
 
 def cpu_us(words: Sequence[str], polled: bool) -> float:
-    """User and system CPU time of a whole process, by the kernel's account. If `polled`, it is looked at each second."""
+    """User and system CPU time of a whole process, by the kernel's account. If `polled`, it is looked at each
+    second."""
     before, place = resource.getrusage(resource.RUSAGE_CHILDREN), Place()
     place.start(words, {})
     while place.process is not None:

@@ -1,9 +1,9 @@
 """The largest load that N shards can make: predicted from the limit of one shard, and measured.
 
-The limit of one shard is the rate that `brimful load --calibrate` measures for one thread on one CPU. N shards on N CPUs
-should make N times that rate; on fewer CPUs, the rate of those CPUs. The prediction is compared with the largest load,
-raised in steps, that N shards made without being the limit. The server is the reference server with a service demand of
-zero, on the first CPU. With two CPUs, all shards share the second.
+The limit of one shard is the rate that `brimful load --calibrate` measures for one thread on one CPU. N shards on N
+CPUs should make N times that rate; on fewer CPUs, the rate of those CPUs. The prediction is compared with the largest
+load, raised in steps, that N shards made without being the limit. The server is the reference server with a service
+demand of zero, on the first CPU. With two CPUs, all shards share the second.
 """
 
 import os

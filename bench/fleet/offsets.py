@@ -21,7 +21,8 @@ PERIOD_S, ON, HIGH = 0.1, 0.1, 5.0
 
 
 def offsets(length_s: float = LENGTH_S, draws: int = DRAWS, seed: int = 1) -> list[dict]:
-    """A row for each process, number of shards and error, with the figures of each draw; the unsharded process first."""
+    """A row for each process, number of shards and error, with the figures of each draw; the unsharded process
+    first."""
     rows = []
     for name, process in PROCESSES.items():
         schedule = list(process(random.Random(seed), length_s))

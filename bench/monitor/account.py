@@ -1,7 +1,7 @@
 """Runs a command, discards its output and prints its CPU time as JSON: `account.py COMMAND…`.
 
-This is for commands that end before their CPU clock could be read. It is a separate program so that the kernel's account
-of finished children contains only the command, and so that it can run in another namespace.
+This is for commands that end before their CPU clock could be read. It is a separate program so that the kernel's
+account of finished children contains only the command, and so that it can run in another namespace.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Reads and writes a file and starts processes at a steady rate, for the counters of both: `churn.py DIRECTORY SECONDS`."""
+"""Reads and writes a file and starts processes at a steady rate, for the counters of both: `churn.py DIRECTORY
+SECONDS`."""
 
 import mmap
 import os

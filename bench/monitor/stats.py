@@ -65,8 +65,8 @@ def change_percent(quartets: Sequence[Sequence[float]]) -> Estimate:
 
 
 def change_percent_of_runs(runs: Sequence[Sequence[Sequence[float]]]) -> Estimate:
-    """The change from A to B in percent over several runs. Each run counts as one value, because runs may differ by more
-    than the quartets within a run do."""
+    """The change from A to B in percent over several runs. Each run counts as one value, because runs may differ by
+    more than the quartets within a run do."""
     return percent(trimmed_mean([trimmed_mean([effect(quartet) for quartet in quartets]).value for quartets in runs]))
 
 

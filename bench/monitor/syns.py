@@ -1,15 +1,15 @@
 """Overflows a listener's accept queue and counts the SYNs, in a network namespace: `syns.py full|drained BACKLOG
 CONNECTS SECONDS`.
 
-It prints the port, waits for a line on its standard input, and begins CONNECTS connections. The listener accepts none of
-them (`full`), or after half of the time all that wait (`drained`). For SECONDS the kernel repeats the SYNs that were
+It prints the port, waits for a line on its standard input, and begins CONNECTS connections. The listener accepts none
+of them (`full`), or after half of the time all that wait (`drained`). For SECONDS the kernel repeats the SYNs that were
 dropped. Then the program closes the connections and prints its counts as JSON.
 
 A packet socket counts SYNs as they arrive, independently of TCP's counters. On loopback such a socket receives each
 packet twice, leaving and arriving (packet(7), sll_pkttype); only arrivals count. One thread begins the connections one
 after the other, so that handshakes do not overlap. After the queue has been drained, timers send the next SYNs in one
-burst. All of their handshakes begin, but for most of them the queue is full again when the final ACK arrives. The kernel
-counts these ACKs as drops too.
+burst. All of their handshakes begin, but for most of them the queue is full again when the final ACK arrives. The
+kernel counts these ACKs as drops too.
 """
 
 import json

@@ -1,7 +1,8 @@
 """The cases: the models and solvers, the required figures, and the comparison of the answers.
 
 Times are CPU seconds of one core, by each solver's own CPU clock, without its start. A repetition has one run of every
-solver, so that a host that is slow for a minute slows all of them. A solver that exceeds the time limit is not run again.
+solver, so that a host that is slow for a minute slows all of them. A solver that exceeds the time limit is not run
+again.
 """
 
 from collections.abc import Iterator

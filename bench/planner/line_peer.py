@@ -1,7 +1,8 @@
-"""Answers requests with LINE, one JSON object per line. Runs in the interpreter with `line-solver`, without our modules.
+"""Answers requests with LINE, one JSON object per line. Runs in the interpreter with `line-solver`, without our
+modules.
 
-A request is {"task": …, "model": …}. The answer has CPU seconds, throughputs by class and, if the task needs them, queue
-lengths (stations × classes).
+A request is {"task": …, "model": …}. The answer has CPU seconds, throughputs by class and, if the task needs them,
+queue lengths (stations × classes).
 """
 
 import contextlib

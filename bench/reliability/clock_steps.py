@@ -5,7 +5,8 @@
 
 Only the program sees the steps: a library loaded with LD_PRELOAD shifts the wall clock that it reads. The calls of each
 Record must add up, no response time may contain a step, and the samples of the watch must have plausible lengths. The
-verdict of the stopped load must say that the generator stood still. Needs a C compiler. Exits with 1 if any check fails.
+verdict of the stopped load must say that the generator stood still. Needs a C compiler. Exits with 1 if any check
+fails.
 """
 
 import argparse

@@ -3,9 +3,10 @@
 
     python3 bench/reliability/fleet_kill.py --build target/release --count 100
 
-One second after the kill, no process of the fleet may be left, and no new control group or network namespace of brimful.
-The Records of `--keep` must be readable, and end at most two seconds before the kill. After the next run there must be
-no temporary file, and the directory of `--keep` must contain only that run's files. Exits with 1 if any check fails.
+One second after the kill, no process of the fleet may be left, and no new control group or network namespace of
+brimful. The Records of `--keep` must be readable, and end at most two seconds before the kill. After the next run there
+must be no temporary file, and the directory of `--keep` must contain only that run's files. Exits with 1 if any check
+fails.
 """
 
 import argparse
@@ -73,8 +74,8 @@ def parse() -> argparse.Namespace:
 def trial(
     program: Path, url: str, shards: int, duration_s: float, after_s: float
 ) -> tuple[list[str], float | None]:
-    """Kills one fleet, and runs another after it. Returns the faults, and the time from the end of the oldest unfinished
-    Record to the kill."""
+    """Kills one fleet, and runs another after it. Returns the faults, and the time from the end of the oldest
+    unfinished Record to the kill."""
     with tempfile.TemporaryDirectory(prefix="brimful-fleet-kill-") as directory:
         kept, scratch = Path(directory, "kept"), Path(directory, "tmp")
         scratch.mkdir()

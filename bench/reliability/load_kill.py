@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and checks that nothing is left behind.
+"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and checks that nothing is left
+behind.
 
     python3 bench/reliability/load_kill.py --build target/release --count 1000
 
 One second after the kill, no process that the command started may be left, and no new control group or network
-namespace of brimful. The server must be allowed on the same CPUs as before. The Record of `--keep` must be readable, and
-end at most two seconds before the kill. The next run must leave only its own files. Exits with 1 if any check fails.
+namespace of brimful. The server must be allowed on the same CPUs as before. The Record of `--keep` must be readable,
+and end at most two seconds before the kill. The next run must leave only its own files. Exits with 1 if any check
+fails.
 """
 
 import argparse

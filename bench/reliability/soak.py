@@ -4,8 +4,9 @@
     python3 bench/reliability/soak.py --build target/release --minutes 120 --rate 50000
 
 Runs loads one after another, each for --minutes: HTTP/1 and HTTP/2 at --rate calls per second, then sessions, then a
-`watch` at 10 ms. After the first tenth, resident memory may grow by 1 MiB at most, and the descriptors of the watch must
-not grow. In each Record, the numbers of scheduled and of ended calls must be equal. Exits with 1 if any check fails.
+`watch` at 10 ms. After the first tenth, resident memory may grow by 1 MiB at most, and the descriptors of the watch
+must not grow. In each Record, the numbers of scheduled and of ended calls must be equal. Exits with 1 if any check
+fails.
 """
 
 import argparse

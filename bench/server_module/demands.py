@@ -6,8 +6,8 @@ predict the throughput of other mixes, X = U ÷ Σ pᵢDᵢ (the utilization law
 measured. U is the share of its CPU that the server used: all of it, if nothing else runs.
 
 The demands come from all runs of the watched mix together, because the module samples the CPU time of only about 250
-requests per second. A host's speed may change by a quarter within seconds, and the cost of all requests with it. So runs
-are short, and a prediction is scaled by the cost of the watched mix just before and just after it.
+requests per second. A host's speed may change by a quarter within seconds, and the cost of all requests with it. So
+runs are short, and a prediction is scaled by the cost of the watched mix just before and just after it.
 """
 
 import random

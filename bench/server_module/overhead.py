@@ -1,4 +1,5 @@
-"""The module's effect on a saturated server: kept-alive connections, one small file, server and load on separate CPUs."""
+"""The module's effect on a saturated server: kept-alive connections, one small file, server and load on separate
+CPUs."""
 
 from ..monitor.case import Case, Figure, Outcome
 from . import toggle

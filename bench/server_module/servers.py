@@ -1,4 +1,5 @@
-"""nginx and Apache with the Server Module, each on one CPU and in its own directory, set up by `brimful module install`."""
+"""nginx and Apache with the Server Module, each on one CPU and in its own directory, set up by `brimful module
+install`."""
 
 import os
 import shutil

@@ -1,9 +1,9 @@
 """The effect of observing requests at sockets on a saturated nginx, by `brimful watch --requests` with its defaults.
 
 The watch attaches its eBPF programs for a slice of every second, at a random time. This program polls every few
-milliseconds whether they are attached, and the bytes over the loopback device. A slice includes the moments of attaching
-and detaching. Its throughput is compared with that of the same time before and after. The overall loss is the loss
-within slices times their share of the time. The watch runs on the server's CPU, where it costs most.
+milliseconds whether they are attached, and the bytes over the loopback device. A slice includes the moments of
+attaching and detaching. Its throughput is compared with that of the same time before and after. The overall loss is the
+loss within slices times their share of the time. The watch runs on the server's CPU, where it costs most.
 
 The control is the same comparison between slices, with nothing attached.
 """

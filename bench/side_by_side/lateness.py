@@ -7,8 +7,8 @@ schedule, so a delay that is the same for every request is not in it. Requests a
 compared with the k-th due time. Where requests overtake one another this can only make the generator look better.
 
 A generator that spreads its rate over connections (wrk2, h2load) has one schedule per connection, each with its own
-start. Each connection's schedule is estimated separately. A generator that leaves requests out is late from then on; the
-number of missing requests is printed beside the lateness.
+start. Each connection's schedule is estimated separately. A generator that leaves requests out is late from then on;
+the number of missing requests is printed beside the lateness.
 
 Times are in nanoseconds of CLOCK_MONOTONIC, lateness in microseconds.
 """

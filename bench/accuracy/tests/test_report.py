@@ -12,7 +12,8 @@ def row(server: str, repetition: int, made: dict) -> dict:
 
 
 def off_by(share: float, **more: object) -> dict:
-    """A survey whose predictions exceed the measurements by this share, with intervals that contain the measurements."""
+    """A survey whose predictions exceed the measurements by this share, with intervals that contain the
+    measurements."""
     wide = (1000 * (1 - 2 * abs(share)), 1000 * (1 + 2 * abs(share)))
     at_80 = level(0.8, response_time_s=comparison(1 + share, 1, given_host=1 + share))
     return survey(at_80, saturation_rate=comparison(1000, 1000 / (1 + share), wide), **more)

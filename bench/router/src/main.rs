@@ -1,5 +1,5 @@
-//! Measures the error of the delays of the test bed's router. A client sends datagrams at a constant rate to the server,
-//! each with the time at which it was sent.
+//! Measures the error of the delays of the test bed's router. A client sends datagrams at a constant rate to the
+//! server, each with the time at which it was sent.
 //!
 //! The program prints two errors, in microseconds beyond the requested delay. `router` is the lateness of packets that
 //! leave the router, by its own account. `end to end` is measured from the sender's `send` to the receiver's `recv`. It

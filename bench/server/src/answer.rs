@@ -1,7 +1,7 @@
 //! The trivial server: one thread, one epoll instance, a fixed small response per request.
 //!
-//! Responses to requests that arrive together are sent in one write. While a response cannot be written, the server does
-//! not read from that connection.
+//! Responses to requests that arrive together are sent in one write. While a response cannot be written, the server
+//! does not read from that connection.
 
 use crate::Counters;
 use crate::head::{Finder, RequestCounts};
@@ -21,8 +21,8 @@ const BATCH: usize = 64;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 
-/// The responses, with the fields that every origin server sends. RFC 9110 §6.6.1 requires the date, so they are renewed
-/// every second.
+/// The responses, with the fields that every origin server sends. RFC 9110 §6.6.1 requires the date, so they are
+/// renewed every second.
 #[derive(Debug)]
 struct Answers {
     second: i64,

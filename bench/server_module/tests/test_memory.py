@@ -19,8 +19,8 @@ HEADER_SIZE = 896
 
 
 def memory(classes: list[str], workers: list[list[int]]) -> bytes:
-    """Each worker has this number of requests of each class, with a microsecond in every phase. Each worker's last request
-    of the first class is pending."""
+    """Each worker has this number of requests of each class, with a microsecond in every phase. Each worker's last
+    request of the first class is pending."""
     slot_size = -(-(SLOT.size + PENDING_MOST * PENDING.size + len(classes) * CLASS_BYTES) // 128) * 128
     head = HEADER.pack(MAGIC, 4, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
     head += b"".join(name.encode().ljust(48, b"\0") for name in classes)
