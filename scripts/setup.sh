@@ -4,9 +4,9 @@
 #   scripts/setup.sh build    for `make build` and `make demo`
 #   scripts/setup.sh test     for `make test`
 #
-# Installs Debian packages if it runs as root or sudo needs no password. Otherwise it prints the command to run and exits
-# with 3. The same holds for the toolchains of Rust and Node, because Debian's versions are too old. Servers in the
-# packages are neither started nor enabled.
+# Installs Debian packages if it runs as root or sudo needs no password. Otherwise it prints the command to run and
+# exits with 3. The same holds for the toolchains of Rust and Node, because Debian's versions are too old. Servers in
+# the packages are neither started nor enabled.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
