@@ -13,7 +13,7 @@ main() {
     for peer in "$@"; do
         have "$peer" || get "$peer" || missing+=("$peer")
     done
-    have wrk2 || echo "peers: wrk2 is in no registry; to include it, build it from source and put it on PATH as wrk2" >&2
+    have wrk2 || echo "peers: to include wrk2, which is in no registry, build it and put it on PATH as wrk2" >&2
     ((${#missing[@]} == 0)) || { echo "peers: could not install: ${missing[*]}" >&2; exit 3; }
 }
 

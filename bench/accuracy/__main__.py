@@ -91,7 +91,9 @@ def parse() -> argparse.Namespace:
     command.add_choice(parser, "--server", [subject.name for subject in SUBJECTS])
     command.add_cpus(parser)
     parser.add_argument("--repetitions", type=command.positive, default=3, help="[default: %(default)s]")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the order and of the surveys [default: %(default)s]")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the order and of the surveys [default: %(default)s]"
+    )
     parser.add_argument("--level", metavar="TIME", help="length of a calibration run [default: the survey's own]")
     parser.add_argument(
         "--keep",

@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
     command.add_cpus(parser)
     parser.add_argument("--repetitions", type=command.positive, default=5, help="[default: %(default)s]")
     parser.add_argument("--seconds", type=float, default=5, help="length of every run [default: %(default)s]")
-    parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records that the models are fitted to")
+    parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records used for the models")
     return parser.parse_args()
 
 

@@ -20,7 +20,8 @@ START_S = 300
 UNOBTAINABLE = {
     "PDQ": "PDQ is not available: Debian has no package of it, and `pdq` on PyPI is another program",
     "JMT": (
-        "JMT is not available: it is not in Debian, PyPI, npm or Maven Central; its authors distribute it on their web site"
+        "JMT is not available: it is not in Debian, PyPI, npm or Maven Central; "
+        "its authors distribute it on their web site"
     ),
 }
 

@@ -178,8 +178,8 @@ def judge(outcome: Outcome, readings: Sequence[Reading], duty: float, busy: floa
         raw[name] = rates
         rows.append([name, str(len(rates)), within.signed(), whole.signed()])
     outcome.table(
-        f"Saturated nginx on one CPU, attached for {100 * duty:.1f} % of the time, {100 * share:.1f} % with attaching and"
-        " detaching; value and 95 % interval",
+        f"Saturated nginx on one CPU, attached for {100 * duty:.1f} % of the time, "
+        f"{100 * share:.1f} % with attaching and detaching; value and 95 % interval",
         ["slices with", "slices", "loss of throughput within, %", "loss of all throughput, %"],
         rows,
     )

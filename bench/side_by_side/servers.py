@@ -146,7 +146,8 @@ class Nginx:
 def certificate(directory: Path) -> Path:
     """Makes a self-signed certificate for 127.0.0.1, on P-256 like those of most sites, and its key beside it."""
     path = directory / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "2"]
+    command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
     command += ["-subj", "/CN=bench", "-addext", "basicConstraints=critical,CA:FALSE"]
     command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(directory / KEY), "-out", str(path)]
     try:
