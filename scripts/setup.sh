@@ -134,7 +134,7 @@ install_packages() {
     local unit
     for unit in nginx caddy; do
         if [[ " $* " == *" $unit "* ]] && command -v systemctl >/dev/null; then
-            runs systemctl disable $unit.service || say "$unit is enabled; to keep it from starting: systemctl disable $unit"
+            runs systemctl disable $unit.service || say "$unit is enabled; to disable it: systemctl disable $unit"
         fi
     done
 }
