@@ -1,4 +1,4 @@
-"""What all benchmark commands share: arguments, the head of a results document, and writing it to a file."""
+"""Shared by all benchmark commands: arguments, the head of a results document, and writing it to a file."""
 
 import argparse
 import json

@@ -22,7 +22,7 @@ MONTH_S = 31 * 86_400
 
 @dataclass
 class Bed:
-    """What all cases share: the programs and the size of the measurement."""
+    """Shared by all cases: the programs and the size of the measurement."""
 
     writer: Writer
     readers: list[Reader]

@@ -40,9 +40,9 @@ class Program:
             return None
         if self.module:
             return importlib.metadata.version(self.names[0])
-        said = output([self.path(), self.version_argument])
+        printed = output([self.path(), self.version_argument])
         # `version` ignores versions of Go, since programs built with Go print them too.
-        compiler = re.match(r"go version go([\d.]+)", said)
+        compiler = re.match(r"go version go([\d.]+)", printed)
         return compiler[1] if compiler else version(self.path(), [self.version_argument])
 
 

@@ -111,22 +111,23 @@ def overall_text(document: dict) -> str:
     sound = measured_well(document)
     rows = [judged(requirement, sound) for requirement in REQUIREMENTS]
     kinds = intervals(sound)
-    held, of = total(kinds)
-    rows.append(["90 % intervals that hold", "≥ 80 %", share(kinds), met(held >= 0.8 * of) if of else "not measured"])
+    held, count = total(kinds)
+    enough = met(held >= 0.8 * count) if count else "not measured"
+    rows.append(["90 % intervals that hold", "≥ 80 %", share(kinds), enough])
     valid = [row for row in sound if row["valid"]]
     for what, counts in (
         ("valid, saturation beyond twice its interval", lambda kind: kind == "saturation"),
         ("valid, any figure beyond twice its interval", lambda kind: True),
     ):
         wrong = sum(any(counts(kind) for kind, _ in row["valid_beyond_twice"]) for row in valid)
-        known = of and valid
+        known = count and valid
         rows.append([what, "0", f"{wrong} of {len(valid)}", met(wrong == 0) if known else "not measured"])
     # A survey that was stopped at the limit has a length as well.
     with_length = [row for row in document["surveys"] if "error" not in row or row["seconds"] >= LIMIT_S]
     rows.append(judged(SECONDS, with_length))
     made, good = len(document["surveys"]), len(finished(document))
     rows.append(["surveys that wrote a document", "-", f"{good} of {made}", "-"])
-    by_kind = "; ".join(f"{kind} {held} of {of}" for kind, (held, of) in kinds.items())
+    by_kind = "; ".join(f"{kind} {held} of {count}" for kind, (held, count) in kinds.items())
     lines = ["## requirements", "", *table(["", "required", "measured", ""], rows)]
     return "\n".join([*lines, "", f"Intervals that hold, by kind: {by_kind}."] if by_kind else lines)
 
@@ -213,24 +214,25 @@ def intervals(rows: Sequence[dict]) -> dict[str, tuple[int, int]]:
     """For each kind, the number of intervals that contain the measurement, and the number of all."""
     found: dict[str, tuple[int, int]] = {}
     for row in rows:
-        for kind, (held, of) in row["intervals"].items():
-            held_before, of_before = found.get(kind, (0, 0))
-            found[kind] = (held_before + held, of_before + of)
+        for kind, (held, count) in row["intervals"].items():
+            held_before, count_before = found.get(kind, (0, 0))
+            found[kind] = (held_before + held, count_before + count)
     return found
 
 
 def total(kinds: dict[str, tuple[int, int]]) -> tuple[int, int]:
-    return sum(held for held, _ in kinds.values()), sum(of for _, of in kinds.values())
+    return sum(held for held, _ in kinds.values()), sum(count for _, count in kinds.values())
 
 
 def share(kinds: dict[str, tuple[int, int]]) -> str:
-    held, of = total(kinds)
-    return f"{held / of * 100:.0f} % of {of}" if of else "-"
+    held, count = total(kinds)
+    return f"{held / count * 100:.0f} % of {count}" if count else "-"
 
 
 def shares(rows: Sequence[dict]) -> str:
     """The share of all surveys together, with the least and the greatest share of a single survey."""
-    single = [held / of * 100 for row in rows for held, of in [total(intervals([row]))] if of]
+    totals = [total(intervals([row])) for row in rows]
+    single = [held / count * 100 for held, count in totals if count]
     extremes = f" ({min(single):.0f} … {max(single):.0f})" if len(single) > 1 else ""
     return share(intervals(rows)) + extremes
 

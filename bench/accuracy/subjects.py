@@ -165,7 +165,7 @@ class Subject:
             time.sleep(0.05)
 
     def _answer_error(self, port: int) -> str | None:
-        """What is wrong with the server's answer, or None."""
+        """The error in the server's answer, or None."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         headers = dict(header.split(": ", 1) for header in self.headers)
         with contextlib.closing(connection):

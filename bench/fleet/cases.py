@@ -158,7 +158,7 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     import ray
 
     if not ray.is_initialized():
-        # So that neither the package nor the command must be installed.
+        # With these variables, neither the package nor the command must be installed.
         variables = {"PYTHONPATH": str(Path(brimful.__file__).parents[1]), "BRIMFUL_BINARY": brimful.binary()}
         ray.init(
             address=options.address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": variables}

@@ -1,4 +1,4 @@
-"""What all cases share: the programs, the CPUs, the server under load, and processes that end with this program."""
+"""Shared by all cases: the programs, the CPUs, the server under load, and processes that end with this program."""
 
 import contextlib
 import http.client

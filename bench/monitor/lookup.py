@@ -43,11 +43,12 @@ def measure(bed: Bed) -> Outcome:
 
 def per_port(found: dict) -> Estimate | None:
     """Microseconds per further port, from medians of five blocks of samples; a median ignores interrupts."""
-    one, all_ports = found["one_port_us"], found["all_ports_us"]
-    size = min(len(one), len(all_ports)) // 5
+    one_port = found["one_port_us"]
+    all_ports = found["all_ports_us"]
+    size = min(len(one_port), len(all_ports)) // 5
     if size == 0:
         return None
-    blocks = [(one[i : i + size], all_ports[i : i + size]) for i in range(0, 5 * size, size)]
+    blocks = [(one_port[i : i + size], all_ports[i : i + size]) for i in range(0, 5 * size, size)]
     return Estimate.spread([(middle(many) - middle(single)) / (PORTS - 1) for single, many in blocks])
 
 

@@ -114,7 +114,8 @@ def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, 
         rows,
     )
     slices = list(itertools.chain.from_iterable(itertools.chain.from_iterable(found.values())))
-    busy = sum(one.server_cpu_s for one in slices if not one.on) / sum(one.seconds for one in slices if not one.on)
+    without = [part for part in slices if not part.on]
+    busy = sum(part.server_cpu_s for part in without) / sum(part.seconds for part in without)
     off = list(itertools.chain.from_iterable(found.values()))
     outcome.notes.append(
         f"without a monitor: {figure(toggle.mean(off, 'requests_per_s'))} requests/s, "

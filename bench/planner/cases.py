@@ -24,7 +24,7 @@ SIMILAR_NETWORKS = 12
 
 @dataclass
 class Bed:
-    """What all cases share: the solvers and the size of the measurement."""
+    """Shared by all cases: the solvers and the size of the measurement."""
 
     program: Program
     peers: list[Peer]
@@ -117,7 +117,7 @@ def linearizer(bed: Bed) -> Outcome:
     size = (20, 100, 1000)
     runs = solved(bed, outcome, "linearizer", size)
     outcome.measured["seconds"] = Estimate.spread([1e3 * s for s in runs.seconds[OURS]])
-    # It converges more slowly if several stations are about equally busy.
+    # The linearizer converges more slowly if several stations are about equally busy.
     times: dict[int, list[float]] = {number: [] for number in range(SIMILAR_NETWORKS)}
     for _ in range(bed.repetitions):
         for number in times:

@@ -1,4 +1,4 @@
-"""What the scripts share: arguments, a server to load, and searches for leftovers of a command."""
+"""Shared by the scripts: arguments, a server to load, and searches for leftovers of a command."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""What all cases share: the programs, the CPUs, a network namespace, and the load."""
+"""Shared by all cases: the programs, the CPUs, a network namespace, and the load."""
 
 import contextlib
 import ctypes

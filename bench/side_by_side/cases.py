@@ -78,7 +78,7 @@ def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
         ("lateness_p50_us", "lateness_p99_us"),
         requirements,
         rate=rate,
-        measure=measure.late,
+        measure=measure.measure_lateness,
     )
 
 
@@ -285,7 +285,7 @@ CASES = (
         ("bytes_per_connection", "few_rss_kib", "many_rss_kib"),
         (),
         (Requirement("bytes per connection", "bytes_per_connection", 1536, 512),),
-        measure=measure.held,
+        measure=measure.memory_per_connection,
     ),
     Case(
         "sessions-10k",

@@ -31,7 +31,7 @@ SLOW_PER_SECOND = 130
 HOLD_S = 3
 THINK_S = 2
 # Numbers of connections whose difference in memory is measured.
-HELD = (2000, 10000)
+CONNECTIONS = (2000, 10000)
 
 
 @dataclass
@@ -169,12 +169,12 @@ class Generator:
 
 def load(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """The usual measurement: the cost per request, by the server's count."""
-    return loaded(bench, case, entry, seconds)[1]
+    return run_loaded(bench, case, entry, seconds)[1]
 
 
 def growth(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """The usual measurement over a long run, and the growth of its memory after the first tenth."""
-    finished, run = loaded(bench, case, entry, seconds)
+    finished, run = run_loaded(bench, case, entry, seconds)
     slope, half_width = stats.slope([(at, kib) for at, kib in finished.memory if at > finished.wall_s / 10])
     run["values"] |= {
         "growth_kib_per_min": 60 * slope,
@@ -185,7 +185,7 @@ def growth(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     return run | {"memory_kib": [kib for _, kib in finished.memory][:: round(1 / PERIOD_S)]}
 
 
-def loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finished, dict]:
+def run_loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finished, dict]:
     server = bench.start(case.server)
     try:
         before, attempts, ignored = server.counted(), host.connection_attempts(), host.ignored_attempts()
@@ -204,7 +204,7 @@ def loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finish
     return finished, {"command": finished.command, "values": values} | own_account(finished)
 
 
-def late(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
+def measure_lateness(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """Lateness by the arrivals that the server recorded, and by the generator's own report if it has one."""
     seconds += entry.extra_seconds
     server = bench.start("stamp", room=round(case.rate * seconds * 1.2) + 1000)
@@ -222,20 +222,20 @@ def late(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     return {"command": finished.command, "values": values} | own
 
 
-def held(bench: Bench, case: Case, entry: Entry, _seconds: int) -> dict:
+def memory_per_connection(bench: Bench, case: Case, entry: Entry, _seconds: int) -> dict:
     """Memory per open connection, from the difference between many connections and few."""
-    few, many = (held_kib(bench, case, entry, number) for number in HELD)
+    few, many = (memory_with_connections_kib(bench, case, entry, number) for number in CONNECTIONS)
     return {
-        "command": entry.argv(Setting(0, 0, HELD[1])),
+        "command": entry.argv(Setting(0, 0, CONNECTIONS[1])),
         "values": {
             "few_rss_kib": few,
             "many_rss_kib": many,
-            "bytes_per_connection": (many - few) * 1024 / (HELD[1] - HELD[0]),
+            "bytes_per_connection": (many - few) * 1024 / (CONNECTIONS[1] - CONNECTIONS[0]),
         },
     }
 
 
-def held_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
+def memory_with_connections_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
     """Resident memory with this number of open connections, after each has had its response."""
     server = bench.start(case.server)
     # Enough time to connect them all and to wait for the responses.

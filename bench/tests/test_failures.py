@@ -1,4 +1,4 @@
-"""How scripts/test reports failures, tested with fake programs in place of cargo, make, python3 and npm."""
+"""Tests how scripts/test reports failures, with fake programs in place of cargo, make, python3 and npm."""
 
 import os
 import pathlib

@@ -99,24 +99,24 @@ class Tables(WithDirectory):
 
     def test_every_requirement_has_its_line(self) -> None:
         document = self.document(FakeReader(OURS, [0.02]), FakeReader(GOACCESS, [0.1]))
-        said = report.text(CASES, json.loads(json.dumps(document)))
+        text = report.text(CASES, json.loads(json.dumps(document)))
         for words in ("≥ 2", "≤ 64", "5.00", "40.0 MiB", "aim met"):
-            self.assertIn(words, said)
-        self.assertNotIn("not measured", said)
+            self.assertIn(words, text)
+        self.assertNotIn("not measured", text)
         self.assertEqual(len({case.name for case in CASES}), len(CASES))
 
     def test_without_the_other_program_only_the_ratio_is_missing(self) -> None:
-        said = report.requirements_text(CASES, self.document(FakeReader(OURS, [100.0])))
-        self.assertEqual(said.count("not measured"), len(CASES))
-        self.assertIn("NOT MET", said)
+        text = report.requirements_text(CASES, self.document(FakeReader(OURS, [100.0])))
+        self.assertEqual(text.count("not measured"), len(CASES))
+        self.assertIn("NOT MET", text)
 
 
 class Programs(WithDirectory):
     def log(self) -> Log:
         return Log(Path(self.directory, "access.log"), 1000, 5, "COMBINED")
 
-    def reader(self, said: str, exit_code: int = 0) -> programs.Reader:
-        program = f"import sys; print({said!r}); sys.exit({exit_code})"
+    def reader(self, printed: str, exit_code: int = 0) -> programs.Reader:
+        program = f"import sys; print({printed!r}); sys.exit({exit_code})"
         return programs.Reader("it", "1", lambda *_: [sys.executable, "-c", program], lambda report: report["lines"])
 
     def test_a_program_must_report_that_it_read_every_line(self) -> None:

@@ -1,4 +1,4 @@
-"""How surveys are summarized, and when a requirement is met."""
+"""Summaries of surveys, and verdicts on the requirements."""
 
 import unittest
 
