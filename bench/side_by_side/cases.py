@@ -78,7 +78,7 @@ def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
         ("lateness_p50_us", "lateness_p99_us"),
         requirements,
         rate=rate,
-        measure=measure.measure_lateness,
+        measure=measure.arrival_lateness,
     )
 
 

@@ -204,7 +204,7 @@ def run_loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Fi
     return finished, {"command": finished.command, "values": values} | own_account(finished)
 
 
-def measure_lateness(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
+def arrival_lateness(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """Lateness by the arrivals that the server recorded, and by the generator's own report if it has one."""
     seconds += entry.extra_seconds
     server = bench.start("stamp", room=round(case.rate * seconds * 1.2) + 1000)
