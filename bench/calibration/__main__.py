@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from .. import command
-from ..side_by_side.tools import PLACES, Failed, version
+from ..side_by_side.tools import Failed, find_program, version
 from . import report
 from .measure import Bench, repetition
 from .subjects import SUBJECTS, Subject
@@ -68,8 +68,7 @@ def measure(bench: Bench, subject: Subject, program: str | None, number: int, or
 
 
 def path(subject: Subject, brimful: str) -> str | None:
-    places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-    return brimful if subject.program == "brimful" else shutil.which(subject.program, path=places)
+    return brimful if subject.program == "brimful" else find_program((subject.program,))
 
 
 def parse() -> argparse.Namespace:

@@ -1,11 +1,9 @@
 """The programs: path, version, and how to install a missing one."""
 
-import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..side_by_side.tools import PLACES, version
+from ..side_by_side.tools import find_program, version
 
 # For each program: its possible file names, the arguments that print its version, and where it comes from.
 KNOWN = {
@@ -33,12 +31,7 @@ class Programs:
 
     @staticmethod
     def find(build: Path) -> "Programs":
-        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-        found = {}
-        for name, (names, _, _) in KNOWN.items():
-            path = str(build) if names[0].startswith("brimful") else places
-            found[name] = next(filter(None, (shutil.which(candidate, path=path) for candidate in names)), None)
-        return Programs(found)
+        return Programs({name: find_program(names, build) for name, (names, _, _) in KNOWN.items()})
 
     def path(self, name: str) -> str | None:
         return self.paths[name]

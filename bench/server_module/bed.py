@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..side_by_side.tools import PLACES, Failed, version
-from .memory import Memory
+from ..side_by_side.tools import Failed, find_program, version
 from .servers import Server
 
 CLONE_NEWNET = 0x40000000
@@ -136,15 +135,9 @@ def own_network() -> bool:
 
 
 def find(name: str, build: Path) -> str | None:
-    names = KNOWN[name][0]
-    places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-    path = str(build) if name == "brimful" else places
-    return next(filter(None, (shutil.which(candidate, path=path) for candidate in names)), None)
+    return find_program(KNOWN[name][0], build)
 
 
 def versions(build: Path) -> dict[str, str | None]:
     found = {name: find(name, build) for name in KNOWN}
     return {name: version(path, KNOWN[name][1]) if path else None for name, path in found.items()}
-
-
-__all__ = ["Bed", "Load", "Memory", "Traffic", "find", "own_network", "versions"]

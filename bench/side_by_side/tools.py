@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,16 +41,21 @@ class Programs:
 
     @staticmethod
     def find(build: Path) -> "Programs":
-        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-        return Programs(
-            {name: shutil.which(name, path=str(build) if name.startswith("brimful") else places) for name in KNOWN}
-        )
+        return Programs({name: find_program((name,), build) for name in KNOWN})
 
     def path(self, name: str) -> str | None:
         return name if os.path.isabs(name) else self.paths[name]
 
     def versions(self) -> dict[str, str | None]:
         return {name: version(path, KNOWN[name][0]) if path else None for name, path in self.paths.items()}
+
+
+def find_program(names: Sequence[str], build: Path | None = None) -> str | None:
+    """The path of the first of these names that is installed, or None. Our own programs are searched in `build`."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *map(os.path.expanduser, PLACES)])
+    if build and names[0].startswith("brimful"):
+        path = str(build)
+    return next(filter(None, (shutil.which(name, path=path) for name in names)), None)
 
 
 def version(path: str, arguments: list[str]) -> str:
