@@ -22,8 +22,32 @@ from .tools import Programs, missing
 HERE = Path(__file__).parent
 
 
+class Workplace:
+    """Methods of a test bed with a scratch `directory` and a `generator_cpu`."""
+
+    directory: Path
+    generator_cpu: int
+
+    def scratch(self, name: str) -> Path:
+        """An empty directory."""
+        path = self.directory / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keeps this program, and processes that it starts without a CPU, off the server's CPU."""
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {self.generator_cpu})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+
 @dataclass(frozen=True, eq=False)
-class Bed:
+class Bed(Workplace):
     """The programs, the scratch directory, the CPUs and the length of the measurement. There is one instance."""
 
     programs: Programs
@@ -38,13 +62,6 @@ class Bed:
             return path
         raise Failed(missing(name))
 
-    def scratch(self, name: str) -> Path:
-        """An empty directory."""
-        path = self.directory / name
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(parents=True)
-        return path
-
     @contextlib.contextmanager
     def server(self) -> Iterator["Server"]:
         """nginx with one worker on the server's CPU."""
@@ -53,16 +70,6 @@ class Bed:
             yield server
         finally:
             server.stop()
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Keeps this program, and processes that it starts without a CPU, off the server's CPU."""
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {self.generator_cpu})
-        try:
-            yield
-        finally:
-            os.sched_setaffinity(0, before)
 
     def saturate(self, server: "Server", seconds: float, *flags: str) -> "Running":
         """Starts wrk on the generator's CPU, with 64 connections and without think time."""

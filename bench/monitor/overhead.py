@@ -15,7 +15,6 @@ from . import brimful, peers, toggle
 from .bed import Bed, Running, Server, note
 from .case import Case, Figure, Outcome
 from .clock import cpu_s
-from .stats import Estimate
 from .toggle import Slice
 from .tools import missing
 
@@ -100,7 +99,7 @@ class Switch:
 def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, float]) -> None:
     rows = []
     for name, quartets in found.items():
-        throughput = loss(toggle.change(quartets, "requests_per_s"))
+        throughput = toggle.change(quartets, "requests_per_s").negated()
         cost = toggle.change(quartets, "cpu_us_per_request")
         if name == WATCH:
             outcome.measured |= {"throughput": throughput, "cpu": cost}
@@ -124,11 +123,6 @@ def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, 
     if busy < SATURATED:
         outcome.notes.append("nginx was NOT saturated: the generator or other work was the limit")
     outcome.raw = {name: toggle.raw(quartets) for name, quartets in found.items()} | {"own_cpu_share": own}
-
-
-def loss(change: Estimate) -> Estimate:
-    """A change with the opposite sign."""
-    return Estimate(-change.value, -change.high, -change.low, change.of, interval=True)
 
 
 CASE = Case(

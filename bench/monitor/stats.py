@@ -43,6 +43,10 @@ class Estimate:
     def exact(value: float) -> "Estimate":
         return Estimate(value, value, value, 1)
 
+    def negated(self) -> "Estimate":
+        """The estimate with the opposite sign: a gain as a loss."""
+        return Estimate(-self.value, -self.high, -self.low, self.of, self.interval)
+
     def signed(self) -> str:
         """The value and its range with signs."""
         return f"{self.value:+.2f} ({self.low:+.2f} to {self.high:+.2f})"

@@ -1,17 +1,15 @@
 """Shared by all cases: the programs, the CPUs, a network namespace, and the load."""
 
-import contextlib
 import ctypes
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..monitor.bed import Workplace
 from ..side_by_side.tools import Failed, find_program, version
 from .servers import Server
 
@@ -24,7 +22,7 @@ KNOWN = {
 
 
 @dataclass(frozen=True, eq=False)
-class Bed:
+class Bed(Workplace):
     """The programs, the scratch directory, the CPUs and the length of the measurement. There is one instance."""
 
     build: Path
@@ -39,28 +37,11 @@ class Bed:
             return path
         raise Failed(f"{name} is absent ({KNOWN[name][2]})")
 
-    def scratch(self, name: str) -> Path:
-        """An empty directory."""
-        path = self.directory / name
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(parents=True)
-        return path
-
     def server(self, kind: str, files: dict[str, int] | None = None, **more: object) -> Server:
         return Server(self, kind, files or {}, **more)
 
     def load(self, url: str, *flags: object) -> "Load":
         return Load([self.program("brimful"), "load", url, *map(str, flags), "--json"], self.generator_cpu)
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Keeps this program off the server's CPU."""
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {self.generator_cpu})
-        try:
-            yield
-        finally:
-            os.sched_setaffinity(0, before)
 
 
 class Load:

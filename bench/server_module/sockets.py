@@ -170,7 +170,7 @@ def judge(outcome: Outcome, readings: Sequence[Reading], duty: float, busy: floa
         rates = quartets(readings, spans, taken)
         if len(rates) < 2:
             raise Failed(f"{len(taken)} slices in {seconds:.0f} s are too few: measure longer")
-        within = toggle.negated(change_percent(rates))
+        within = change_percent(rates).negated()
         scaled = [share * value for value in (within.value, within.low, within.high)]
         whole = Estimate(*scaled, within.of, interval=True)
         if name == DEFAULT:

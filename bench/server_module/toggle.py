@@ -122,21 +122,12 @@ def off_on_on_off(slices: list[Slice]) -> list[Slice]:
 
 def loss(quartets: Iterable[list[Slice]], metric: str) -> Estimate:
     """The decrease of a metric by switching on, in percent."""
-    return negated(change(quartets, metric))
+    return change(quartets, metric).negated()
 
 
 def loss_of_runs(runs: Iterable[Iterable[list[Slice]]], metric: str) -> Estimate:
     """The decrease of a metric by switching on, in percent, over several starts of the server."""
-    return negated(change_percent_of_runs([of_metric(quartets, metric) for quartets in runs]))
-
-
-def negated(found: Estimate) -> Estimate:
-    return Estimate(-found.value, -found.high, -found.low, found.of, interval=True)
-
-
-def mean(quartets: Iterable[list[Slice]], metric: str, on: bool = False) -> float:
-    values = [getattr(part, metric) for slices in quartets for part in slices if part.on == on]
-    return sum(values) / len(values)
+    return change_percent_of_runs([of_metric(quartets, metric) for quartets in runs]).negated()
 
 
 def busy(found: dict[str, list[list[Slice]]]) -> float:

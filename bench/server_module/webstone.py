@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..monitor.case import Case, Figure, Outcome
 from ..monitor.stats import Estimate
+from ..monitor.toggle import mean
 from . import toggle
 from .bed import Bed
 from .servers import Server
@@ -73,8 +74,8 @@ def table_3(bed: Bed, kind: str) -> Outcome:
         # R = N/X for clients without think time (the response time law).
         "response": inverse(slower),
     }
-    per_s = {on: toggle.mean(quartets, "connections_per_s", on) for on in (True, False)}
-    mbit = {on: 8e-6 * toggle.mean(quartets, "bytes_per_s", on) for on in (True, False)}
+    per_s = {on: mean(quartets, "connections_per_s", on) for on in (True, False)}
+    mbit = {on: 8e-6 * mean(quartets, "bytes_per_s", on) for on in (True, False)}
     rows = [
         ["connections/s", f"{per_s[True]:,.0f}", f"{per_s[False]:,.0f}", slower.signed()],
         ["Mbit/s", f"{mbit[True]:,.0f}", f"{mbit[False]:,.0f}", outcome.measured["bits"].signed()],

@@ -76,7 +76,7 @@ class Toggling(unittest.TestCase):
 
     def test_a_loss_is_measured_despite_a_drift(self) -> None:
         quartets = [self.quartet(1000, 990, 990, 1000), self.quartet(2000, 1980, 1980, 2000)]
-        found = overhead.loss(toggle.change(quartets, "requests_per_s"))
+        found = toggle.change(quartets, "requests_per_s").negated()
         self.assertAlmostEqual(found.value, 1)
         self.assertAlmostEqual(toggle.change(quartets, "cpu_us_per_request").value, 100 * (1 / 0.99 - 1))
         self.assertEqual(toggle.mean(quartets, "requests_per_s"), 1500)
