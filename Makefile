@@ -1,8 +1,8 @@
-# Everything to do with this checkout; `make` lists it. CARGO_TARGET_DIR is honoured.
+# The tasks of this checkout. `make` lists them; CARGO_TARGET_DIR is honoured.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
+# cargo and vite use all cores themselves, and the checks are ordered from cheap to expensive.
 .NOTPARALLEL:
 .PHONY: help setup demo build deb wheel web check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
 
@@ -11,16 +11,16 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 PAGE := web/dist/report.html
-# npm writes this file at the end of an installation.
+# npm writes this file when an installation is complete.
 MODULES := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test -o -name documents \) -prune -o -type f -print)
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: ## Install what building and testing need (Debian packages; see scripts/setup.sh)
+setup: ## Install the Debian packages for building and testing (scripts/setup.sh)
 	scripts/setup.sh test
-	@test ! -t 1 || test -e .git/hooks/commit-msg || echo "To have commit messages checked: ln -s ../../scripts/commit-msg .git/hooks/"
+	@test ! -t 1 || test -e .git/hooks/commit-msg || echo "To check your commit messages: ln -s ../../scripts/commit-msg .git/hooks/"
 
 demo: build ## Build brimful and survey the built-in reference server
 	$(TARGET_DIR)/release/brimful survey --demo
@@ -36,15 +36,15 @@ wheel: $(PAGE) ## Make a wheel of the release build and the Python package (need
 
 web: $(PAGE) ## Build the report page, which the binary embeds
 
-check: lint ## Run the checks and the tests that need neither root nor a server: minutes from a warm build
+check: lint ## Run the checks and the tests that need neither root nor servers (minutes after a build)
 	cargo test --locked --workspace --lib --bins --exclude brimful-monitor --exclude brimful-testbed
 	cargo test --locked --package brimful-report --package brimful-forecast --package brimful-stats --test it
 	cd web && node --test test/schema.test.mjs
 
-test: setup $(PAGE) ## Run every check and every test but the long ones, and name what failed
+test: setup $(PAGE) ## Run all checks and tests except the long ones, and list the failures
 	scripts/test
 
-test-long: setup $(PAGE) ## Run what takes long and rarely fails: the wheel, fleets on Ray, short soaks, more random cases
+test-long: setup $(PAGE) ## Run long tests: the wheel, fleets on Ray, short soaks, more random cases
 	scripts/test-long
 
 test-safety: setup $(PAGE) ## Test that results survive and other users cannot interfere (part of `make test`)
@@ -59,31 +59,31 @@ bench: build ## Compare brimful with other load generators on this machine (benc
 	cargo build --locked --release --package brimful-bench-server
 	python3 -m bench.side_by_side --build $(TARGET_DIR)/release $(BENCH)
 
-bench-monitor: build ## Measure what watching costs, beside other monitors (bench/monitor/README.md)
+bench-monitor: build ## Measure the cost of watching, compared with other monitors (bench/monitor/README.md)
 	cargo build --locked --release --package brimful-bench-monitor
 	python3 -m bench.monitor --build $(TARGET_DIR)/release $(BENCH)
 
-bench-calibration: build ## Hold calibrated models against what servers then do (bench/calibration/README.md)
+bench-calibration: build ## Compare calibrated models with measurements (bench/calibration/README.md)
 	python3 -m bench.calibration --build $(TARGET_DIR)/release $(BENCH)
 
-bench-accuracy: build ## Survey servers of many kinds, and count how far off it was (bench/accuracy/README.md)
+bench-accuracy: build ## Survey servers of many kinds, and measure the prediction errors (bench/accuracy/README.md)
 	python3 -m bench.accuracy --build $(TARGET_DIR)/release $(BENCH)
 
 bench-planner: ## Time the planner's solvers and compare them with others (bench/planner/README.md)
 	cargo build --locked --release --package brimful-bench-planner
 	python3 -m bench.planner --build $(TARGET_DIR)/release $(BENCH)
 
-bench-accesslog: build ## Time the reading of access logs, beside GoAccess (bench/accesslog/README.md)
+bench-accesslog: build ## Time the reading of access logs, compared with GoAccess (bench/accesslog/README.md)
 	cargo build --locked --release --package brimful-bench-accesslog
 	python3 -m bench.accesslog --build $(TARGET_DIR)/release $(BENCH)
 
-bench-server-module: build ## Measure what the Server Module costs nginx and Apache (bench/server_module/README.md)
+bench-server-module: build ## Measure the cost of the Server Module in nginx and Apache (bench/server_module/README.md)
 	python3 -m bench.server_module --build $(TARGET_DIR)/release $(BENCH)
 
-bench-fleet: build ## Measure what a fleet costs, and how exactly its shards begin (bench/fleet/README.md)
+bench-fleet: build ## Measure the cost of a fleet, and how precisely its shards start (bench/fleet/README.md)
 	python3 -m bench.fleet --build $(TARGET_DIR)/release $(BENCH)
 
-bench-router: ## Measure how exact the delays of the test bed's router are (bench/router/README.md)
+bench-router: ## Measure the error of the test bed router's delays (bench/router/README.md)
 	cargo build --locked --release --package brimful-bench-router
 	$(TARGET_DIR)/release/brimful-bench-router $(BENCH)
 

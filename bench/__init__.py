@@ -1,1 +1,1 @@
-"""Measurements of brimful against other load generators, and against the papers it stands on; see bench/README.md."""
+"""Measurements of brimful, other load generators and published results, side by side; see bench/README.md."""

@@ -1,4 +1,4 @@
-"""What the benchmarks have in common as commands: arguments, the head of a document, and the file that it goes to."""
+"""Shared by all benchmark commands: arguments, the head of a results document, and writing it to a file."""
 
 import argparse
 import json
@@ -20,7 +20,10 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target"))
 
 
 def parser(name: str, doc: str, built: str, out: str) -> argparse.ArgumentParser:
-    """A parser with the arguments that all have. `built`: the programs needed. `out`: the default directory of results."""
+    """A parser with the arguments that all benchmarks have.
+
+    `built` names the programs that must have been built; `out` is the default results file.
+    """
     parser = argparse.ArgumentParser(prog=name, description=" ".join(doc.split("\n\n")[0].split()))
     parser.add_argument("--build", type=Path, default=TARGET / "release", help=f"directory of {built}")
     parser.add_argument("--out", type=Path, help=f"file for the results [default: {out}]")
@@ -48,7 +51,7 @@ def positive(text: str) -> int:
 
 
 def head(schema: str, now: datetime | None = None) -> dict:
-    """How the document of these results begins."""
+    """The first keys of a results document: schema, date, commit and host."""
     return {
         "schema": schema,
         "date": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
@@ -58,13 +61,13 @@ def head(schema: str, now: datetime | None = None) -> dict:
 
 
 def write(path: Path, document: dict) -> None:
-    """After every part that is done, so that little is lost when a long measurement is interrupted."""
+    """Writes a results document. Called after every case, so that an interrupted measurement loses little."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(rounded(document), indent=1, ensure_ascii=False) + "\n")
 
 
 def rounded(value: object) -> object:
-    """The same with six digits in every number: more are noise, and the file is kept."""
+    """The same value with every number rounded to six significant digits, to keep the stored files small."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):
@@ -78,7 +81,7 @@ def say(line: str) -> None:
 
 
 def missing(benchmark: str, program: str, build: Path, remedy: str) -> int:
-    """Says that a program is not there, which makes this exit code."""
+    """Reports a missing program. Returns the exit code for that."""
     say(f"{benchmark}: {program} is not in {build}: {remedy}, or name the directory with --build")
     return 3
 
@@ -89,7 +92,7 @@ def raise_descriptor_limit() -> None:
 
 
 def run(main: Callable[[], int]) -> NoReturn:
-    """Ends what was started on SIGTERM as well."""
+    """Runs a benchmark and exits with its code. SIGTERM acts like Ctrl-C, so that started programs are ended."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         sys.exit(main())

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs the load generators that brimful is compared with, each by its registry's own client:
 #
-#   bench/peers.sh            all of them; what is there already is left alone
+#   bench/peers.sh            all that are not installed yet
 #   bench/peers.sh k6 oha     only these
 #
-# Debian's packages need root. One that cannot be had is named, and the comparison goes on without it.
+# Debian's packages need root. The script names those that it cannot install; the comparison runs without them.
 set -euo pipefail
 
 main() {
@@ -13,8 +13,8 @@ main() {
     for peer in "$@"; do
         have "$peer" || get "$peer" || missing+=("$peer")
     done
-    have wrk2 || echo "peers: wrk2 is in no registry; built from its sources and on PATH under that name, it takes part" >&2
-    ((${#missing[@]} == 0)) || { echo "peers: not to be had: ${missing[*]}" >&2; exit 3; }
+    have wrk2 || echo "peers: to include wrk2, which is in no registry, build it and put it on PATH as wrk2" >&2
+    ((${#missing[@]} == 0)) || { echo "peers: could not install: ${missing[*]}" >&2; exit 3; }
 }
 
 have() { PATH=$PATH:/usr/sbin:$HOME/.cargo/bin:$HOME/go/bin command -v "$1" >/dev/null; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes sure that this machine has what building or testing brimful needs:
+# Installs the packages that building or testing brimful needs, or says what is missing:
 #
 #   scripts/setup.sh build    for `make build` and `make demo`
-#   scripts/setup.sh test     for `make test`: everything
+#   scripts/setup.sh test     for `make test`
 #
-# It says what is missing and why. Debian packages it installs itself, as root or through a sudo that asks for no
-# password. Where it can do neither, and for the toolchains of Rust and Node, which Debian has in older versions only,
-# it prints what to run and exits with 3. Servers that come with a package are neither started nor enabled.
+# Installs Debian packages if it runs as root or sudo needs no password. Otherwise it prints the command to run and
+# exits with 3. The same holds for the toolchains of Rust and Node, because Debian's versions are too old. Servers in
+# the packages are neither started nor enabled.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,7 +21,7 @@ main() {
             look_for_build_tools
             look_for_test_tools
             ;;
-        install) # how this script calls itself through sudo
+        install) # used by this script itself, through sudo
             install_packages "${@:2}"
             exit
             ;;
@@ -37,7 +37,7 @@ main() {
         done
         exit 3
     fi
-    say "what $1 needs is here"
+    say "everything that $1 needs is installed"
 }
 
 look_for_build_tools() {
@@ -58,34 +58,34 @@ look_for_build_tools() {
 }
 
 look_for_test_tools() {
-    # Without a toolchain its parts are missing as well; it has been named already.
+    # If cargo is missing, the toolchain has been reported already.
     if runs cargo --version; then
         { runs cargo fmt --version && runs cargo clippy --version; } ||
             toolchain "rustfmt and clippy" "they check the sources" "run: rustup component add rustfmt clippy"
     fi
-    runs python3 --version || package python3 "scripts/check-dependencies is written in it" python3
+    runs python3 --version || package python3 "scripts and tests are written in it" python3
     [[ -x /usr/sbin/nginx ]] || package nginx "tests measure it" nginx
     [[ -x /usr/sbin/apache2 ]] || package Apache "tests measure it" apache2-bin
     [[ -x /usr/bin/caddy ]] || package Caddy "tests measure HTTP/2 with it" caddy
     [[ -x /usr/sbin/nghttpd ]] || package nghttpd "tests measure HTTP/2 with it" nghttp2-server
     [[ -f /usr/share/nginx/src/src/core/nginx.h ]] || package "nginx's headers" "tests build a module for it" nginx-dev
     runs apxs -q INCLUDEDIR || package "Apache's headers" "tests build a module for it" apache2-dev
-    [[ -x /usr/bin/httperf ]] || package httperf "tests hold its report beside ours" httperf
+    [[ -x /usr/bin/httperf ]] || package httperf "tests compare its report with brimful's" httperf
     runs openssl version || package openssl "tests make certificates with it" openssl
-    runs ip -Version || package iproute2 "tests make networks of their own with it" iproute2
-    [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || package chromium "tests read the report page in it" chromium
+    runs ip -Version || package iproute2 "tests make network namespaces with it" iproute2
+    [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || package chromium "tests open the report page in it" chromium
 }
 
 # --- Looking ---------------------------------------------------------------------------------------------------------
 
 runs() { "$@" >/dev/null 2>&1; }
 
-# The first version number in the output of `$1 --version`; nothing if it cannot run.
+# Prints the first version number in the output of `$1 --version`, or nothing if it cannot run.
 version_of() { { "$1" --version 2>/dev/null || true; } | grep -oEm1 '[0-9]+(\.[0-9]+)+' | head -n 1 || true; }
 
 at_least() { [[ -n $2 ]] && printf '%s\n' "$1" "$2" | sort --check=quiet --version-sort; }
 
-# Whether a program is built that begins with the line $1 and is linked with the other arguments.
+# Whether a C program that begins with the line $1 compiles and links with the other arguments.
 links() {
     local status=0 scratch
     scratch=$(mktemp)
@@ -108,14 +108,14 @@ package() { # WHAT WHY PACKAGE...
 
 get_packages() {
     if ! command -v apt-get >/dev/null; then
-        say "this is not Debian: please install what corresponds to its packages ${packages[*]}, then try again"
+        say "there is no apt-get here: install the equivalents of these Debian packages, then try again: ${packages[*]}"
         exit 3
     elif ((EUID == 0)); then
         install_packages "${packages[@]}"
     elif runs sudo -n true; then
         sudo -n scripts/setup.sh install "${packages[@]}"
     else
-        say "installing needs root; please run this, then try again:"
+        say "installing packages needs root; run this, then try again:"
         echo "    sudo apt-get install --no-install-recommends ${packages[*]}" >&2
         exit 3
     fi
@@ -127,19 +127,19 @@ install_packages() {
     say "installing $*"
     forbid_starting_services
     { "${get[@]}" update && "${get[@]}" install --yes --no-install-recommends "$@"; } >&2 || {
-        say "apt-get failed, see above; when it is repaired, run: apt-get install --no-install-recommends $*"
+        say "apt-get failed (see above); fix that, then run: apt-get install --no-install-recommends $*"
         exit 3
     }
-    # The policy holds for the installation; the units would still start them on port 80 at the next boot.
+    # The policy applies only during the installation. Disable the units too, or they start on port 80 at the next boot.
     local unit
     for unit in nginx caddy; do
         if [[ " $* " == *" $unit "* ]] && command -v systemctl >/dev/null; then
-            runs systemctl disable $unit.service || say "$unit is enabled; to keep it from starting: systemctl disable $unit"
+            runs systemctl disable $unit.service || say "$unit is enabled; to disable it: systemctl disable $unit"
         fi
     done
 }
 
-# Debian asks this program before it starts a service; 101 means no. A policy that the machine already has stays.
+# Debian runs policy-rc.d before it starts a service; exit code 101 forbids that. An existing policy is kept.
 forbid_starting_services() {
     local policy=/usr/sbin/policy-rc.d
     if [[ ! -e $policy ]]; then

@@ -1,1 +1,1 @@
-"""How fast access logs are read and what memory that takes, beside GoAccess; see README.md."""
+"""Speed and memory of reading access logs, compared with GoAccess; see README.md."""

@@ -1,4 +1,4 @@
-"""Times the reading of access logs, beside GoAccess and interleaved with it; prints tables and stores the results.
+"""Times how fast access logs are read, interleaved with runs of GoAccess; prints tables and stores the results.
 
 python3 -m bench.accesslog --help
 """
@@ -25,25 +25,25 @@ def main() -> int:
     brimful, writer = (shutil.which(name, path=build) for name in ("brimful", programs.WRITER))
     if not (brimful and writer):
         return command.missing("accesslog", f"brimful or {programs.WRITER}", options.build, "make bench-accesslog")
-    there, absent = programs.readers(brimful)
+    readers, absent = programs.readers(brimful)
     with tempfile.TemporaryDirectory(prefix="brimful-bench-", dir=options.directory) as directory:
-        return measure(options, programs.Writer(writer, Path(directory)), there, absent)
+        return measure(options, programs.Writer(writer, Path(directory)), readers, absent)
 
 
 def measure(
-    options: argparse.Namespace, writer: programs.Writer, there: list[programs.Reader], absent: dict[str, str]
+    options: argparse.Namespace, writer: programs.Writer, readers: list[programs.Reader], absent: dict[str, str]
 ) -> int:
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     now = datetime.now(UTC)
     document = command.head("brimful.bench-accesslog/1", now) | {
-        "versions": {reader.name: reader.version for reader in there},
+        "versions": {reader.name: reader.version for reader in readers},
         "absent": absent,
         "settings": {"quick": options.quick, "rounds": rounds},
         "cases": [],
     }
     stored = command.RESULTS / f"accesslog-{now:%Y-%m-%dT%H%M%SZ}.json"
     out = options.out or (None if options.quick or options.case else stored)
-    bed = Bed(writer, there, rounds, options.quick)
+    bed = Bed(writer, readers, rounds, options.quick)
     return suite.measure(document, CASES, bed, options.case, out)
 
 
@@ -52,10 +52,10 @@ def parse() -> argparse.Namespace:
     parser = command.parser("accesslog", __doc__, built, "bench/results/accesslog-DATE.json")
     command.add_choice(parser, "--case", [case.name for case in CASES], more="; stores nothing")
     parser.add_argument(
-        "--quick", action="store_true", help="everything much smaller, to see that it works; stores nothing"
+        "--quick", action="store_true", help="use small logs, only to check that the benchmark works; stores nothing"
     )
     parser.add_argument("--rounds", type=command.positive, help=f"[default: {ROUNDS}, quick {QUICK_ROUNDS}]")
-    parser.add_argument("--directory", type=Path, help="where logs are written, 2 GB at most [default: that of TMPDIR]")
+    parser.add_argument("--directory", type=Path, help="directory for the logs, at most 2 GB [default: TMPDIR]")
     return parser.parse_args()
 
 

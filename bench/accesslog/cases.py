@@ -1,7 +1,7 @@
-"""The cases: which log is read, and what is required.
+"""The cases: the log that is read, and the required figures.
 
-A round is one reading by every program, in turn, so that a host that is slower for a minute is so for all; ratios are
-taken within rounds. Logs are in the page cache, so that it is reading that is timed and no disk. MB are 10^6 bytes.
+In a round every program reads the log once, in turn: a host that is slow for a minute slows all of them. Ratios are
+computed within a round. Logs are in the page cache, so the disk is not measured. MB means 10^6 bytes.
 """
 
 import os
@@ -15,14 +15,14 @@ from .programs import GOACCESS, OURS, Log, Reader, Run, Writer
 
 GIB = 1 << 30
 QUICK_BYTES = 16 << 20
-# A month of a site's log, as the papers have it.
+# One month of requests to a site.
 MONTH_LINES, QUICK_LINES = 13_200_000, 132_000
 MONTH_S = 31 * 86_400
 
 
 @dataclass
 class Bed:
-    """What the cases are measured with."""
+    """Shared by all cases: the programs and the size of the measurement."""
 
     writer: Writer
     readers: list[Reader]
@@ -54,7 +54,7 @@ def reading(shape: Callable[[Bed], dict], sessions: bool, cpus: int) -> Callable
 
 
 def rounds(bed: Bed, log: Log, sessions: bool, cpus: set[int]) -> tuple[dict[str, list[Run]], dict[str, str]]:
-    """Readings by program, and why one has none. Who is first changes with every round."""
+    """The runs of each program, and the error of each program that failed. The order is reversed every round."""
     warm(log)
     runs: dict[str, list[Run]] = {reader.name: [] for reader in bed.readers}
     failures: dict[str, str] = {}
@@ -69,15 +69,16 @@ def rounds(bed: Bed, log: Log, sessions: bool, cpus: set[int]) -> tuple[dict[str
                     raise
                 failures[reader.name] = str(failure)
                 runs[reader.name].clear()
-    return {name: of for name, of in runs.items() if of}, failures
+    return {name: completed for name, completed in runs.items() if completed}, failures
 
 
-def last_cpus(most: int) -> set[int]:
-    """This many of the CPUs, counted from the last: the first one handles most interrupts."""
-    return set(sorted(os.sched_getaffinity(0))[-most:])
+def last_cpus(count: int) -> set[int]:
+    """The last CPUs of this process: the first one handles most interrupts."""
+    return set(sorted(os.sched_getaffinity(0))[-count:])
 
 
 def warm(log: Log) -> None:
+    """Reads the log into the page cache."""
     with log.path.open("rb") as file:
         while file.read(1 << 20):
             pass
@@ -90,20 +91,25 @@ def outcome(log: Log, runs: dict[str, list[Run]], failures: dict[str, str]) -> O
     found = Outcome()
     ours = runs[OURS]
     rows = []
-    for name, of in runs.items():
-        # How much longer it takes than we do.
-        ratio = Estimate.spread([run.wall_s / our.wall_s for run, our in zip(of, ours, strict=True)])
-        figures = [rate(log.bytes, of), rate(log.lines, of), spread(of, "cpu_s"), spread(of, "peak_mib")]
+    for name, completed in runs.items():
+        # Its wall time over brimful's, round by round.
+        ratio = Estimate.spread([run.wall_s / our.wall_s for run, our in zip(completed, ours, strict=True)])
+        figures = [
+            rate(log.bytes, completed),
+            rate(log.lines, completed),
+            spread(completed, "cpu_s"),
+            spread(completed, "peak_mib"),
+        ]
         rows.append([name, *map(str, figures), "1" if name == OURS else str(ratio)])
         if name == GOACCESS:
             found.measured["ratio"] = ratio
-    rows += [[name, why, "-", "-", "-", "-"] for name, why in failures.items()]
+    rows += [[name, error, "-", "-", "-", "-"] for name, error in failures.items()]
     found.table(f"{log.lines:,} lines, {log.bytes / 1e6:,.0f} MB", HEAD, rows)
     found.measured["rate"] = rate(log.lines, ours)
     found.measured["speed"] = rate(log.bytes, ours)
     found.measured["memory"] = spread(ours, "peak_mib")
     found.measured["seconds"] = spread(ours, "wall_s")
-    found.raw = {name: [vars(run) for run in of] for name, of in runs.items()} | {"failures": failures}
+    found.raw = {name: [vars(run) for run in completed] for name, completed in runs.items()} | {"failures": failures}
     return found
 
 
@@ -116,21 +122,28 @@ def spread(runs: list[Run], key: str) -> Estimate:
     return Estimate.spread([getattr(run, key) for run in runs])
 
 
-def figures(rate: float, aim: float, ratio: float | None = None, seconds: tuple[float, float] | None = None) -> tuple[Figure, ...]:
-    """Required and wanted MB/s, times GoAccess's speed, and seconds."""
-    times = {} if ratio is None else {"required": ratio}
-    whole = (Figure("seconds", "time", "s", required=seconds[0], aim=seconds[1]),) if seconds else ()
+def figures(
+    rate: float, aim: float, ratio: float | None = None, seconds: tuple[float, float] | None = None
+) -> tuple[Figure, ...]:
+    """The figures of a case: MB/s (required, aim), the required speed relative to GoAccess, seconds (required, aim)."""
+    required_ratio = {} if ratio is None else {"required": ratio}
+    duration = (Figure("seconds", "time", "s", required=seconds[0], aim=seconds[1]),) if seconds else ()
     return (
         Figure("speed", "bytes read", "MB/s", required=rate, aim=aim, at_least=True),
         Figure("rate", "lines read", "million/s", at_least=True),
-        Figure("ratio", "times GoAccess's speed", "", at_least=True, **times),
+        Figure("ratio", "times GoAccess's speed", "", at_least=True, **required_ratio),
         Figure("memory", "peak memory", "MiB", required=256, aim=64),
-        *whole,
+        *duration,
     )
 
 
 CASES = [
-    Case("plain", "Combined, 1 GiB, without sessions, on one CPU", figures(500, 1000, 10), reading(gibibyte, sessions=False, cpus=1)),
+    Case(
+        "plain",
+        "Combined, 1 GiB, without sessions, on one CPU",
+        figures(500, 1000, 10),
+        reading(gibibyte, sessions=False, cpus=1),
+    ),
     Case("sessions", "The same, with sessions", figures(200, 400), reading(gibibyte, sessions=True, cpus=1)),
     Case(
         "month",

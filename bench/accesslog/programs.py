@@ -1,4 +1,4 @@
-"""Who writes the logs, and who reads them: one fresh process for each."""
+"""The program that writes logs and the programs that read them. Every run is a new process."""
 
 import json
 import os
@@ -17,18 +17,18 @@ WRITER = "brimful-bench-accesslog"
 OURS = "brimful"
 GOACCESS = "GoAccess"
 LIMIT_S = 1800
-# The peak is as old as this when a program ends, at most.
+# Interval between readings of a program's peak memory. The last reading is at most this old when the program ends.
 PERIOD_S = 0.01
 
 
 @dataclass(frozen=True)
 class Log:
-    """What was written."""
+    """A log that was written."""
 
     path: Path
     bytes: int
     lines: int
-    # As GoAccess calls it.
+    # GoAccess's name of the format.
     format: str
 
 
@@ -43,8 +43,8 @@ class Writer:
         ended = subprocess.run([self.program], input=request, capture_output=True, text=True)
         if ended.returncode != 0:
             raise Failed(f"{WRITER}: {ended.stderr.strip()}")
-        said = json.loads(ended.stdout)
-        return Log(path, said["bytes"], said["lines"], shape.get("format", "combined").upper())
+        summary = json.loads(ended.stdout)
+        return Log(path, summary["bytes"], summary["lines"], shape.get("format", "combined").upper())
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Reader:
-    """A program that reads logs: its command, and how many lines its report says that it read."""
+    """A program that reads logs: its command line, and a function that finds the line count in its report."""
 
     name: str
     version: str
@@ -66,7 +66,7 @@ class Reader:
     lines: Callable[[dict], int]
 
     def read(self, log: Log, sessions: bool, cpus: set[int]) -> Run:
-        """On these CPUs. Failed if it does not say that it has read every line."""
+        """Reads the log on these CPUs. Raises Failed unless the report counts every line."""
         with tempfile.TemporaryDirectory(dir=log.path.parent) as directory:
             report = Path(directory, "report.json")
             run = timed(self.command(log, sessions, report), report, cpus)
@@ -80,17 +80,18 @@ class Reader:
 
 
 def readers(brimful: str) -> tuple[list[Reader], dict[str, str]]:
-    """Those that are there, and why others are not."""
+    """The installed readers, and for each missing one how to install it."""
     version = tools.version(brimful, ["--version"])
-    there = [Reader(OURS, version, our_command(brimful), lambda said: said["lines"]["read"])]
+    ours = Reader(OURS, version, our_command(brimful), lambda report: report["lines"]["read"])
     if path := shutil.which("goaccess"):
         version = tools.version(path, ["--version"])
-        return [*there, Reader(GOACCESS, version, their_command(path), lambda said: said["general"]["total_requests"])], {}
-    return there, {GOACCESS: "GoAccess is absent: Debian package goaccess"}
+        theirs = Reader(GOACCESS, version, their_command(path), lambda report: report["general"]["total_requests"])
+        return [ours, theirs], {}
+    return [ours], {GOACCESS: "GoAccess is absent: Debian package goaccess"}
 
 
 def our_command(path: str) -> Callable[[Log, bool, Path], list[str]]:
-    """Its report is on standard output."""
+    """brimful's command line. It prints its report to standard output."""
 
     def command(log: Log, sessions: bool, _: Path) -> list[str]:
         return [path, "characterize", str(log.path), "--json", "--quiet", *([] if sessions else ["--no-sessions"])]
@@ -99,7 +100,7 @@ def our_command(path: str) -> Callable[[Log, bool, Path], list[str]]:
 
 
 def their_command(path: str) -> Callable[[Log, bool, Path], list[str]]:
-    """It has no sessions, but visitors by day, always."""
+    """GoAccess's command line. It has no sessions; it always counts visitors by day."""
 
     def command(log: Log, _: bool, report: Path) -> list[str]:
         settings = [f"--log-format={log.format}", "--no-global-config", "--no-progress"]
@@ -109,7 +110,7 @@ def their_command(path: str) -> Callable[[Log, bool, Path], list[str]]:
 
 
 def timed(command: list[str], report: Path, cpus: set[int]) -> Run:
-    """Runs a program to its end; what it prints becomes the report, if it does not write that itself."""
+    """Runs a program to its end. If the program writes no report file, its standard output becomes the report."""
     printed = report.with_suffix(".printed")
     with printed.open("wb") as stdout, tempfile.TemporaryFile() as stderr:
         begun = time.monotonic()
@@ -135,8 +136,8 @@ def timed(command: list[str], report: Path, cpus: set[int]) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             stderr.seek(0)
-            said = stderr.read().decode(errors="replace").strip()
-            raise Failed(f"{command[0]}: exit {process.returncode}: {said[-500:]}")
+            errors = stderr.read().decode(errors="replace").strip()
+            raise Failed(f"{command[0]}: exit {process.returncode}: {errors[-500:]}")
     if not report.exists():
         printed.rename(report)
     return Run(wall_s, usage.ru_utime + usage.ru_stime, peak_kib / 1024)

@@ -1,8 +1,8 @@
-"""Holds a replay at the log's own speed against the log: how many requests came in another second than they should.
+"""Replays a log at its own speed and counts the requests that arrive in another second than in the log.
 
-A log of some seconds with bursts is replayed to nginx, whose own log has milliseconds. When each request came is
-shifted by the median of all, as the two logs' clocks begin anywhere; then requests are counted by second in both. The
-requirement: the sum of the differences is at most 1 % of the requests.
+A short log with bursts is replayed to nginx, which logs arrivals in milliseconds. The two clocks have different
+origins, so arrivals are shifted by the median difference; then both logs are counted by second. Required: the sum of
+the differences is at most 1 % of the requests.
 
 python3 -m bench.accesslog.replay --build target/release
 """
@@ -27,46 +27,47 @@ from ..monitor.bed import Running
 from ..side_by_side.servers import free_port
 from ..side_by_side.tools import Failed
 
-# At most this share of the requests may be counted in another second.
-REQUIRED = 0.01
+# Largest share of the requests that may be counted in another second.
+MAX_MOVED = 0.01
 LINE = re.compile(r"^([0-9.]+) ([0-9.]+) \S*[?&]n=([0-9]+)", re.MULTILINE)
 
 
 def times(seconds: int, rate: float, seed: int) -> list[float]:
-    """When requests come: Poisson arrivals, and half of all in bunches of some milliseconds."""
+    """Arrival times in seconds: half of the requests are a Poisson process, half come in bursts of 50 within 20 ms."""
     draw = random.Random(seed)
-    found, at = [], 0.0
+    arrivals, at = [], 0.0
     while (at := at + draw.expovariate(rate / 2)) < seconds:
-        found.append(at)
+        arrivals.append(at)
     at = 0.0
     while (at := at + draw.expovariate(rate / 2 / 50)) < seconds:
-        found += [at + draw.random() * 0.02 for _ in range(50)]
-    return sorted(round(one, 3) for one in found if one < seconds)
+        arrivals += [at + draw.random() * 0.02 for _ in range(50)]
+    return sorted(round(arrival, 3) for arrival in arrivals if arrival < seconds)
 
 
-def moved(source: list[float], came: dict[int, float]) -> float:
+def moved(source: list[float], arrived: dict[int, float]) -> float:
     """The share of requests that are counted in another second."""
-    shift = statistics.median(came[n] - at for n, at in enumerate(source))
+    shift = statistics.median(arrived[n] - at for n, at in enumerate(source))
     before = Counter(int(at) for at in source)
-    after = Counter(int(came[n] - shift) if came[n] >= shift else -1 for n in range(len(source)))
+    after = Counter(int(arrived[n] - shift) if arrived[n] >= shift else -1 for n in range(len(source)))
     return sum(abs(before[second] - after[second]) for second in before.keys() | after.keys()) / len(source)
 
 
 def measure(brimful: Path, options: argparse.Namespace, directory: Path) -> dict:
     source = times(options.seconds, options.rate, options.seed)
     log = directory / "source.log"
-    begin = 1_772_445_600
+    start_unix_s = 1_772_445_600
     with log.open("w") as file:
         for n, at in enumerate(source):
-            stamp = f"{begin + at:.3f}"
+            stamp = f"{start_unix_s + at:.3f}"
             file.write(f'{{"ts":{stamp},"method":"GET","uri":"/page.html?n={n}","status":200,"size":1}}\n')
     os.chmod(directory, 0o755)
     files(directory / "www")
-    port, arrived = free_port(), directory / "arrived.log"
-    conf = nginx(directory, port, f"access_log {arrived} arrived;")
-    form = "access_log off;\n    log_format arrived '$msec $request_time $request_uri';"
+    port = free_port()
+    arrival_log = directory / "arrived.log"
+    conf = nginx(directory, port, f"access_log {arrival_log} arrived;")
+    log_format = "access_log off;\n    log_format arrived '$msec $request_time $request_uri';"
     path = directory / "nginx.conf"
-    path.write_text(conf.replace("access_log off;", form, 1))
+    path.write_text(conf.replace("access_log off;", log_format, 1))
     with Running(["/usr/sbin/nginx", "-e", str(directory / "error.log"), "-c", str(path)], options.server_cpu):
         url = f"http://127.0.0.1:{port}/"
         await_answer(url)
@@ -75,13 +76,13 @@ def measure(brimful: Path, options: argparse.Namespace, directory: Path) -> dict
     if done.returncode not in (0, 4):
         raise Failed(f"brimful replay: exit {done.returncode}: {done.stderr}")
     record = json.loads(done.stdout)
-    came = {int(n): float(at) - float(took) for at, took, n in LINE.findall(arrived.read_text())}
-    if len(came) != len(source):
-        raise Failed(f"{len(source)} requests are in the log, and {len(came)} came")
+    arrived = {int(n): float(at) - float(took) for at, took, n in LINE.findall(arrival_log.read_text())}
+    if len(arrived) != len(source):
+        raise Failed(f"the log has {len(source)} requests, but {len(arrived)} arrived")
     lateness = record["lateness_us"]
     return {
         "requests": len(source),
-        "moved": moved(source, came),
+        "moved": moved(source, arrived),
         "valid": record["verdict"]["valid"],
         "lateness_p99_us": lateness["p99"],
         "lateness_max_us": lateness["max"],
@@ -102,7 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="replay", description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("--build", type=Path, default=command.TARGET / "release", help="directory of brimful")
     parser.add_argument("--seconds", type=command.positive, default=20, help="length of the log [default: %(default)s]")
-    parser.add_argument("--rate", type=float, default=500, help="requests per second of it [default: %(default)s]")
+    parser.add_argument("--rate", type=float, default=500, help="requests per second of the log [default: %(default)s]")
     parser.add_argument("--runs", type=command.positive, default=3, help="[default: %(default)s]")
     parser.add_argument("--seed", type=int, default=1, help="[default: %(default)s]")
     parser.add_argument("--server-cpu", type=int, default=0, help="[default: %(default)s]")
@@ -111,15 +112,15 @@ def main() -> int:
     for run in range(options.runs):
         with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
             options.seed += run
-            found = measure(options.build.resolve() / "brimful", options, Path(directory))
-        worst = max(worst, found["moved"])
+            result = measure(options.build.resolve() / "brimful", options, Path(directory))
+        worst = max(worst, result["moved"])
         print(
-            f"{found['requests']:,} requests: {100 * found['moved']:.2f} % in another second; "
-            f"{'valid' if found['valid'] else 'not valid'}, late by {found['lateness_p99_us']:.0f} µs (99 %), "
-            f"{found['lateness_max_us']:.0f} µs at most"
+            f"{result['requests']:,} requests: {100 * result['moved']:.2f} % in another second; "
+            f"{'valid' if result['valid'] else 'not valid'}; lateness p99 {result['lateness_p99_us']:.0f} µs, "
+            f"max {result['lateness_max_us']:.0f} µs"
         )
-    print(f"required: at most {100 * REQUIRED:.0f} %: {'ok' if worst <= REQUIRED else 'MISSED'}")
-    return 0 if worst <= REQUIRED else 1
+    print(f"required: at most {100 * MAX_MOVED:.0f} %: {'ok' if worst <= MAX_MOVED else 'MISSED'}")
+    return 0 if worst <= MAX_MOVED else 1
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Surveys servers of other people's making, and holds what was predicted of each against what was then measured."""
+"""Surveys third-party servers, and compares the predictions for each with its measurements."""

@@ -1,4 +1,4 @@
-"""Surveys servers of other people's making, interleaved, then prints how far off the predictions were and stores it.
+"""Surveys third-party servers, interleaved, then prints and stores the errors of the predictions.
 
 python3 -m bench.accuracy --help
 """
@@ -45,21 +45,21 @@ def main() -> int:
 
 
 def measure(bench: Bench, options: argparse.Namespace, now: datetime) -> dict:
-    """Round by round, every server once in each, in an order that the seed gives."""
+    """Surveys every server once per round, in an order drawn from the seed."""
     chosen = [subject for subject in SUBJECTS if not options.server or subject.name in options.server]
     absent = {subject.name: why for subject in chosen if (why := subject.missing())}
     for name, why in absent.items():
         say(f"{name} is skipped: {why}")
-    there = [subject for subject in chosen if subject.name not in absent]
+    installed = [subject for subject in chosen if subject.name not in absent]
     document = command.head("brimful.bench-accuracy/1", now) | {
-        "versions": {name: PROGRAMS[name].version() for subject in there for name in subject.programs},
+        "versions": {name: PROGRAMS[name].version() for subject in installed for name in subject.programs},
         "settings": {"repetitions": options.repetitions},
         "surveys_with": bench.key(),
         "servers": {subject.name: subject.title for subject in chosen},
         "absent": absent,
         "surveys": [],
     }
-    for repetition, subject in visits(there, options.repetitions, options.seed):
+    for repetition, subject in visits(installed, options.repetitions, options.seed):
         document["surveys"].append(row(bench, subject, repetition))
         print(report.line(document["surveys"][-1]), flush=True)
         command.write(bench.kept / "summary.json", document)
@@ -67,13 +67,13 @@ def measure(bench: Bench, options: argparse.Namespace, now: datetime) -> dict:
 
 
 def visits(subjects: list[Subject], repetitions: int, seed: int) -> list[tuple[int, Subject]]:
-    """Who comes when."""
+    """The order of the surveys: a repetition and a server for each."""
     order = random.Random(seed)
     return [(i, subject) for i in range(repetitions) for subject in order.sample(subjects, len(subjects))]
 
 
 def differs(bench: Bench) -> str | None:
-    """Why surveys made now do not belong with those already kept, if so; notes what they are made with."""
+    """Why new surveys cannot be compared with those already kept, or None. Stores the settings of the new ones."""
     note = bench.kept / "made-with.json"
     made_with = bench.key()
     if note.exists() and (before := json.loads(note.read_text())) != made_with:
@@ -91,13 +91,15 @@ def parse() -> argparse.Namespace:
     command.add_choice(parser, "--server", [subject.name for subject in SUBJECTS])
     command.add_cpus(parser)
     parser.add_argument("--repetitions", type=command.positive, default=3, help="[default: %(default)s]")
-    parser.add_argument("--seed", type=int, default=1, help="of the order and of the surveys [default: %(default)s]")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the order and of the surveys [default: %(default)s]"
+    )
     parser.add_argument("--level", metavar="TIME", help="length of a calibration run [default: the survey's own]")
     parser.add_argument(
         "--keep",
         type=Path,
         metavar="DIRECTORY",
-        help="where the surveys are kept; those already there are not made again [default: target/accuracy/DATE]",
+        help="directory of the surveys; those already in it are not repeated [default: target/accuracy/DATE]",
     )
     return parser.parse_args()
 

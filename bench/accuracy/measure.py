@@ -1,4 +1,4 @@
-"""One survey of one server, and what is kept of it."""
+"""One survey of one server, and the files kept of it."""
 
 import hashlib
 import json
@@ -18,15 +18,15 @@ from . import reading
 from .subjects import Subject
 
 LIMIT_S = 300
-# Who warms a server up, and for how long at most.
+# Number of clients that warm a server up, and the longest time for that.
 WARM_UP_CLIENTS, WARM_UP_S = 8, 30
-# How long an interrupted survey may take to restore the server and to write what it measured.
-PARTING_S = 15
+# Time that an interrupted survey has to restore the server and to write its results.
+EXIT_GRACE_S = 15
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things are, and how to survey."""
+    """The paths, CPUs and settings of all surveys."""
 
     brimful: str
     directory: Path
@@ -37,7 +37,7 @@ class Bench:
     seed: int
 
     def key(self) -> dict:
-        """What surveys that are compared have in common."""
+        """The settings that must be equal in surveys that are compared."""
         binary = hashlib.sha256(Path(self.brimful).read_bytes()).hexdigest()[:16]
         return {
             "brimful": output([self.brimful, "--version"]).strip(),
@@ -50,7 +50,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Kept:
-    """The files of one survey. The last of them to be written, `run`, says how it went."""
+    """The files of one survey. `run` is written last and has the duration and the error, if any."""
 
     document: Path
     report: Path
@@ -65,7 +65,7 @@ class Kept:
 
 
 def row(bench: Bench, subject: Subject, repetition: int) -> dict:
-    """What came of one survey: made now, or kept from before."""
+    """The result of one survey: made now, or kept from an earlier run."""
     kept = Kept.at(bench.kept, subject.name, repetition)
     if not kept.run.exists():
         kept.run.write_text(json.dumps(survey(bench, subject, repetition, kept), indent=1) + "\n")
@@ -80,7 +80,7 @@ def row(bench: Bench, subject: Subject, repetition: int) -> dict:
 
 
 def survey(bench: Bench, subject: Subject, repetition: int, kept: Kept) -> dict:
-    """Starts the server, warms it up and surveys it; how long the survey took, and what kept it from its end."""
+    """Starts the server, warms it up and surveys it. Returns the survey's duration, and its error or None."""
     place = bench.directory / subject.name
     began = time.monotonic()
     try:
@@ -115,42 +115,43 @@ def warm_up(bench: Bench, url: str, request: Sequence[str], requests: int) -> No
 
 
 def complete(command: Sequence[str], kept: Kept) -> str | None:
-    """Runs a survey to its end or its limit; what went wrong, if its document cannot be used."""
+    """Runs a survey until it ends or LIMIT_S passes. Returns an error if there is no usable document."""
     kept.document.unlink(missing_ok=True)
     with kept.log.open("w") as log:
-        # A session of its own: Ctrl-C ends this program, which ends the survey in order.
+        # In its own session, so that Ctrl-C reaches only this program, which then ends the survey cleanly.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
         )
         try:
-            in_time = ended(process.pid, LIMIT_S)
+            in_time = ends_within(process.pid, LIMIT_S)
         finally:
-            part_with(process)
+            stop(process)
     if not in_time:
         return f"not done after {LIMIT_S} s"
     # 1, 3 and 4 are results too, if there is a document: refuted, disturbed, client-limited.
     return None if kept.document.exists() else f"exit {process.returncode}: {last_line(kept.log.read_text())}"
 
 
-def ended(pid: int, within_s: float) -> bool:
-    """Waits for a process without waking meanwhile: a survey runs on these CPUs."""
+def ends_within(pid: int, timeout_s: float) -> bool:
+    """Waits for a process without polling: polling would disturb the survey on these CPUs."""
     descriptor = os.pidfd_open(pid)
     try:
-        return bool(select.select([descriptor], [], [], within_s)[0])
+        return bool(select.select([descriptor], [], [], timeout_s)[0])
     finally:
         os.close(descriptor)
 
 
-def part_with(process: subprocess.Popen) -> None:
-    """Lets a survey that is still running put the server back, and ends it at last."""
+def stop(process: subprocess.Popen) -> None:
+    """Interrupts a survey that is still running, so that it can restore the server; kills it after EXIT_GRACE_S."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
-        if not ended(process.pid, PARTING_S):
+        if not ends_within(process.pid, EXIT_GRACE_S):
             process.kill()
     process.wait()
 
 
 def last_line(text: str) -> str:
+    """The last line that is not a hint, without the prefix `error: `."""
     lines = [re.sub(r"^error: ", "", line.strip()) for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if not line.startswith("hint:")]
     return (errors or lines or [""])[-1]

@@ -1,4 +1,4 @@
-"""What the servers are made of: where it is, which version, and what to install where it is missing."""
+"""The programs that the servers need: path, version, and what to install if one is missing."""
 
 import importlib.metadata
 import importlib.util
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 from ..side_by_side.tools import PLACES, output, version
 
-# Where Go's own archive puts it, beside where distributions put programs.
+# The directories of distributions' programs, and the one of Go's own archive.
 ALL_PLACES = (*PLACES, "/usr/local/go/bin")
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program by the names it goes by, the best first, or a module of this Python."""
+    """A program, by its possible names in order of preference, or a module of this Python."""
 
     names: tuple[str, ...]
     source: str
     version_argument: str = "--version"
     module: bool = False
-    # Something that the output of this argument has to name.
+    # An argument, and a word that the program must print when run with it.
     lists: tuple[str, str] | None = None
 
     def path(self) -> str | None:
@@ -40,9 +40,9 @@ class Program:
             return None
         if self.module:
             return importlib.metadata.version(self.names[0])
-        said = output([self.path(), self.version_argument])
-        # Go's own version, which is not what one asks a program for that Go has built.
-        compiler = re.match(r"go version go([\d.]+)", said)
+        printed = output([self.path(), self.version_argument])
+        # `version` ignores versions of Go, since programs built with Go print them too.
+        compiler = re.match(r"go version go([\d.]+)", printed)
         return compiler[1] if compiler else version(self.path(), [self.version_argument])
 
 
@@ -67,6 +67,6 @@ PROGRAMS = {
 
 
 def missing(names: tuple[str, ...]) -> str | None:
-    """Which of these are not here, and where they come from; None if all are."""
+    """The programs that are not installed, each with what to install; None if all are installed."""
     absent = [f"{name} is missing: {PROGRAMS[name].source}" for name in names if PROGRAMS[name].path() is None]
     return "; ".join(absent) or None

@@ -1,7 +1,7 @@
-"""What one survey's document says of its own predictions.
+"""Figures about the predictions in one survey document.
 
-Errors are predicted ÷ measured − 1. Left out are the levels that the model was fitted to, and those that the survey
-itself holds in doubt, which are counted. A key that the document does not have is an absent figure.
+Errors are predicted ÷ measured − 1. Levels that the model was fitted to are left out. Levels that the survey itself
+calls invalid are left out and counted. A key that is missing in the document is an absent figure.
 """
 
 from collections.abc import Iterator
@@ -10,20 +10,28 @@ from dataclasses import dataclass
 from ..side_by_side.tools import Failed
 
 SCHEMA = "brimful.survey/1"
-# The levels whose response times are shown, as fractions of the saturation rate predicted.
+# The levels whose response times are shown, as fractions of the predicted saturation rate.
 FRACTIONS = (0.5, 0.7, 0.8, 0.9)
-# The one at which the response time given the host's speed is.
+# The level for which the response time corrected for the host's speed is shown.
 GIVEN_HOST = 0.8
 PERCENTILES = ("p50", "p95", "p99")
-# What a survey may say against itself and have measured well: then the model is refuted.
+# The only reason code of an invalid survey whose measurements are sound: its model is refuted.
 REFUTED = "model_refuted"
-# What it says when the client was the limit.
-CLIENT = ("beyond_client_max", "generator_late", "generator_cpu", "generator_stalled", "descriptors", "ports", "memory")
+# Reason codes of a survey in which the client was the limit.
+CLIENT_LIMITS = (
+    "beyond_client_max",
+    "generator_late",
+    "generator_cpu",
+    "generator_stalled",
+    "descriptors",
+    "ports",
+    "memory",
+)
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A figure that has an interval: what kind it is, where, and how the measurement stands to the interval."""
+    """A figure that was predicted with a 90 % interval: its kind, its level, the interval and the measurement."""
 
     kind: str
     where: str
@@ -31,14 +39,14 @@ class Predicted:
     predicted: float
     high: float
     measured: float
-    # What would have been predicted of the host as it was when this was measured, as far as the survey could tell.
+    # The prediction corrected for the host's speed during the measurement, as far as the survey knows that speed.
     given_host: float
 
     def holds(self) -> bool:
         return self.low <= self.measured <= self.high
 
     def holds_twice(self) -> bool:
-        """Whether an interval twice as wide, to either side, would hold: it, or the same about what the host then was."""
+        """Whether an interval twice as wide to either side contains the measurement, about either prediction."""
         return any(self._within_twice(centre) for centre in (self.predicted, self.given_host))
 
     def _within_twice(self, centre: float) -> bool:
@@ -47,7 +55,7 @@ class Predicted:
 
 
 def figures(survey: dict) -> dict:
-    """All that the tables need."""
+    """All figures that the tables need."""
     if survey.get("schema") != SCHEMA:
         raise Failed(f"it is {survey.get('schema')}, not {SCHEMA}")
     verdict = survey["verdict"]
@@ -64,7 +72,7 @@ def figures(survey: dict) -> dict:
         "reasons": codes,
         "messages": [reason["message"] for reason in verdict["reasons"]],
         "measured_well": all(code == REFUTED for code in codes),
-        "client_limited": any(code in CLIENT for code in codes),
+        "client_limited": any(code in CLIENT_LIMITS for code in codes),
         "levels_in_doubt": len(doubted),
         "valid_beyond_twice": [[figure.kind, figure.where] for figure in beyond] if verdict["valid"] else [],
         "host_speed": [level["host_speed"] for level in unfitted(survey) if level.get("host_speed") is not None],
@@ -72,12 +80,12 @@ def figures(survey: dict) -> dict:
         "client_max_rate": survey.get("client_max_rate"),
         "stopped": (survey.get("stopped") or {}).get("reason"),
     }
-    # By its own account a survey is without the reading of its options; else the time until its end counts.
+    # The survey's own duration excludes the reading of its options. Without it the process's wall time is used.
     return found | ({"seconds": survey["elapsed_s"]} if survey.get("elapsed_s") else {})
 
 
 def errors(survey: dict) -> dict[str, float | None]:
-    """By column; None where there is none."""
+    """The error of each column; None where the survey has none."""
     found = {
         "saturation": error(survey.get("saturation_rate")),
         "saturation_drift_corrected": error_of_model(survey.get("saturation_rate")),
@@ -94,19 +102,21 @@ def response_key(fraction: float) -> str:
 
 
 def unfitted(survey: dict) -> list[dict]:
-    """The levels that the model has never seen."""
+    """The levels that were not used for the fit."""
     return [level for level in survey.get("levels", []) if level["role"] != "calibration"]
 
 
 def held_out(survey: dict) -> list[dict]:
-    """Those below saturation, measured well."""
+    """The valid held-out levels, which are below saturation."""
     levels = unfitted(survey)
     return [level for level in levels if level["role"] == "held_out" and level["verdict"]["valid"]]
 
 
 def at(levels: list[dict], fraction: float) -> dict:
-    """Of the mix that the model was fitted to, coming at random."""
-    return next((level for level in levels if level["workload"] == "mix" and abs(level["fraction"] - fraction) < 0.005), {})
+    """The level at this fraction, of the mix that the model was fitted to, with random arrivals; {} if there is
+    none."""
+    of_mix = (level for level in levels if level["workload"] == "mix")
+    return next((level for level in of_mix if abs(level["fraction"] - fraction) < 0.005), {})
 
 
 def error(comparison: dict | None) -> float | None:
@@ -114,35 +124,37 @@ def error(comparison: dict | None) -> float | None:
 
 
 def error_of_model(comparison: dict | None) -> float | None:
-    """What is left of the error without the host's part; None where the survey could not tell that."""
+    """The error without the part caused by the host's speed; None where the survey does not know that part."""
     whole, drift = ((comparison or {}).get(key) for key in ("error", "error_drift"))
     return None if whole is None or drift is None else whole - drift
 
 
 def off(comparison: dict | None) -> float | None:
-    """predicted − measured."""
+    """The difference predicted − measured."""
     predicted, measured = ((comparison or {}).get(key) for key in ("predicted", "measured"))
     return None if predicted is None or measured is None else predicted - measured
 
 
 def with_interval(survey: dict) -> Iterator[Predicted]:
     """Every figure that was predicted with an interval and then measured, each once."""
-    yield from one("saturation", "", survey.get("saturation_rate"))
+    yield from figure_of("saturation", "", survey.get("saturation_rate"))
     for level in unfitted(survey):
         if not level["verdict"]["valid"]:
             continue
-        # The closed level is the one that the saturation rate was measured at.
+        # The saturation rate, already counted, is the throughput of the closed level.
         closed = level.get("clients") is not None
         where = "saturated" if closed else f"{level['workload']} at {level['fraction'] * 100:.0f} %"
         if not closed:
-            yield from one("throughput", where, level.get("throughput"))
-        yield from one("response", where, level.get("response_time_s"))
-        yield from one("utilization", where, level.get("utilization"))
+            yield from figure_of("throughput", where, level.get("throughput"))
+        yield from figure_of("response", where, level.get("response_time_s"))
+        yield from figure_of("utilization", where, level.get("utilization"))
         for name in PERCENTILES:
-            yield from one("percentile", f"{name}, {where}", (level.get("response_percentiles_s") or {}).get(name))
+            percentiles = level.get("response_percentiles_s") or {}
+            yield from figure_of("percentile", f"{name}, {where}", percentiles.get(name))
 
 
-def one(kind: str, where: str, comparison: dict | None) -> Iterator[Predicted]:
+def figure_of(kind: str, where: str, comparison: dict | None) -> Iterator[Predicted]:
+    """The figure of one comparison, or nothing if it has no interval or was not measured."""
     found = comparison or {}
     interval, predicted, measured = (found.get(key) for key in ("interval90", "predicted", "measured"))
     if interval and predicted is not None and measured is not None:
@@ -152,7 +164,7 @@ def one(kind: str, where: str, comparison: dict | None) -> Iterator[Predicted]:
 
 
 def held(intervals: list[Predicted]) -> dict[str, list[int]]:
-    """How many intervals of each kind held, of how many."""
+    """For each kind, the number of intervals that contain the measurement, and the number of all."""
     found: dict[str, list[int]] = {}
     for figure in intervals:
         counts = found.setdefault(figure.kind, [0, 0])

@@ -1,4 +1,4 @@
-"""The tables, from stored results alone: each server's surveys, and what is required of all of them."""
+"""The tables, made from stored results alone: each server's surveys, and the requirements on all of them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Requirement:
-    """What some figure of all surveys has to be."""
+    """An upper bound on the median or the worst value of a figure over all surveys."""
 
     text: str
     values: Callable[[list[dict]], list[float]]
@@ -31,13 +31,13 @@ class Requirement:
 
 
 def text(document: dict) -> str:
-    """Everything."""
+    """The whole report."""
     parts = [header(document), errors_text(document), outcome_text(document), overall_text(document), notes(document)]
     return "\n\n".join(part for part in parts if part)
 
 
 def line(row: dict) -> str:
-    """One survey, as soon as it is there."""
+    """The progress line of one survey that has just ended."""
     start = f"{row['repetition'] + 1}: {row['server']:20} {row['seconds']:4.0f} s "
     if error := row.get("error"):
         return f"{start} {error}"
@@ -61,7 +61,7 @@ def header(document: dict) -> str:
 
 
 def errors_text(document: dict) -> str:
-    """How far off the predictions were."""
+    """The table of prediction errors."""
     head = ["server", *COLUMNS.values(), "utilization, points"]
     rows = []
     for server, good in by_server(document):
@@ -75,20 +75,20 @@ def errors_text(document: dict) -> str:
     left_out = len(finished(document)) - len(sound)
     note = (
         f"The last two rows are over single surveys, {len(sound)} of them; "
-        f"{left_out} that were not measured well, by their own verdict, are left out there."
+        f"they leave out {left_out} that were not measured well by their own verdict."
     )
     return "\n".join([title, "", *table(head, rows), "", note])
 
 
 def outcome_text(document: dict) -> str:
-    """What the surveys say of themselves, and whether that is so."""
+    """The table of verdicts and intervals, and of how well the measurements agree with them."""
     head = [
         "server", "measured/s", "client's max/s", "intervals that hold", "verdict", "valid, but beyond 2 × interval",
         "levels in doubt", "host speed", "seconds",
     ]  # fmt: skip
     rows = []
     for server, good in by_server(document):
-        of = [row for row in document["surveys"] if row["server"] == server]
+        all_surveys = [row for row in document["surveys"] if row["server"] == server]
         speeds = [speed for row in good for speed in row["host_speed"]]
         rows.append(
             [
@@ -96,7 +96,7 @@ def outcome_text(document: dict) -> str:
                 rate([row["measured_rate"] for row in good]),
                 rate([row["client_max_rate"] for row in good]),
                 shares(good),
-                verdicts(of),
+                verdicts(all_surveys),
                 beyond(good),
                 str(sum(row["levels_in_doubt"] for row in good)),
                 f"{min(speeds):.2f} … {max(speeds):.2f}" if speeds else "-",
@@ -107,32 +107,33 @@ def outcome_text(document: dict) -> str:
 
 
 def overall_text(document: dict) -> str:
-    """Every number that is required, and whether it is met."""
+    """The table of requirements, each with the measured figure and whether it is met."""
     sound = measured_well(document)
     rows = [judged(requirement, sound) for requirement in REQUIREMENTS]
     kinds = intervals(sound)
-    held, of = total(kinds)
-    rows.append(["90 % intervals that hold", "≥ 80 %", share(kinds), met(held >= 0.8 * of) if of else "not measured"])
+    held, count = total(kinds)
+    enough = met(held >= 0.8 * count) if count else "not measured"
+    rows.append(["90 % intervals that hold", "≥ 80 %", share(kinds), enough])
     valid = [row for row in sound if row["valid"]]
     for what, counts in (
         ("valid, saturation beyond twice its interval", lambda kind: kind == "saturation"),
         ("valid, any figure beyond twice its interval", lambda kind: True),
     ):
         wrong = sum(any(counts(kind) for kind, _ in row["valid_beyond_twice"]) for row in valid)
-        known = of and valid
+        known = count and valid
         rows.append([what, "0", f"{wrong} of {len(valid)}", met(wrong == 0) if known else "not measured"])
-    # One that was not done in time has a length as well.
-    lasted = [row for row in document["surveys"] if "error" not in row or row["seconds"] >= LIMIT_S]
-    rows.append(judged(SECONDS, lasted))
+    # A survey that was stopped at the limit has a length as well.
+    with_length = [row for row in document["surveys"] if "error" not in row or row["seconds"] >= LIMIT_S]
+    rows.append(judged(SECONDS, with_length))
     made, good = len(document["surveys"]), len(finished(document))
-    rows.append(["surveys that came to a document", "-", f"{good} of {made}", "-"])
-    by_kind = "; ".join(f"{kind} {held} of {of}" for kind, (held, of) in kinds.items())
+    rows.append(["surveys that wrote a document", "-", f"{good} of {made}", "-"])
+    by_kind = "; ".join(f"{kind} {held} of {count}" for kind, (held, count) in kinds.items())
     lines = ["## requirements", "", *table(["", "required", "measured", ""], rows)]
     return "\n".join([*lines, "", f"Intervals that hold, by kind: {by_kind}."] if by_kind else lines)
 
 
 def notes(document: dict) -> str:
-    """What is not in the tables, and why."""
+    """The skipped servers, the failed surveys and the servers that the client could not saturate."""
     lines = [f"{server} was skipped: {why}" for server, why in document["absent"].items()]
     lines += [
         f"{row['server']}, repetition {row['repetition'] + 1}: {row['error']}"
@@ -142,9 +143,9 @@ def notes(document: dict) -> str:
     for server, good in by_server(document):
         limited = [row for row in good if row["client_limited"]]
         if limited:
-            how = ", ".join(dict.fromkeys(code for row in limited for code in row["reasons"]))
-            often = f"{len(limited)} of {len(good)} ({how})"
-            lines.append(f"{server}: the client, not the server, was the limit in {often}")
+            codes = ", ".join(dict.fromkeys(code for row in limited for code in row["reasons"]))
+            share_limited = f"{len(limited)} of {len(good)} ({codes})"
+            lines.append(f"{server}: the client, not the server, was the limit in {share_limited}")
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -155,7 +156,7 @@ REQUIREMENTS = [
         median=5,
         worst=12,
     ),
-    # Where the host drifts by more than 5 % between calibration and level, this is the one that is required.
+    # This requirement counts where the host's speed changes by more than 5 % between calibration and level.
     Requirement(
         "saturation, drift-corrected, absolute error",
         lambda rows: percents(row["errors"]["saturation_drift_corrected"] for row in rows),
@@ -194,7 +195,7 @@ def met(is_met: bool) -> str:
 
 
 def finished(document: dict) -> list[dict]:
-    """The surveys that came to a document."""
+    """The surveys that wrote a document."""
     return [row for row in document["surveys"] if "error" not in row]
 
 
@@ -203,34 +204,35 @@ def measured_well(document: dict) -> list[dict]:
 
 
 def by_server(document: dict) -> list[tuple[str, list[dict]]]:
-    """Every server that was tried, in the order of the list of servers, and its finished surveys."""
+    """Every server that was surveyed, in the order of the list of servers, with its finished surveys."""
     tried = {row["server"] for row in document["surveys"]}
     good = finished(document)
     return [(name, [row for row in good if row["server"] == name]) for name in document["servers"] if name in tried]
 
 
 def intervals(rows: Sequence[dict]) -> dict[str, tuple[int, int]]:
-    """How many intervals of each kind held, of how many."""
+    """For each kind, the number of intervals that contain the measurement, and the number of all."""
     found: dict[str, tuple[int, int]] = {}
     for row in rows:
-        for kind, (held, of) in row["intervals"].items():
-            held_before, of_before = found.get(kind, (0, 0))
-            found[kind] = (held_before + held, of_before + of)
+        for kind, (held, count) in row["intervals"].items():
+            held_before, count_before = found.get(kind, (0, 0))
+            found[kind] = (held_before + held, count_before + count)
     return found
 
 
 def total(kinds: dict[str, tuple[int, int]]) -> tuple[int, int]:
-    return sum(held for held, _ in kinds.values()), sum(of for _, of in kinds.values())
+    return sum(held for held, _ in kinds.values()), sum(count for _, count in kinds.values())
 
 
 def share(kinds: dict[str, tuple[int, int]]) -> str:
-    held, of = total(kinds)
-    return f"{held / of * 100:.0f} % of {of}" if of else "-"
+    held, count = total(kinds)
+    return f"{held / count * 100:.0f} % of {count}" if count else "-"
 
 
 def shares(rows: Sequence[dict]) -> str:
-    """Of all surveys together, and the least and the greatest of one."""
-    single = [held / of * 100 for row in rows for held, of in [total(intervals([row]))] if of]
+    """The share of all surveys together, with the least and the greatest share of a single survey."""
+    totals = [total(intervals([row])) for row in rows]
+    single = [held / count * 100 for held, count in totals if count]
     extremes = f" ({min(single):.0f} … {max(single):.0f})" if len(single) > 1 else ""
     return share(intervals(rows)) + extremes
 
@@ -244,13 +246,13 @@ def verdict(row: dict) -> str:
 
 
 def verdicts(rows: Sequence[dict]) -> str:
-    """Each verdict with how often it was given; the commonest first."""
+    """Each verdict with its number of surveys, the most frequent first."""
     counts = Counter(map(verdict, rows)).most_common()
     return ", ".join(name if len(rows) == 1 else f"{name} {count}" for name, count in counts)
 
 
 def beyond(rows: Sequence[dict]) -> str:
-    """The figures that were beyond twice their interval in surveys that were called valid."""
+    """The figures of valid surveys that were outside twice their interval."""
     if not any(row["valid"] and row["intervals"] for row in rows):
         return "-"
     counts = Counter(f"{kind} {where}".strip() for row in rows for kind, where in row["valid_beyond_twice"])
@@ -278,7 +280,7 @@ def absolute(values: Iterable[float | None], pick: Callable[[list[float]], float
 
 
 def percents(values: Iterable[float | None]) -> list[float]:
-    """Absolute values of those that are known, times 100."""
+    """The absolute values in percent, without absent ones."""
     return [abs(value) * 100 for value in values if value is not None]
 
 

@@ -1,8 +1,8 @@
-"""The servers to survey: what each of them is, how it is started, and what one request asks of it.
+"""The servers to survey: how each is started, and what one request asks for.
 
-Nobody who works on brimful wrote any of them; what some of them run, the kind of page that an application makes, is in
-servers/. Each request is given work enough for a client on one CPU to saturate the server on another, except where a
-client that is the limit is the point.
+All are third-party servers. The application pages that some of them serve are in servers/. Each request costs enough
+work that a client on one CPU can saturate the server on another, except for servers chosen so that the client is the
+limit.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ from .programs import PROGRAMS, missing
 SOURCES = Path(__file__).parent / "servers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "brimful-bench"
 TEXT_BYTES = 23_000
-# A virtual machine for Java starts in a second or so; on a busy host in some.
-PATIENCE_S = 30
-# No page is smaller: what is, is an error.
-LEAST_BYTES = 200
+# Time a server has to start. Java takes about a second, several on a busy host.
+START_TIMEOUT_S = 30
+# A shorter response is an error page.
+MIN_PAGE_BYTES = 200
 
 APACHE_GZIP = """\
 LoadModule deflate_module {modules}/mod_deflate.so
@@ -113,7 +113,7 @@ pm.process_idle_timeout = 10s
 
 @dataclass(frozen=True)
 class Place:
-    """What one start of a server has to itself."""
+    """The directory and the port of one server process."""
 
     directory: Path
     port: int
@@ -126,7 +126,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Subject:
-    """A server, and what is asked of it."""
+    """A server, and the request that it is surveyed with."""
 
     name: str
     title: str
@@ -134,7 +134,7 @@ class Subject:
     commands: Callable[[Place], list[list[str]]]
     path: str = "/"
     headers: tuple[str, ...] = ()
-    # Requests sent before the measurement: by then a just-in-time compiler is done and caches are full.
+    # Number of requests sent before the measurement, so that just-in-time compilers are done and caches are full.
     warm_up: int = 5000
 
     def missing(self) -> str | None:
@@ -142,30 +142,30 @@ class Subject:
 
     @contextlib.contextmanager
     def running(self, directory: Path, cpu: int) -> Iterator[tuple[str, list[int]]]:
-        """Starts it on a CPU, in an empty directory; gives its URL and its processes, and ends all of them."""
+        """Starts it on a CPU, in a new directory. Yields its URL and process IDs, and ends all processes at the end."""
         directory.mkdir(parents=True)
         for path in (directory.parent, directory):
-            # Its workers are other users.
+            # The server's workers run as another user.
             os.chmod(path, 0o755)
         place = Place(directory, free_port())
         commands = self.commands(place)
         with contextlib.ExitStack() as stack:
             processes = [stack.enter_context(Running(command, cpu)) for command in commands]
-            self._await(place.port, processes)
+            self._wait_until_ready(place.port, processes)
             yield f"http://127.0.0.1:{place.port}{self.path}", [process.pid for process in processes]
 
-    def _await(self, port: int, processes: list[Running]) -> None:
-        """Returns once it answers as it should."""
-        deadline = time.monotonic() + PATIENCE_S
-        while error := self._complaint(port):
+    def _wait_until_ready(self, port: int, processes: list[Running]) -> None:
+        """Returns once the server answers correctly."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while error := self._answer_error(port):
             for process in processes:
                 process.check()
             if time.monotonic() > deadline:
-                raise Failed(f"{self.name} does not answer as it should: {error}")
+                raise Failed(f"{self.name} does not answer correctly after {START_TIMEOUT_S} s: {error}")
             time.sleep(0.05)
 
-    def _complaint(self, port: int) -> str | None:
-        """What is wrong with its answer, if anything is."""
+    def _answer_error(self, port: int) -> str | None:
+        """The error in the server's answer, or None."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         headers = dict(header.split(": ", 1) for header in self.headers)
         with contextlib.closing(connection):
@@ -179,7 +179,7 @@ class Subject:
             return f"status {answer.status}"
         if "Accept-Encoding" in headers and answer.getheader("Content-Encoding") != headers["Accept-Encoding"]:
             return "not compressed"
-        return f"{len(body)} bytes" if len(body) < LEAST_BYTES else None
+        return f"{len(body)} bytes" if len(body) < MIN_PAGE_BYTES else None
 
 
 def on_nginx(place: Place, more: str = "") -> list[list[str]]:
@@ -237,14 +237,14 @@ def on_uvicorn(place: Place) -> list[list[str]]:
     options = ["--loop", "uvloop", "--http", "httptools", "--backlog", "4096", "--timeout-keep-alive", "120"]
     quiet = ["--no-access-log", "--log-level", "warning"]
     where = ["--host", "127.0.0.1", "--port", str(place.port), "--app-dir", str(place.directory)]
-    # A copy, so that Python leaves nothing behind beside the source.
+    # A copy, so that Python writes no __pycache__ beside the source.
     place.write("rows.py", (SOURCES / "rows.py").read_text())
     return [[program("uvicorn"), "-m", "uvicorn", "rows:app", *where, *options, *quiet]]
 
 
 def on_go(place: Place) -> list[list[str]]:
     def build(directory: Path) -> list[str]:
-        # `env`: Go must not download another compiler, and nothing of this belongs to the product.
+        # GOTOOLCHAIN=local keeps Go from downloading another compiler.
         return ["env", "GOTOOLCHAIN=local", program("go"), "build", "-o", str(directory), str(SOURCES / "rows.go")]
 
     return [[str(built("rows.go", output([program("go"), "version"]), build) / "rows"), str(place.port)]]
@@ -255,13 +255,13 @@ def on_java(place: Place) -> list[list[str]]:
         return [program("javac"), "-d", str(directory), str(SOURCES / "Rows.java")]
 
     classes = built("Rows.java", output([program("javac"), "-version"]), build)
-    # Without the first, head and body of an answer on a kept connection are 40 ms apart (Nagle, delayed ACK).
+    # Without `nodelay`, the body of a response on a kept-alive connection is 40 ms late (Nagle and delayed ACKs).
     options = ["-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.maxIdleConnections=10000", "-Xmx256m"]
     return [[program("java"), *options, "-cp", str(classes), "Rows", str(place.port)]]
 
 
 def built(source: str, compiler: str, command: Callable[[Path], list[str]]) -> Path:
-    """Where a compiled source is; compiled once for each of its versions and the compiler's."""
+    """The directory of a compiled source. Each version of the source is compiled once per version of the compiler."""
     key = hashlib.sha256((SOURCES / source).read_bytes() + compiler.encode()).hexdigest()[:12]
     directory = CACHE / f"{source}-{key}"
     if not directory.exists():
@@ -275,7 +275,7 @@ def built(source: str, compiler: str, command: Callable[[Path], list[str]]) -> P
 
 
 def items(path: Path) -> None:
-    """A table of 5,000 things on 25 shelves."""
+    """Writes a SQLite table of 5,000 items on 25 shelves."""
     order = random.Random(1)
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, shelf INTEGER, name TEXT, price REAL)")
@@ -312,7 +312,7 @@ SUBJECTS = [
     Subject("node", "Node, 400 rows as JSON", ("node",), on_node, warm_up=15_000),
     Subject("uvicorn", "uvicorn, 100 rows as JSON", ("uvicorn", "httptools", "uvloop"), on_uvicorn),
     Subject("go-gzip", "Go's net/http, 200 rows as JSON, compressed", ("go",), on_go, headers=GZIP),
-    # At 20,000 requests it is still becoming faster.
+    # After 20,000 requests Java is still becoming faster.
     Subject("java", "the JDK's HTTP server with 8 threads, 500 rows sorted, as JSON", ("java", "javac"), on_java,
             warm_up=40_000),
 ]  # fmt: skip

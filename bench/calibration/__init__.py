@@ -1,1 +1,1 @@
-"""Calibrates models of real servers at loads they bear easily, and compares what they predict with what the servers do."""
+"""Calibrates models of real servers well below saturation, and compares their predictions with measurements."""

@@ -1,4 +1,4 @@
-"""Calibrates models of real servers at loads they bear easily, and compares what they predict with what the servers do.
+"""Calibrates models of real servers well below saturation, and compares their predictions with measurements.
 
 python3 -m bench.calibration --help
 """
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from .. import command
-from ..side_by_side.tools import PLACES, Failed, version
+from ..side_by_side.tools import Failed, find_program, version
 from . import report
 from .measure import Bench, repetition
 from .subjects import SUBJECTS, Subject
@@ -68,8 +68,7 @@ def measure(bench: Bench, subject: Subject, program: str | None, number: int, or
 
 
 def path(subject: Subject, brimful: str) -> str | None:
-    places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-    return brimful if subject.program == "brimful" else shutil.which(subject.program, path=places)
+    return brimful if subject.program == "brimful" else find_program((subject.program,))
 
 
 def parse() -> argparse.Namespace:
@@ -78,7 +77,7 @@ def parse() -> argparse.Namespace:
     command.add_cpus(parser)
     parser.add_argument("--repetitions", type=command.positive, default=5, help="[default: %(default)s]")
     parser.add_argument("--seconds", type=float, default=5, help="length of every run [default: %(default)s]")
-    parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records that models were made of")
+    parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records used for the models")
     return parser.parse_args()
 
 

@@ -1,8 +1,8 @@
-"""One repetition with one server: its capacity, runs well below it, the model of these, and what the model predicts.
+"""One repetition with one server: its capacity, runs well below it, the model fitted to these, and its predictions.
 
-The capacity of each mix is measured twice, before the runs and after them, by clients that leave the server no pause. Where
-other work takes the server's CPU away meanwhile, requests per second say little of the server; requests per CPU second, which
-the model predicts as well, still do.
+The capacity of each mix is measured before the runs and again after them, by clients that never pause. Where other
+programs use the server's CPU, requests per second say little about the server. Requests per CPU second, which the model
+predicts as well, remain comparable.
 """
 
 import json
@@ -20,13 +20,13 @@ from .subjects import Subject
 LEVELS = (0.2, 0.4, 0.6)
 ALONE = (0.3, 0.6)
 CLIENTS = 32
-# A load of next to nothing shows what the server does without any.
+# Requests per second of the run that measures the server's CPU use when idle.
 IDLE_RATE = 0.4
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things are, and how long to take."""
+    """The paths, CPUs and the length of all runs."""
 
     brimful: str
     directory: Path
@@ -36,15 +36,15 @@ class Bench:
     records: Path | None
 
     def load(self, subject: Subject, port: int, shares: dict[str, float], *arguments: str) -> dict:
-        """The Record of one run."""
+        """Runs one load and returns its Record."""
         workload = self.directory / "workload.toml"
         workload.write_text(subject.workload())
         mix = ",".join(f"{name}={share}" for name, share in shares.items())
-        said = self._run(
-            "load", f"http://127.0.0.1:{port}/", "--workload", str(workload), "--mix", mix, "--watch", "--json", "--quiet",
-            "--cpus", str(self.generator_cpu), "--duration", f"{self.seconds}s", *arguments,
+        printed = self._run(
+            "load", f"http://127.0.0.1:{port}/", "--workload", str(workload), "--mix", mix, "--watch",
+            "--cpus", str(self.generator_cpu), "--duration", f"{self.seconds}s", "--json", "--quiet", *arguments,
         )  # fmt: skip
-        return json.loads(said)
+        return json.loads(printed)
 
     def calibrate(self, name: str, records: Sequence[dict]) -> dict:
         directory = (self.records or self.directory) / name
@@ -56,7 +56,7 @@ class Bench:
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([self.brimful, *arguments], text=True, capture_output=True, check=False)
-        # 4: the generator was the limit, which its Record says and calibration heeds.
+        # 4: the generator was the limit. The Record says so, and calibration leaves it out.
         if done.returncode not in (0, 4):
             raise Failed(f"brimful {arguments[0]}: {done.stderr.strip() or done.returncode}")
         return done.stdout
@@ -66,15 +66,15 @@ def repetition(bench: Bench, subject: Subject, port: int, number: int, order: ra
     mixes = subject.mixes()
     before = {name: bench.load(subject, port, shares, "--clients", str(CLIENTS)) for name, shares in mixes.items()}
     capacity = {name: record["rates"]["completed"] for name, record in before.items()}
-    knows = subject.program == "brimful"
-    spent = [truth(port)] if knows else []
+    has_truth = subject.program == "brimful"
+    spent = [truth(port)] if has_truth else []
     runs = [("mix", level) for level in LEVELS] + [(name, level) for name in subject.classes for level in ALONE]
     order.shuffle(runs)
     records = [bench.load(subject, port, mixes["mix"], "--rate", str(IDLE_RATE))]
     for name, level in runs:
         rate = ["--rate", f"{level * capacity[name]:.1f}", "--arrivals", "poisson"]
         records.append(bench.load(subject, port, mixes[name], *rate))
-    spent += [truth(port)] if knows else []
+    spent += [truth(port)] if has_truth else []
     after = {name: bench.load(subject, port, shares, "--clients", str(CLIENTS)) for name, shares in mixes.items()}
     calibration = bench.calibrate(f"{subject.name}-{number}", records)
     found = {
@@ -86,13 +86,13 @@ def repetition(bench: Bench, subject: Subject, port: int, number: int, order: ra
         "left_out": len(calibration["left_out"]),
         "other_work": fmean(other_work(record, bench.server_cpu) for record in records),
     }
-    if knows:
+    if has_truth:
         found["demands"] = demands(calibration, *spent)
     return found
 
 
 def compare(calibration: dict, shares: dict[str, float], measured: Sequence[dict]) -> dict:
-    """The rate at which the model saturates over the one reached, and the demand at saturation over the one there."""
+    """The predicted saturation rate over the measured one: per second, and per second of the server's CPU time."""
     model = calibration["model"]
     names = [kind["name"] for kind in model["classes"]]
     total = sum(shares.values())
@@ -114,7 +114,7 @@ def compare(calibration: dict, shares: dict[str, float], measured: Sequence[dict
 
 
 def demands(calibration: dict, before: dict, after: dict) -> dict:
-    """Each estimated demand, beside what the server itself counted: the CPU time it was set to burn, and handling the request."""
+    """Each estimated demand over the CPU time that the server itself counted per request, its own overhead included."""
     model = calibration["model"]
     found = {}
     for c, kind in enumerate(model["classes"]):
@@ -128,7 +128,7 @@ def demands(calibration: dict, before: dict, after: dict) -> dict:
 
 
 def truth(port: int) -> dict:
-    """What the reference server has spent on each class."""
+    """The CPU time that the reference server has spent on each class."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/__truth") as page:
         return json.load(page)["classes"]
 
@@ -138,7 +138,7 @@ def cores(record: dict) -> float:
 
 
 def other_work(record: dict, cpu: int) -> float:
-    """Share of the server's CPU that others used."""
+    """Share of the server's CPU that other programs used."""
     idle = next(core["idle"] for core in record["server"]["cores"] if core["cpu"] == cpu)
     return max(0.0, 1 - idle - cores(record))
 

@@ -1,7 +1,7 @@
-"""The servers to calibrate, each on one CPU: nginx, Apache in two ways, and one whose demands are known.
+"""The servers to calibrate, each on one CPU: nginx, Apache with two MPMs, and the reference server with known demands.
 
-A class is a path. `page` is the small file of the httperf era, `large` one that fills a socket buffer some times over, `text`
-one that nginx compresses for every request.
+A class is a path. `page` is a file of 1,294 bytes, `large` is several times as large as a socket buffer, `text` is
+compressed by nginx for every request.
 """
 
 import contextlib
@@ -75,18 +75,19 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Class:
-    """One class of request, and its share of the mix that is measured and of one that is only predicted."""
+    """A class of requests, with its share in the calibrated mix and in the unseen mix."""
 
     path: str
     share: float
     unseen_share: float
     headers: str = ""
-    told_s: float | None = None
+    # The service demand that the reference server is configured with.
+    demand_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A server, and what is asked of it."""
+    """A server, and the classes of requests sent to it."""
 
     name: str
     program: str
@@ -99,7 +100,7 @@ class Subject:
         return "\n".join(lines) + "\n"
 
     def mixes(self) -> dict[str, dict[str, float]]:
-        """Shares by class: of the mix, of each class alone, and of the mix that calibration never sees."""
+        """Shares by class: of the calibrated mix, of each class alone, and of the unseen mix."""
         alone = {name: {other: float(other == name) for other in self.classes} for name in self.classes}
         return {
             "mix": {name: kind.share for name, kind in self.classes.items()},
@@ -109,9 +110,9 @@ class Subject:
 
     @contextlib.contextmanager
     def running(self, program: str, directory: Path, cpu: int) -> Iterator[int]:
-        """Starts it on a CPU; gives its port, and ends it afterwards."""
+        """Starts it on a CPU, yields its port, and ends it."""
         port = free_port()
-        # A group of its own: Apache ends by a signal to all of it.
+        # In its own process group: when Apache ends, it signals its whole group.
         command = ["taskset", "-c", str(cpu), program, *self.arguments(directory, port)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, process_group=0)
         try:
@@ -123,7 +124,7 @@ class Subject:
 
     def arguments(self, directory: Path, port: int) -> list[str]:
         if self.program == "brimful":
-            service = ",".join(f"{name}={kind.told_s * 1e6:.0f}us" for name, kind in self.classes.items())
+            service = ",".join(f"{name}={kind.demand_s * 1e6:.0f}us" for name, kind in self.classes.items())
             return ["target", "--listen", f"127.0.0.1:{port}", "--service", service]
         files(directory / "www")
         conf = directory / "server.conf"
@@ -135,7 +136,7 @@ class Subject:
 
 
 def nginx(directory: Path, port: int, more: str = "") -> str:
-    """nginx's configuration; `more` is for the server's block."""
+    """nginx's configuration, with `more` in the server block."""
     user = "user www-data;" if os.geteuid() == 0 else ""
     return NGINX.format(user=user, directory=directory, port=port, more=more)
 
@@ -147,7 +148,7 @@ def apache(mpm: str, directory: Path, port: int) -> str:
 
 
 def files(directory: Path, text_bytes: int = TEXT_BYTES) -> None:
-    """What the servers serve; they are other users."""
+    """Writes the files that the servers serve. The servers run as other users, who must be able to read them."""
     directory.mkdir(parents=True, exist_ok=True)
     os.chmod(directory.parent, 0o755)
     words = random.Random(1).choices(["traffic", "server", "load", "time", "of", "demand", "queue"], k=text_bytes)
@@ -172,6 +173,6 @@ SUBJECTS = [
     Subject(
         "target",
         "brimful",
-        {"a": Class("/a", 0.8, 0.3, told_s=1e-3), "b": Class("/b", 0.2, 0.7, told_s=4e-3)},
+        {"a": Class("/a", 0.8, 0.3, demand_s=1e-3), "b": Class("/b", 0.2, 0.7, demand_s=4e-3)},
     ),
 ]

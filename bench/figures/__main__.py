@@ -1,4 +1,4 @@
-"""The command: measures what the arguments name (default: everything), writes the tables and draws the pictures."""
+"""Measures the named figures (default: all), writes their tables and draws the pictures."""
 
 import argparse
 import contextlib
@@ -26,7 +26,7 @@ FIGURES = {
     "syn-cost": "syn-cost",
     "wide": "wide",
 }
-# What the largest number of S-Client descriptors takes, with room for the answers under way.
+# Descriptor limit: enough for the largest number of S-Client descriptors and for their responses in progress.
 DESCRIPTORS = 70_000
 
 
@@ -72,26 +72,28 @@ def parse():
 
 
 def measure(options):
-    """Measures one table after the other, and writes each as soon as it is whole."""
+    """Measures one table after the other, and writes each when it is complete."""
     check(options)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     lab = Lab(options.brimful.resolve(), options.server_cpu, options.client_cpu)
     given = {name: getattr(options, name) for name in ("window", "period", "periods") if getattr(options, name)}
     plan = replace(QUICK if options.quick else FULL, **given)
-    under_test = Servers(lab, plan.fit)
+    servers_by_year = Servers(lab, plan.fit)
     (options.out / "data").mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(FIGURES[figure] for figure in options.figures or FIGURES):
         kind = TABLES[name]
-        chosen = under_test.of(kind.year) if kind.year else []
+        chosen = servers_by_year.like_paper(kind.year) if kind.year else []
         others = counters.busy(1)
         if others > 0.1:
-            print(f"bench.figures: other work takes {others:.2f} CPUs, and the figures will show it", file=sys.stderr)
+            print(
+                f"bench.figures: other programs use {others:.2f} CPUs, which will disturb the figures", file=sys.stderr
+            )
         rows = list(kind.rows(lab, plan, chosen))
-        asked = [figure for figure, of in FIGURES.items() if of == name]
+        drawn_figures = [figure for figure, table_name in FIGURES.items() if table_name == name]
         notes = [
             kind.title,
-            f"python3 -m bench.figures {' '.join(asked)}: warm-up {plan.warm_up:g} s, window {plan.window:g} s",
+            f"python3 -m bench.figures {' '.join(drawn_figures)}: warm-up {plan.warm_up:g} s, window {plan.window:g} s",
             f"brimful load {kind.load.format(**vars(plan))} {URL}",
             *(f"{server.name}: {server.describe()}" for server in chosen),
             f"{machine(lab)}; other work before: {others:.2f} CPUs",
@@ -100,18 +102,18 @@ def measure(options):
 
 
 def check(options):
-    """Refuses to begin without what the measurements need."""
+    """Raises TestbedError if the measurements lack a program or a CPU."""
     testbed.check(options.server_cpu, options.client_cpu)
     for path, remedy in (
         (options.brimful, "build it with make build, or name it with --brimful"),
         (Path(servers.APACHE), "apt install apache2-bin"),
     ):
         if not path.exists():
-            raise testbed.TestbedError(f"{path} is not there: {remedy}")
+            raise testbed.TestbedError(f"{path} does not exist: {remedy}")
 
 
 def machine(lab):
-    """What the numbers were measured on, and when."""
+    """A description of the machine and the program versions, with the date."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     apache, brimful = (
         subprocess.run(command, capture_output=True, text=True).stdout

@@ -1,13 +1,13 @@
-"""What the kernel counts: connection requests of a network namespace, and the work of each CPU.
+"""Kernel counters: connection requests of a network namespace, and the work of each CPU.
 
-SYNs are counted where they are sent: no server counter is their number. PassiveOpens + ListenDrops comes close, but
-Linux also counts a ListenDrop when the ACK that ends a handshake, or whatever the client sends after it, finds the
-accept queue full, and one such connection can be counted many times. A veth pair loses a packet only where
-/proc/net/softnet_stat says so (`packets_lost`), so what was sent is what arrived.
+SYNs are counted where they are sent, because no server counter gives their number. PassiveOpens + ListenDrops is close.
+But Linux also counts a ListenDrop when the accept queue is full for the ACK that ends a handshake, or for data after
+it, so one connection can be counted many times. A veth pair loses a packet only if /proc/net/softnet_stat counts it
+(`packets_lost`), so the number of SYNs sent is the number that arrived.
 
-All counters only grow; a `Snapshot` is all of them at one instant of CLOCK_MONOTONIC, and `between` turns two snapshots
-into rates per second and shares of a CPU. CPU times are ticks of /proc/stat: with CONFIG_TICK_CPU_ACCOUNTING they are
-samples, so shares of a second or two are rough, and an idle CPU whose tick is stopped hides what its interrupts cost.
+All counters only grow. A `Snapshot` holds all of them at one instant of CLOCK_MONOTONIC; `between` turns two snapshots
+into rates per second and shares of a CPU. CPU times are ticks of /proc/stat. With CONFIG_TICK_CPU_ACCOUNTING they are
+samples: shares over a second or two are rough, and the interrupts of an idle CPU whose tick is stopped are not counted.
 """
 
 import os
@@ -20,7 +20,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Cpu:
-    """Ticks of one CPU since boot, and what its network softirqs did."""
+    """Ticks of one CPU since boot, and the counts of its network softirqs."""
 
     busy: int
     softirq: int
@@ -41,12 +41,12 @@ class Snapshot:
 
 
 def snapshot(server, client, proc=Path("/proc")):
-    """Reads everything; `server` and `client` are processes inside the two namespaces."""
+    """Reads all counters. `server` and `client` are process IDs inside the two namespaces."""
     return Snapshot(time.monotonic_ns(), tcp(proc, server), tcp(proc, client), cpus(proc))
 
 
 def between(before, after, server_cpu, client_cpu):
-    """Rates per second and shares of a CPU from one snapshot to the next, under the names of the tables' columns."""
+    """Rates per second and shares of a CPU between two snapshots, keyed by the tables' column names."""
     seconds = (after.at_ns - before.at_ns) / 1e9
 
     def server(name):
@@ -78,7 +78,7 @@ def between(before, after, server_cpu, client_cpu):
 
 
 def busy(seconds, proc=Path("/proc")):
-    """How many CPUs are busy on average over this time."""
+    """The average number of busy CPUs over this time."""
     before = cpus(proc)
     time.sleep(seconds)
     after = cpus(proc)
@@ -86,14 +86,14 @@ def busy(seconds, proc=Path("/proc")):
 
 
 def tcp(proc, pid):
-    """The TCP counters of the namespace of a process, by name."""
+    """The TCP counters of a process's network namespace, by name."""
     text = "".join((proc / str(pid) / "net" / name).read_text() for name in ("snmp", "netstat"))
     found = paired_lines(text)
     return found["Tcp"] | found["TcpExt"]
 
 
 def cpus(proc):
-    """The counters of every CPU that is online, by its number."""
+    """The counters of every online CPU, by its number."""
     stat = stat_ticks((proc / "stat").read_text())
     net_rx = softirqs((proc / "softirqs").read_text(), "NET_RX")
     packets = softnet((proc / "net" / "softnet_stat").read_text())
@@ -101,7 +101,7 @@ def cpus(proc):
 
 
 def paired_lines(text):
-    """/proc/net/netstat and /proc/net/snmp: a line of names, then one of values, both with the same prefix."""
+    """Parses /proc/net/netstat and /proc/net/snmp: a line of names, then one of values, both with the same prefix."""
     lines = [line.split() for line in text.splitlines()]
     return {
         names[0].rstrip(":"): dict(zip(names[1:], map(int, values[1:])))
@@ -110,7 +110,7 @@ def paired_lines(text):
 
 
 def stat_ticks(text):
-    """/proc/stat: (busy, softirq, steal) of each CPU, in ticks. Stolen time is not busy: the CPU was not there."""
+    """Parses /proc/stat: (busy, softirq, steal) of each CPU, in ticks. Stolen time does not count as busy."""
     found = {}
     for line in text.splitlines():
         name, *values = line.split()
@@ -121,17 +121,17 @@ def stat_ticks(text):
 
 
 def softirqs(text, kind):
-    """/proc/softirqs: how often each CPU has run the softirqs of one kind."""
+    """Parses /proc/softirqs: the number of softirqs of one kind that each CPU has run."""
     header, *rows = text.splitlines()
     numbers = [int(name.removeprefix("CPU")) for name in header.split()]
     for row in rows:
         name, *values = row.split()
         if name == kind + ":":
             return dict(zip(numbers, map(int, values)))
-    raise ValueError(f"/proc/softirqs has no line {kind}; this kernel cannot tell which CPU received what")
+    raise ValueError(f"/proc/softirqs has no line {kind}: this kernel does not count receive work per CPU")
 
 
 def softnet(text):
-    """/proc/net/softnet_stat: (packets processed, lost to a full queue) of each CPU, whose number is column 12."""
+    """Parses /proc/net/softnet_stat: (packets processed, lost to a full queue) by CPU, whose number is column 12."""
     rows = [[int(value, 16) for value in line.split()] for line in text.splitlines()]
     return {row[12]: (row[0], row[1]) for row in rows}

@@ -1,4 +1,4 @@
-"""What is measured for each figure: the servers, the loads and the rows of its table."""
+"""The measurements of each figure: the servers, the loads and the rows of its table."""
 
 import sys
 from collections.abc import Callable
@@ -10,22 +10,21 @@ from .servers import Apache, Target
 from .testbed import SOURCES
 from .wide import SOURCES as WIDE_SOURCES
 
-# Banga & Druschel's server: 130 requests for 1294 bytes per second. Their queue of 1024 was filled by bursts of 5 s and
-# more; ours and our period are both about a tenth of theirs, so that the same share of a burst finds room.
+# Banga & Druschel's server: 130 requests/s for 1294 bytes. Bursts of 5 s and more filled its queue of 1024. Our queue
+# and our period are both about a tenth of theirs, so that the same share of a burst fits into the queue.
 CAPACITY, SIZE, BACKLOG, PROCESSES = 130, 1294, 128, 8
 DEMAND = "7.6ms"
 ATTEMPT = "500ms"
 # Mosberger & Jin's, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
 CAPACITY_1998, SIZE_1998, BACKLOG_1998, PROCESSES_1998 = 800, 1024, 32, 32
 DEMAND_1998 = "1.15ms"
-# (a, b) of Figure 8: for b % of the time the rate is a times the mean. The paper's text names (6, 5); the others halve
-# the height, double the share, and do both.
+# (a, b) of Figure 8: for b % of the time the rate is a times the mean. The paper's text names (6, 5). The others have
+# half the height, twice the share, or both.
 BURSTS = [(3, 5), (6, 5), (3, 10), (6, 10)]
-# Linux repeats a SYN four times at distances of a second before it doubles them; 0 doubles them from the first.
+# Linux repeats a SYN four times a second apart before it doubles the interval; 0 doubles it from the first.
 DOUBLING = {"net.ipv4.tcp_syn_linear_timeouts": 0}
 
-
-# What the paper left open (§4.2): delays and losses of the wide area, made by the router of its Figure 3.
+# Delays and losses of a wide area, which the paper left open (§4.2), made by the router of its Figure 3.
 WIDE = {
     "no delay": ("--rtt", "0ms"),
     "RTT 100 ms": ("--rtt", "100ms"),
@@ -36,7 +35,7 @@ WIDE = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured. Times are in seconds."""
+    """The points to measure and their durations in seconds."""
 
     clients: tuple
     clients_doubling: tuple
@@ -84,7 +83,7 @@ QUICK = Plan(
 
 @dataclass(frozen=True)
 class Table:
-    """One table: what it is of, the load's command line in general, the function that measures its rows."""
+    """One table: its title, the general form of the load's command line, and the function that measures its rows."""
 
     title: str
     load: str
@@ -93,34 +92,35 @@ class Table:
 
 
 class Servers:
-    """The servers of both papers. Apache's are fitted to the papers' capacities when they are first asked for."""
+    """The servers of both papers. Apache is fitted to a paper's capacity when its servers are first needed."""
 
     def __init__(self, lab, seconds):
-        self.lab, self.seconds, self.made = lab, seconds, {}
+        self.lab = lab
+        self.seconds = seconds
+        self._by_year = {}
 
-    def of(self, year):
-        """Apache and the target, as slow as the server of the paper of that year."""
-        if year not in self.made:
+    def like_paper(self, year):
+        """Apache and the target with the capacity of the server in that year's paper."""
+        if year not in self._by_year:
             say(f"fitting apache to the capacity of {year}")
             capacity, apache, demand = {
                 "1997": (CAPACITY, Apache(PROCESSES, BACKLOG, SIZE), DEMAND),
                 "1998": (CAPACITY_1998, Apache(PROCESSES_1998, BACKLOG_1998, SIZE_1998), DEMAND_1998),
             }[year]
             target = Target(self.lab.brimful, demand, apache.backlog, apache.size)
-            self.made[year] = [fitted(self.lab, apache, capacity, self.seconds), target]
-        return self.made[year]
+            self._by_year[year] = [fitted(self.lab, apache, capacity, self.seconds), target]
+        return self._by_year[year]
 
 
 def fig5(lab, plan, servers):
-    """Request rate against simple clients: each waits for its answer, however long, and the kernel repeats its SYNs."""
+    """Request rate against simple clients, which wait for their response while the kernel repeats their SYNs."""
     for server in servers:
         runs = [(lab, "1 s apart at first", n) for n in plan.clients]
         runs += [(replace(lab, client_sysctls=DOUBLING), "doubling", n) for n in plan.clients_doubling]
-        for where, series, clients in runs:
+        for lab_of_run, series, clients in runs:
             say(f"{server.name}: {clients} simple clients, SYNs repeated {series}")
-            row, _ = point(
-                where, server, ["--clients", clients, "--new-connection", "--timeout", "60s"], plan.warm_up, plan.window
-            )
+            load = ["--clients", clients, "--new-connection", "--timeout", "60s"]
+            row, _ = point(lab_of_run, server, load, plan.warm_up, plan.window)
             yield {"server": server.name, "series": series, "clients": clients} | row
 
 
@@ -228,13 +228,13 @@ TABLES = {
 
 
 def errors(record):
-    """Percentage of the scheduled calls that got no whole answer."""
+    """Percentage of the scheduled calls that got no complete response."""
     counts = record["counts"]
     return 100 * (1 - counts["completed"] / counts["scheduled"])
 
 
 def fluid(server, mean, height, share, period):
-    """Replies per second if calls were a fluid and a burst lost what is beyond the capacity and the queue's room."""
+    """Replies per second in a fluid model, where a burst loses only what exceeds the capacity and the queue."""
     excess = max(0, height * mean - CAPACITY) * share * period
     return mean - max(0, excess - server.room()) / period
 

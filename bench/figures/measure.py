@@ -1,4 +1,4 @@
-"""One measured point: a fresh test bed, a server, a load, and what both ends' kernels counted meanwhile."""
+"""One measured point: a new test bed, a server, a load, and the kernel counters of both ends."""
 
 import json
 import subprocess
@@ -12,17 +12,17 @@ from .testbed import SERVER_ADDRESS, TestbedError, testbed
 from .wide import wide
 
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
-# How long a run may take to end by itself after its last call: longer than any timeout that we give it.
-PATIENCE_S = 15
-# How much longer than the window a load lasts, so that the Record's last interval, perhaps a short one, is outside it.
+# Time that a run has to end by itself after its last call: longer than any of its timeouts.
+END_TIMEOUT_S = 15
+# Time that a load lasts longer than the window, so that the Record's last, possibly short, interval is outside it.
 SPARE_S = 1
-# Loop steps per request at which Apache's capacity is measured, to find the steps for a wanted one.
+# Loop steps per request at which Apache's capacity is measured, to interpolate the steps for a given capacity.
 TRIALS = (30_000, 90_000)
 
 
 @dataclass(frozen=True)
 class Lab:
-    """What all points share."""
+    """The binary, the CPUs and the settings of the test bed."""
 
     brimful: Path
     server_cpu: int
@@ -30,7 +30,7 @@ class Lab:
     server_sysctls: dict = field(default_factory=dict)
     client_sysctls: dict = field(default_factory=dict)
     steered: bool = True
-    # What `brimful testbed` puts between client and server; without it they are joined directly.
+    # Flags of `brimful testbed`, for a wide area between client and server; empty for a direct link.
     wide: tuple = ()
 
     def bed(self):
@@ -45,15 +45,15 @@ class Lab:
 
 
 def point(lab, server, arguments, warm_up, window, lasting=None):
-    """Loads a server; returns a table row of the rates within the window, and the Record of the whole run.
+    """Loads a server. Returns a table row with the rates within the window, and the Record of the whole run.
 
-    A load of `lasting` seconds then ends by itself, so that the Record has the fate of every call. Else it is
-    interrupted after the window: the last calls of an overload need not be waited for.
+    With `lasting`, the load ends by itself after that number of seconds, so that the Record has the outcome of every
+    call. Without it, the load is interrupted after the window, which saves waiting for the last calls of an overload.
     """
     with lab.bed() as (server_host, client_host):
         listening(server.start(server_host), server_host)
-        limit = lasting + PATIENCE_S if lasting else warm_up + window + SPARE_S / 2
-        # In the foreground it sends one signal, else another to its group; and two end a load without a Record.
+        limit = lasting + END_TIMEOUT_S if lasting else warm_up + window + SPARE_S / 2
+        # Without --foreground, timeout also signals its process group. A second signal ends a load without a Record.
         limited = ["timeout", "--foreground", "--signal=INT", "--preserve-status", f"{limit:g}"]
         command = [*limited, *lab.load(arguments, lasting or warm_up + window + SPARE_S)]
         generator = client_host.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -70,16 +70,16 @@ def point(lab, server, arguments, warm_up, window, lasting=None):
 
 
 def finish(generator):
-    """The Record of a load that has ended, whether by itself, by its limit or as invalid."""
-    output, complaints = generator.communicate()
+    """Waits for a load and returns its Record, also if the load was interrupted or is invalid."""
+    output, errors = generator.communicate()
     try:
         return json.loads(output)
     except ValueError:
-        raise TestbedError(f"brimful load printed no Record: {complaints.decode().strip()}") from None
+        raise TestbedError(f"brimful load printed no Record: {errors.decode().strip()}") from None
 
 
 def completed(record, start_ns, end_ns):
-    """Replies between two instants of CLOCK_MONOTONIC; within one interval of the Record they are taken as even."""
+    """Replies between two instants of CLOCK_MONOTONIC, assumed to be even within each interval of the Record."""
     origin = record["started_monotonic_ns"]
     start, end = (start_ns - origin) / 1e9, (end_ns - origin) / 1e9
     total = 0.0
@@ -92,17 +92,17 @@ def completed(record, start_ns, end_ns):
 
 
 def verdict(record):
-    """`yes`, or the codes of what makes the run doubtful; that we interrupted it is no such thing."""
+    """`yes`, or the reason codes of an invalid run. The interruption by this program is not a reason."""
     codes = [reason["code"] for reason in record["verdict"]["reasons"] if reason["code"] != "interrupted"]
     return ", ".join(dict.fromkeys(codes)) or "yes"
 
 
-def listening(process, host, proc=Path("/proc"), patience_s=10):
+def listening(process, host, proc=Path("/proc"), timeout_s=10):
     """Waits until a server that was just started listens."""
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while not listens((proc / str(host.pid) / "net" / "tcp").read_text(), PORT):
         if process.poll() is not None or time.monotonic() > deadline:
-            raise TestbedError("the server does not listen; its words are above")
+            raise TestbedError(f"the server does not listen on port {PORT}; its error messages are above")
         time.sleep(0.02)
 
 
@@ -113,7 +113,7 @@ def listens(text, port):
 
 
 def fitted(lab, apache, capacity, seconds):
-    """Apache with as many loop steps per request as make its capacity the wanted one, in requests per second."""
+    """Apache with the number of loop steps per request that gives this capacity, in requests per second."""
     clients = ["--clients", str(apache.workers), "--new-connection"]
     demands = [1 / point(lab, replace(apache, steps=n), clients, 0.5, seconds)[0]["replies"] for n in TRIALS]
     per_step = (demands[1] - demands[0]) / (TRIALS[1] - TRIALS[0])

@@ -1,10 +1,10 @@
-"""From the tables to the pictures. Each function takes the rows of a table and returns the charts of one picture."""
+"""Draws the pictures from the tables. Each function takes a table's rows and returns the charts of one picture."""
 
 from .svg import Axis, Chart, Series, picture
 from .syncost import slope
 
 NAMES = {"apache": "Apache prefork", "target": "brimful target"}
-# Figure 7's two points that its text names (Banga & Druschel 1997, §5.3): at saturation, and at the highest rate.
+# The two points of Figure 7 that the text names (Banga & Druschel 1997, §5.3): at saturation, and at the highest rate.
 THROUGHPUT_1997 = [(130, 130), (2065, 75)]
 # Figure 2 of Mosberger & Jin 1998, reply rate by offered rate, from the figure's own data.
 REPLIES_1998 = [
@@ -15,7 +15,7 @@ REPLIES_1998 = [
 
 
 def pictures(tables):
-    """(name, SVG) of each picture that the tables allow; `tables` maps a table's name to its rows."""
+    """Yields (name, SVG) of each picture whose table exists. `tables` maps a table's name to its rows."""
     for name, (table, charts) in PICTURES.items():
         if table in tables:
             yield name, picture(charts(tables[table]))
@@ -127,7 +127,7 @@ def by_server(rows, x, y):
 
 
 def replies_line(rows, x):
-    """What the first server answers meanwhile, to compare the request rate with."""
+    """The reply rate of the first server, for comparison with the request rate."""
     server = rows[0]["server"]
     points = sorted({a: b for a, b in pick(rows, x, "replies", server=server)}.items())
     return Series(f"replies of {NAMES[server]}", points, 5, dashed=True, marked=False)
@@ -139,12 +139,12 @@ def overloaded(points):
 
 
 def pick(rows, x, y, **where):
-    """Points (x, y) of the rows that have both and match."""
+    """Points (x, y) of the rows that have both columns and match `where`."""
     return [
         (row[x], row[y]) for row in rows if x in row and y in row and all(row.get(k) == v for k, v in where.items())
     ]
 
 
 def distinct(rows, *names):
-    """The combinations of values, in the order of their first row."""
+    """The distinct combinations of these columns' values, in the order of their first row."""
     return list(dict.fromkeys(tuple(row[name] for name in names) for row in rows))

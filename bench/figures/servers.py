@@ -1,9 +1,9 @@
 """The servers under test, slow enough that one client CPU overloads them far beyond their capacity.
 
-Apache prefork answers each request by a fixed number of steps of a Lua loop; the number is fitted, by two measurements
-of its capacity, to the capacity wanted. `brimful target` burns CPU time by its own thread's clock instead. The
-difference matters past saturation: a kernel without CONFIG_IRQ_TIME_ACCOUNTING books the time of an interrupt to the
-thread that it interrupts, so that work on dropped SYNs slows Apache down but looks to the target like its own burning.
+Apache prefork runs a fixed number of steps of a Lua loop for each request. The number is fitted to the wanted capacity
+by two measurements. `brimful target` instead burns CPU time measured by its thread's clock. The difference matters past
+saturation: a kernel without CONFIG_IRQ_TIME_ACCOUNTING charges an interrupt's time to the thread that it interrupts.
+Work on dropped SYNs therefore slows Apache down, but counts as the target's own burning.
 """
 
 import subprocess
@@ -53,7 +53,7 @@ LuaMapHandler /page "{dir}/page.lua" handle
 
 @dataclass(frozen=True)
 class Apache:
-    """Apache, a process per connection, all started at once."""
+    """Apache with one process per connection. All processes start at once."""
 
     workers: int
     backlog: int
@@ -68,7 +68,7 @@ class Apache:
         )
 
     def room(self):
-        """Connections that are in the server or its queue when the next SYN is dropped."""
+        """Number of connections in the server and its full queue; the next SYN is dropped."""
         return self.backlog + 1 + self.workers
 
     def start(self, host):
@@ -96,7 +96,8 @@ class Target:
         return "brimful " + " ".join(self.arguments())
 
     def room(self):
-        """As with Apache; the target's worker empties the queue at a stroke, then serves what it holds."""
+        """Number of connections in the server and its full queue. The worker accepts the whole queue at once, so two
+        queues fit."""
         return 2 * (self.backlog + 1)
 
     def start(self, host):
@@ -106,7 +107,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Deaf:
+class NeverAccepting:
     """A listener that never accepts: when its queue is full, every further SYN is dropped."""
 
     backlog: int

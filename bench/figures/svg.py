@@ -1,7 +1,7 @@
-"""Line charts as SVG, by hand: a few axes and polylines need no library.
+"""Line charts as SVG, without a plotting library.
 
-A `Chart` has one x and one y axis, linear from zero or logarithmic, and series of points; `picture` stacks charts below
-one another. Colours are those of Okabe & Ito (2008), which colour-blind readers can tell apart; markers differ as well.
+A `Chart` has one x and one y axis, linear from zero or logarithmic, and series of points; `picture` stacks charts
+vertically. Colours are those of Okabe & Ito (2008), which colour-blind readers can distinguish; markers differ as well.
 """
 
 import math
@@ -28,7 +28,7 @@ class Series:
 
 @dataclass
 class Axis:
-    """What it shows, with its unit; logarithmic axes leave out what is not positive."""
+    """An axis and its label with the unit. Logarithmic axes leave out values that are not positive."""
 
     label: str
     log: bool = False
@@ -37,7 +37,7 @@ class Axis:
 
 @dataclass
 class Chart:
-    """One plot."""
+    """One plot with its axes and series."""
 
     title: str
     x: Axis
@@ -46,7 +46,7 @@ class Chart:
 
 
 def picture(charts):
-    """An SVG document with the charts below one another."""
+    """An SVG document with the charts stacked vertically."""
     height = HEIGHT * len(charts)
     body = [f'<g transform="translate(0 {i * HEIGHT})">\n{draw(chart)}\n</g>' for i, chart in enumerate(charts)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
@@ -83,7 +83,7 @@ def draw(chart):
 
 
 class Scale:
-    """From values to pixels."""
+    """Maps values to pixels."""
 
     def __init__(self, axis, values, start, end):
         self.start, self.end, self.log = start, end, axis.log
@@ -112,13 +112,13 @@ class Scale:
 
 
 def nice_step(most):
-    """1, 2 or 5 times a power of ten, so that four to eight steps reach `most`."""
+    """The tick distance: 1, 2 or 5 times a power of ten, so that 4 to 10 steps reach `most`."""
     power = 10.0 ** math.floor(math.log10(most / 4))
     return max((m * power for m in (1, 2, 5) if m * power <= most / 4), default=power)
 
 
 def number(value):
-    """A tick's label: thousands as k, no needless digits."""
+    """The label of a tick, with large values in thousands (k)."""
     return f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:g}"
 
 
@@ -135,7 +135,7 @@ def curve(points, series, ends=True):
 
 
 def area(band, colour):
-    """What lies between the ends of intervals."""
+    """The filled area between the lower and upper ends of intervals."""
     outline = [(a, high) for a, _, high in band] + [(a, low) for a, low, _ in reversed(band)]
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in outline)
     return f'<polygon points="{path}" fill="{COLOURS[colour % len(COLOURS)]}" fill-opacity="0.15"/>'

@@ -1,15 +1,14 @@
-"""What a dropped SYN costs the server's CPU.
+"""The cost of a dropped SYN in CPU time of the server.
 
-Two ways, while nothing but SYNs arrives at a full accept queue:
+Two estimates, made while only SYNs arrive at a full accept queue:
 
-- by work: a process that only spins on the server's CPU counts its rounds. What it gets done less than in the
-  stretches without SYNs just before and after, divided by the SYNs, is all that a SYN takes away: interrupt, receive
-  work, caches.
-- by softirq: the CPU's softirq time in /proc/stat, less that of the stretches without. The spinner also keeps the
-  clock's tick running; without it an idle CPU's softirq time would be missing there.
+- by work: a process that only spins on the server's CPU counts its rounds. The rounds lost, compared with the quiet
+  stretches just before and after, divided by the SYNs, are the whole cost of a SYN: interrupt, receive work, caches.
+- by softirq: the CPU's softirq time in /proc/stat, less that of the quiet stretches. The spinner also keeps the clock
+  tick running: the softirq time of an idle CPU would not be counted.
 
-A third, from throughput: the slope of Figure 7, as in Banga & Druschel §5.3. If each SYN that gets no reply takes c
-seconds of the CPU and each reply 1/X0, the throughput is X = X0·(1 − c·S), S being the rate of such SYNs.
+A third estimate comes from throughput: the slope of Figure 7, as in Banga & Druschel §5.3. If each SYN without a reply
+costs c seconds of the CPU and each reply 1/X0, the throughput is X = X0·(1 − c·S), where S is the rate of such SYNs.
 """
 
 import itertools
@@ -20,7 +19,7 @@ from dataclasses import replace
 
 from .counters import between, snapshot
 from .measure import SPARE_S, finish, listening, verdict
-from .servers import Deaf
+from .servers import NeverAccepting
 
 BACKLOG = 128
 SPIN = """import time
@@ -31,22 +30,22 @@ with open({path!r}, "w", buffering=1) as out:
         rounds += 1
         print(time.monotonic_ns(), rounds, file=out)
 """
-# Enough for no connection to outlive the filling; the accept queue keeps them.
+# Fills the accept queue. The timeouts end the client's side; the accept queue keeps the connections.
 FILL = ["-R", 1000, "--new-connection", "--connect-timeout", "50ms", "--timeout", "50ms"]
-# An attempt never lives to see its SYN repeated, and few ports are taken at a time.
+# The timeout is shorter than the time to the first repeated SYN, and keeps the number of ports in use low.
 FLOOD = ["--new-connection", "--connect-timeout", "100ms"]
 SETTLE_S = 1
 
 
 def rows(lab, rates, seconds, say):
-    """One row per rate and way to receive: SYN cookies or not, and without steering for comparison."""
-    for series, where in (
+    """One row per rate and setting: with SYN cookies, without them, and without packet steering."""
+    for series, lab_of_series in (
         ("tcp_syncookies=1", lab),
         ("tcp_syncookies=0", replace(lab, server_sysctls={"net.ipv4.tcp_syncookies": 0})),
         ("not steered", replace(lab, steered=False)),
     ):
-        with where.bed() as (server, client):
-            listening(Deaf(BACKLOG).start(server), server)
+        with lab_of_series.bed() as (server, client):
+            listening(NeverAccepting(BACKLOG).start(server), server)
             finish(client.start(lab.load(FILL, 0.5), stdout=subprocess.PIPE, stderr=subprocess.PIPE))
             server.start([sys.executable, "-c", SPIN.format(path=str(server.write("spins", "")))])
             time.sleep(SETTLE_S)
@@ -59,19 +58,19 @@ def rows(lab, rates, seconds, say):
                 stretches.append(stretch(server, client, seconds))
                 verdicts.append(verdict(finish(generator)))
                 stretches.append(stretch(server, client, seconds))
-            # The round that was under way at the last snapshot must have ended.
+            # Wait for the end of the round that was in progress at the last snapshot.
             time.sleep(SETTLE_S)
             samples = read_spins(server.outside("spins").read_text())
         found = [
             between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)} for pair in stretches
         ]
-        # Quiet and loaded stretches take turns.
+        # Quiet and loaded stretches alternate.
         for before, during, after, valid in zip(found[::2], found[1::2], found[2::2], verdicts):
             yield {"series": series} | during | costs(before, during, after) | {"valid": valid}
 
 
 def stretch(server, client, seconds):
-    """Two snapshots, so far apart."""
+    """Two snapshots, this number of seconds apart."""
     first = snapshot(server.pid, client.pid)
     time.sleep(seconds)
     return first, snapshot(server.pid, client.pid)
@@ -89,7 +88,7 @@ def costs(before, during, after):
 
 
 def read_spins(text):
-    """(nanoseconds, rounds so far) for every round; the last line may be cut off."""
+    """(nanoseconds, rounds so far) for every round. The last line is ignored, since it may be incomplete."""
     return [tuple(map(int, line.split())) for line in text.splitlines()[:-1]]
 
 
@@ -99,7 +98,7 @@ def rounds(samples, first, last):
 
 
 def rounds_at(samples, at_ns):
-    """Rounds done by an instant, fractions included."""
+    """Rounds completed at an instant, interpolated."""
     for (t0, n0), (t1, n1) in itertools.pairwise(samples):
         if t0 <= at_ns <= t1:
             return n0 + (n1 - n0) * (at_ns - t0) / (t1 - t0)

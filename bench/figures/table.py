@@ -1,10 +1,10 @@
 """Tables of results: tab-separated, one row per measured point.
 
-Lines that begin with `#` say what was measured, by which command and on what machine; then comes a line with the names
-of the columns and their units in brackets. `COLUMNS` is the one list of names and units.
+Lines that begin with `#` have the title, the commands, the servers and the machine. The next line has the names of the
+columns with their units in brackets. `COLUMNS` lists all names and units.
 """
 
-# Shares are of one CPU: 1 is all its time. Rates are per second of the measured window.
+# Shares of a CPU are from 0 to 1. Rates are per second of the measured window.
 COLUMNS = {
     "server": "name",
     "series": "name",
@@ -44,7 +44,7 @@ COLUMNS = {
 
 
 def write(path, notes, rows):
-    """Writes rows (dicts with keys of `COLUMNS`), in the order of `COLUMNS`, under notes of one line each."""
+    """Writes the notes, one per line, then the rows: dicts with keys of `COLUMNS`, written in that order."""
     names = sorted({name for row in rows for name in row}, key=list(COLUMNS).index)
     lines = [f"# {note}" for note in notes]
     lines.append("\t".join(f"{name} [{COLUMNS[name]}]" for name in names))
@@ -53,7 +53,7 @@ def write(path, notes, rows):
 
 
 def read(path):
-    """The rows of a table, with numbers as numbers; empty cells are left out."""
+    """The rows of a table as dicts. Numbers become floats; empty cells are left out."""
     header, *lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     names = [name.partition(" [")[0] for name in header.split("\t")]
     return [{n: value(v) for n, v in zip(names, line.split("\t")) if v} for line in lines]

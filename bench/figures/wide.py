@@ -1,8 +1,8 @@
-"""The same two hosts with a wide area between them: those of `brimful testbed` (Banga & Druschel 1997, Figure 3).
+"""Two hosts with a wide area between them, made by `brimful testbed` (Banga & Druschel 1997, Figure 3).
 
-`brimful testbed` runs a shell that only waits for the end of its standard input, which is ours. Its namespaces of
-mounts and processes are where servers and loads are started, on the hosts that `ip netns exec` knows there; the kernel
-ends them all with the shell, and that with this program. /run is in memory there and seen by nobody else.
+`brimful testbed` runs a shell that waits for the end of its standard input, a pipe from this program. Servers and loads
+start in the shell's mount and PID namespaces, on the hosts that `ip netns exec` knows there. The kernel ends them all
+when the shell ends, and the shell ends with this program. /run is in memory there and private to the test bed.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .testbed import FILES, TestbedError
 
-# The client's as well: one address has too few ports for tens of thousands of sockets.
+# More addresses of the client: one address has too few ports for tens of thousands of sockets.
 SOURCES = "198.18.1.0/29"
 HOLD = (
     f"mount --rbind /run/netns /mnt && mount -t tmpfs tmpfs {FILES} && mkdir /run/netns && "
@@ -25,7 +25,7 @@ class WideHost:
 
     def __init__(self, name, inside, cpu):
         self.name, self.inside, self.cpu = name, inside, cpu
-        # Its process stays in our own namespace of processes, so that /proc knows it.
+        # The process stays in this program's PID namespace, so that /proc shows it.
         command = ["nsenter", f"--target={inside}", "--mount", "ip", "netns", "exec", name, "sh", "-c"]
         self.keeper = subprocess.Popen(
             [*command, "echo ready && exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -34,18 +34,18 @@ class WideHost:
 
     @property
     def pid(self):
-        """A process in the network namespace."""
+        """The ID of a process in the network namespace."""
         return self.keeper.pid
 
     def start(self, command, **options):
-        """Starts a command on the host's CPU; it runs until it ends by itself or the test bed does."""
+        """Starts a command on the host's CPU. It ends at the latest with the test bed."""
         enter = ["nsenter", f"--target={self.inside}", "--mount", "--pid", "ip", "netns", "exec", self.name]
         return subprocess.Popen(
             [*enter, "taskset", "-c", str(self.cpu), *map(str, command)], start_new_session=True, **options
         )
 
     def write(self, name, content):
-        """Writes a file that only the test bed sees; returns its path there."""
+        """Writes a file that is visible only in the test bed; returns its path there."""
         (Path(f"/proc/{self.inside}/root") / FILES.relative_to("/") / name).write_text(content)
         return FILES / name
 
@@ -57,7 +57,7 @@ class WideHost:
 
 @contextlib.contextmanager
 def wide(brimful, server_cpu, client_cpu, flags):
-    """A server and a client with what `flags` ask for between them."""
+    """A server and a client in a test bed. `flags` of `brimful testbed` set the delays and losses between them."""
     cpus = ["--server-cpus", str(server_cpu), "--client-cpus", str(client_cpu)]
     command = [brimful, "testbed", "--quiet", "--seed", "1", *cpus, *flags, "--", "sh", "-c", HOLD]
     bed = subprocess.Popen(
@@ -66,7 +66,7 @@ def wide(brimful, server_cpu, client_cpu, flags):
     try:
         if bed.stdout.readline() != b"ready\n":
             bed.stdin.close()
-            raise TestbedError(f"no test bed: {bed.stderr.read().decode().strip()}")
+            raise TestbedError(f"brimful testbed failed: {bed.stderr.read().decode().strip()}")
         inside = child(child(bed.pid))
         with contextlib.ExitStack() as stack:
             hosts = (("server", server_cpu), ("client1", client_cpu))
@@ -83,9 +83,9 @@ def wide(brimful, server_cpu, client_cpu, flags):
 
 
 def child(pid, proc=Path("/proc")):
-    """The only child of a process."""
+    """The process ID of the only child of a process."""
     for status in proc.glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
             if f"\nPPid:\t{pid}\n" in status.read_text():
                 return int(status.parent.name)
-    raise TestbedError(f"process {pid} has started nothing")
+    raise TestbedError(f"process {pid} has no child")

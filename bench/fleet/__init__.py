@@ -1,1 +1,1 @@
-"""What a fleet costs, and how exactly its shards begin together."""
+"""Measures the cost of a fleet, and how precisely its shards start together."""

@@ -1,4 +1,4 @@
-"""Measures what a fleet costs and how exactly its shards begin together; prints tables and stores the results.
+"""Measures the cost of a fleet and how precisely its shards start together; prints tables and stores the results.
 
 python3 -m bench.fleet --help
 """
@@ -29,7 +29,7 @@ def main() -> int:
     path = options.build.resolve() / PROGRAM
     if not path.exists():
         return command.missing("fleet", PROGRAM, options.build, "make build")
-    # Before the package is imported, which asks for it once.
+    # The package reads this variable when it is imported.
     os.environ["BRIMFUL_BINARY"] = str(path)
     sys.path.insert(0, str(command.BENCH.parent / "python"))
     from . import cases
@@ -56,7 +56,7 @@ def settings(options: argparse.Namespace) -> dict:
 
 
 def table(name: str, what: str, rows: list[dict]) -> str:
-    """Medians, with the least and the greatest where there are several."""
+    """A text table. Cells with several values show the median with the least and the greatest."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [[cell(row.get(key)) for key in columns] for row in rows]
     widths = [max(len(line[i]) for line in [columns, *lines]) for i in range(len(columns))]
@@ -74,7 +74,7 @@ def parse() -> argparse.Namespace:
     parser = command.parser("fleet", __doc__, PROGRAM, "bench/results/fleet-DATE.json")
     command.add_choice(parser, "--case", ["merge", "start", "overhead", "offsets", "largest"], more="; stores nothing")
     parser.add_argument(
-        "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
+        "--quick", action="store_true", help="use short runs, only to check that the benchmark works; stores nothing"
     )
     parser.add_argument(
         "--repetitions", type=command.positive, help=f"[default: {REPETITIONS}, quick {QUICK_REPETITIONS}]"
@@ -85,9 +85,11 @@ def parse() -> argparse.Namespace:
         action="append",
         help=f"number of Records (repeatable) [default: {MERGED}; try 10000]",
     )
-    parser.add_argument("--shards", type=command.positive, action="append", help=f"(repeatable) [default: {SHARDS}]")
-    parser.add_argument("--address", help="merge as a tree of tasks of this Ray cluster as well, like auto")
-    parser.add_argument("--directory", type=Path, help="where the Records are written: 0.3 MB each [default: TMPDIR]")
+    parser.add_argument(
+        "--shards", type=command.positive, action="append", help=f"number of shards (repeatable) [default: {SHARDS}]"
+    )
+    parser.add_argument("--address", help="also merge by a tree of tasks on the Ray cluster at this address, e.g. auto")
+    parser.add_argument("--directory", type=Path, help="directory for the Records, 0.6 MB each [default: TMPDIR]")
     options = parser.parse_args()
     options.repetitions = options.repetitions or (QUICK_REPETITIONS if options.quick else REPETITIONS)
     options.merge = options.merge or (QUICK_MERGED if options.quick else MERGED)

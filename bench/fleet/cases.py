@@ -1,4 +1,4 @@
-"""What is measured."""
+"""The cases. The docstring of each case is printed above its table."""
 
 import argparse
 import contextlib
@@ -18,24 +18,25 @@ from brimful.fleet.place import Place
 from . import largest as largest_load
 from . import offsets as clock_offsets
 
-#: Length in seconds of the runs whose Records are merged: each Record has 300 intervals.
+#: Number of request classes in the merged Records.
 CLASSES = 20
+#: Length in seconds of the run whose Record is merged. The Record has 300 intervals.
 SECONDS = 600
 #: Records that one task merges.
 FAN_IN = 32
-#: Loads of the overhead, in calls per second: what is done once a second weighs the more the fewer they are.
+#: Loads of the case overhead, in calls per second. Work done once per second weighs more at a low rate.
 RATES = [5_000, 20_000]
-#: Triples of runs; quick ones.
-PAIRS = {False: 15, True: 2}
+#: Number of triples of runs of the case overhead, by `--quick`.
+TRIPLES = {False: 15, True: 2}
 
 
 def merge(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """`brimful merge` of Records of 20 classes and a run of ten minutes, each of another shard; wall time, its peak
-    memory, size of one Record."""
-    one = of_one_shard(options, directory)
+    """`brimful merge` of the Records of all shards of a run of ten minutes with 20 classes: wall time, peak memory,
+    size of one Record."""
+    shard_record = record_of_one_shard(options, directory)
     rows = []
     for number in options.merge:
-        files = copies(one, number, directory)
+        files = copies(shard_record, number, directory)
         measured = [
             timed([brimful.binary(), "merge", "--quiet", "--json", *map(str, files)])
             for _ in range(options.repetitions)
@@ -56,7 +57,7 @@ def merge(options: argparse.Namespace, directory: Path) -> list[dict]:
 
 
 def start(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """Shards on this machine: how far apart they began, and how long after the call the first request was due."""
+    """Shards on this machine: the time between their starts, and from the call to the first request."""
     rows = []
     for shards in options.shards:
         skews, firsts = [], []
@@ -71,8 +72,9 @@ def start(options: argparse.Namespace, directory: Path) -> list[dict]:
 
 
 def overhead(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """CPU time per call of the process of a shard that is kept and looked on each second, over that of a bare one; and
-    of one bare one over another, which shows what the machine makes of nothing. Interleaved, in turns first."""
+    """CPU time per call of a shard whose Record is kept and which is polled each second (`kept`), and of a second bare
+    load (`control`), both over that of a bare load. The control shows the noise of the machine. Runs are interleaved,
+    and the order is reversed each time."""
     server, client = (sorted(os.sched_getaffinity(0)) * 2)[:2]
     rows = []
     with target(server) as url:
@@ -80,29 +82,29 @@ def overhead(options: argparse.Namespace, directory: Path) -> list[dict]:
             seconds = 1 if options.quick else 10
             flags = [f"--rate={rate}", f"--duration={seconds}s", f"--cpus={client}", "--seed=1", url]
             bare, again, kept = [], [], []
-            for turn in range(PAIRS[options.quick]):
+            for turn in range(TRIPLES[options.quick]):
                 order = [(bare, []), (again, []), (kept, ["--shard=1/1", "--keep={kept}", "--until-stdin-ends"])]
-                for seen, more in order if turn % 2 else reversed(order):
-                    seen.append(cpu_us(["load", "--quiet", *more, *flags], looks=bool(more)) / (rate * seconds))
+                for costs, more in order if turn % 2 else reversed(order):
+                    costs.append(cpu_us(["load", "--quiet", *more, *flags], polled=bool(more)) / (rate * seconds))
             rows.append(
                 {
                     "rate": rate,
                     "bare_cpu_us": bare,
-                    "control": [two / one for one, two in zip(bare, again)],
-                    "kept": [two / one for one, two in zip(bare, kept)],
+                    "control": [second / first for first, second in zip(bare, again)],
+                    "kept": [second / first for first, second in zip(bare, kept)],
                 }
             )
     return rows
 
 
 def offsets(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """What clocks that differ make of the arrival process: index of dispersion and greatest count over the mean, in
-    windows of three lengths. Simulated: the same on every machine."""
+    """The effect of clock errors on the arrival process: index of dispersion, and the greatest count over the mean, in
+    windows of three lengths. A simulation, with the same result on every machine."""
     return clock_offsets.offsets(2.0, 2) if options.quick else clock_offsets.offsets()
 
 
 def largest(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """The largest load of this many shards: predicted from the calibration of one, and measured."""
+    """The largest load of several shards: predicted from the calibration of one, and measured."""
     return largest_load.largest(options.shards, options.quick, lambda cpu: target(cpu, "page=0us"))
 
 
@@ -115,8 +117,8 @@ CASES: dict[str, Callable[[argparse.Namespace, Path], list[dict]]] = {
 }
 
 
-def of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
-    """A Record with everything in it that a Record of 20 classes has."""
+def record_of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
+    """The Record of one shard of a run with 20 classes."""
     workload = directory / "workload.toml"
     classes = (f'[[class]]\nname = "c{i}"\npath = "/page?{i}"\nweight = 1\n' for i in range(CLASSES))
     workload.write_text("\n".join(classes))
@@ -130,18 +132,18 @@ def of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
     return json.loads(out.read_text())
 
 
-def copies(one: dict, number: int, directory: Path) -> list[Path]:
-    """The same load, split into this many shards."""
+def copies(record: dict, number: int, directory: Path) -> list[Path]:
+    """Writes this number of copies of a shard's Record, numbered as the shards of one load."""
     files = []
     for index in range(1, number + 1):
-        one["shards"][0] |= {"index": index, "of": number}
+        record["shards"][0] |= {"index": index, "of": number}
         files.append(directory / f"shard-{index}.json")
-        files[-1].write_text(json.dumps(one))
+        files[-1].write_text(json.dumps(record))
     return files
 
 
 def timed(words: Sequence[str]) -> tuple[float, int]:
-    """Wall time in seconds and peak resident memory in bytes."""
+    """Runs a command; returns its wall time in seconds and its peak resident memory in bytes."""
     began = time.monotonic()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -152,11 +154,11 @@ def timed(words: Sequence[str]) -> tuple[float, int]:
 
 
 def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
-    """The same by tasks of which each merges the results of others; what crosses the cluster are Records."""
+    """Merges by a tree of Ray tasks, each of which merges up to FAN_IN Records sent over the cluster."""
     import ray
 
     if not ray.is_initialized():
-        # The package need not be installed, nor the command.
+        # With these variables, neither the package nor the command must be installed.
         variables = {"PYTHONPATH": str(Path(brimful.__file__).parents[1]), "BRIMFUL_BINARY": brimful.binary()}
         ray.init(
             address=options.address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": variables}
@@ -182,8 +184,9 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     return {"wall_s": walls, "record_kb": len(whole) / 1e3, "moved_mb": moved / 1e6}
 
 
-def cpu_us(words: Sequence[str], looks: bool) -> float:
-    """CPU time of a whole process, user and system, as the kernel accounts it; its place looks on each second."""
+def cpu_us(words: Sequence[str], polled: bool) -> float:
+    """User and system CPU time of a whole process, by the kernel's account. If `polled`, it is looked at each
+    second."""
     before, place = resource.getrusage(resource.RUSAGE_CHILDREN), Place()
     place.start(words, {})
     while place.process is not None:
@@ -191,7 +194,7 @@ def cpu_us(words: Sequence[str], looks: bool) -> float:
             place.process.wait(1.0)
             break
         except subprocess.TimeoutExpired:
-            if looks:
+            if polled:
                 place.state()
     if place.state().code not in (0, 4):
         raise RuntimeError(f"brimful load failed: {place.state().stderr}")
@@ -202,7 +205,7 @@ def cpu_us(words: Sequence[str], looks: bool) -> float:
 
 @contextlib.contextmanager
 def target(cpu: int | None = None, service: str = "page=20us") -> Iterator[str]:
-    """The reference server on a free port, on this CPU if one is named."""
+    """Runs the reference server on a free port, pinned to `cpu` if given; yields its URL."""
     command = [brimful.binary(), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", service]
     command += [] if cpu is None else ["--cpus", str(cpu), "--workers", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -1,9 +1,9 @@
-"""The largest load that N shards make: predicted from what one of them can, and searched for.
+"""The largest load that N shards can make: predicted from the limit of one shard, and measured.
 
-One shard's limit is what `brimful load --calibrate` finds of one thread on one CPU. N shards on as many CPUs make N
-times as much, on fewer CPUs no more than those can. It is held against the largest load, in steps, that N shards made
-without any of them being the limit. The server is the reference server, which spends next to nothing on a call, on the
-first CPU; with two CPUs, all shards share the second.
+The limit of one shard is the rate that `brimful load --calibrate` measures for one thread on one CPU. N shards on N
+CPUs should make N times that rate; on fewer CPUs, the rate of those CPUs. The prediction is compared with the largest
+load, raised in steps, that N shards made without being the limit. The server is the reference server with a service
+demand of zero, on the first CPU. With two CPUs, all shards share the second.
 """
 
 import os
@@ -15,7 +15,7 @@ from brimful import fleet
 #: Loads to try, as shares of the prediction.
 SHARES, QUICK_SHARES = (0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.2,)
 DURATION, QUICK_DURATION = "3s", "500ms"
-#: A load that was valid once in this many tries is possible: the host disturbed the other tries.
+#: Tries of each load. One valid try is enough: the host may have disturbed the others.
 TRIES = 3
 #: The search ends after this many invalid loads in a row.
 MISSES = 2
@@ -40,19 +40,19 @@ def largest(shards: list[int], quick: bool, target: Callable) -> list[dict]:
 def search(
     shards: int, predicted: float, cpus: list[int], quick: bool, target: Callable, server_cpu: int
 ) -> tuple[float | None, str | None]:
-    """The largest load that could be made, and what was said of the first that could not."""
+    """The largest load that could be made, and why the first larger one could not."""
     made, why, misses = None, None, 0
     for share in QUICK_SHARES if quick else SHARES:
         rate = round(share * predicted)
         tries = (attempt(shards, rate, cpus, quick, target, server_cpu) for _ in range(TRIES))
-        said = None
-        for completed, said in tries:
-            if said is None:
+        reason = None
+        for completed, reason in tries:
+            if reason is None:
                 made, misses, why = completed, 0, None
                 break
-        if said is None:
+        if reason is None:
             continue
-        misses, why = misses + 1, why or f"{rate:,}/s: {said}"
+        misses, why = misses + 1, why or f"{rate:,}/s: {reason}"
         if misses == MISSES:
             break
     return made, why
@@ -61,7 +61,7 @@ def search(
 def attempt(
     shards: int, rate: int, cpus: list[int], quick: bool, target: Callable, server_cpu: int
 ) -> tuple[float, str | None]:
-    """What was completed per second, and what speaks against that."""
+    """Calls completed per second, and the reasons why the load is invalid, or None."""
     with target(server_cpu) as url:
         outcome = fleet.run(
             url, shards=shards, cpus=cpus, rate=rate, arrivals="poisson", seed=1,

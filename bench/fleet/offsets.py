@@ -1,25 +1,28 @@
-"""What clocks that differ do to the arrival process that the shards of a load make together. A simulation: shard I of N
-has every N-th call of a schedule, as in brimful, and is as late as its host's clock is off, within the error that the
-Record states. Nothing is measured, and a seed gives the same figures on every machine."""
+"""The effect of clock errors on the arrival process that the shards of a load make together.
+
+This is a simulation: shard I of N has every N-th call of a schedule, as in brimful, and is shifted by its host's clock
+error. The same seed gives the same figures on every machine.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
 
 RATE = 10_000.0
 LENGTH_S = 20.0
-#: Draws of the clocks' errors.
+#: Number of random draws of the clocks' errors.
 DRAWS = 5
 SHARDS = (8, 64)
-#: How far a clock may be off: of hosts in a rack, in a region, over a wide area.
+#: Largest clock error in seconds: of hosts in a rack, in a region, over a wide area.
 ERRORS_S = (0.0001, 0.001, 0.01)
 #: Windows in which arrivals are counted.
 WINDOWS_S = (0.001, 0.01, 0.1)
-#: Of the bursts: ten in a second, each a tenth of its period, five times the mean rate.
+#: The bursts: a period of 0.1 s, of which a tenth has five times the mean rate.
 PERIOD_S, ON, HIGH = 0.1, 0.1, 5.0
 
 
 def offsets(length_s: float = LENGTH_S, draws: int = DRAWS, seed: int = 1) -> list[dict]:
-    """A row for each process, number of shards and error, with a figure of each draw; the unsharded process first."""
+    """A row for each process, number of shards and error, with the figures of each draw; the unsharded process
+    first."""
     rows = []
     for name, process in PROCESSES.items():
         schedule = list(process(random.Random(seed), length_s))
@@ -33,7 +36,8 @@ def offsets(length_s: float = LENGTH_S, draws: int = DRAWS, seed: int = 1) -> li
 
 
 def together(seen: Sequence[dict]) -> dict:
-    return {name: [one[name] for one in seen] for name in seen[0]}
+    """One dict with a list of values for each key."""
+    return {name: [row[name] for row in seen] for name in seen[0]}
 
 
 def constant(draw: random.Random, length_s: float) -> Iterator[float]:
@@ -51,7 +55,7 @@ def bursts(draw: random.Random, length_s: float) -> Iterator[float]:
     """Poisson, at one rate for a tenth of each period and at another for the rest."""
     low = (1 - ON * HIGH) / (1 - ON)
     for at in poisson(draw, length_s * HIGH):
-        # Of those at the high rate throughout, as many are kept as the rate of their instant has.
+        # Thin out arrivals at the high rate: outside the bursts, keep the share that the low rate has.
         at /= HIGH
         if (at % PERIOD_S) < ON * PERIOD_S or draw.random() < low / HIGH:
             yield at
@@ -72,7 +76,7 @@ def figures(schedule: Sequence[float], length_s: float) -> dict:
     for window_s in WINDOWS_S:
         counts = [0] * round(length_s / window_s)
         for at in schedule:
-            # Within the windows that all shards were at work in.
+            # Only in windows in which all shards are active.
             if 0 <= at < length_s:
                 counts[min(int(at / window_s), len(counts) - 1)] += 1
         counts = counts[1:-1]

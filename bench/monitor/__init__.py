@@ -1,1 +1,1 @@
-"""What watching a server costs and whether it tells the truth, beside the monitors people use; see README.md."""
+"""Measures the cost and the accuracy of watching a server, compared with other monitors; see README.md."""

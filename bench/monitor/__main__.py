@@ -1,5 +1,4 @@
-"""Measures what watching costs and whether it tells the truth, beside other monitors; prints tables and stores the
-results.
+"""Measures the cost and the accuracy of watching, compared with other monitors; prints tables and stores the results.
 
 python3 -m bench.monitor --help
 """
@@ -36,7 +35,7 @@ def main() -> int:
         if programs.path(name) is None:
             return command.missing("monitor", name, options.build, remedy)
     if os.geteuid() != 0:
-        command.say("monitor: namespaces, eBPF and other users' processes take root: run it as root")
+        command.say("monitor: namespaces, eBPF and other users' processes need root: run this as root")
         return 3
     command.raise_descriptor_limit()
     overhead_s = options.overhead_seconds or (QUICK_OVERHEAD_S if options.quick else OVERHEAD_S)
@@ -61,7 +60,7 @@ def parse() -> argparse.Namespace:
     command.add_choice(parser, "--case", [case.name for case in CASES])
     command.add_cpus(parser)
     parser.add_argument(
-        "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
+        "--quick", action="store_true", help="use short runs, only to check that the benchmark works; stores nothing"
     )
     parser.add_argument(
         "--overhead-seconds",

@@ -1,7 +1,7 @@
-"""Runs a command, lets nobody see what it prints, and prints what it has cost, as JSON: `account.py COMMAND…`.
+"""Runs a command, discards its output and prints its CPU time as JSON: `account.py COMMAND…`.
 
-For commands that are over before anyone could look at their clock. It is a program of its own, so that nothing else is
-in the kernel's account of finished children, and so that it can be run where the command is to run.
+This is for commands that end before their CPU clock could be read. It is a separate program so that the kernel's
+account of finished children contains only the command, and so that it can run in another namespace.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What all cases share: the programs, the CPUs, the server under load, and processes that end with us."""
+"""Shared by all cases: the programs, the CPUs, the server under load, and processes that end with this program."""
 
 import contextlib
 import http.client
@@ -22,9 +22,33 @@ from .tools import Programs, missing
 HERE = Path(__file__).parent
 
 
+class Workplace:
+    """Methods of a test bed with a scratch `directory` and a `generator_cpu`."""
+
+    directory: Path
+    generator_cpu: int
+
+    def scratch(self, name: str) -> Path:
+        """An empty directory."""
+        path = self.directory / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keeps this program, and processes that it starts without a CPU, off the server's CPU."""
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {self.generator_cpu})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+
 @dataclass(frozen=True, eq=False)
-class Bed:
-    """Where things are, and how long to take. There is one."""
+class Bed(Workplace):
+    """The programs, the scratch directory, the CPUs and the length of the measurement. There is one instance."""
 
     programs: Programs
     directory: Path
@@ -38,13 +62,6 @@ class Bed:
             return path
         raise Failed(missing(name))
 
-    def scratch(self, name: str) -> Path:
-        """An empty directory."""
-        path = self.directory / name
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(parents=True)
-        return path
-
     @contextlib.contextmanager
     def server(self) -> Iterator["Server"]:
         """nginx with one worker on the server's CPU."""
@@ -54,54 +71,44 @@ class Bed:
         finally:
             server.stop()
 
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Keeps this program, and what it starts without saying where, off the server's CPU."""
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {self.generator_cpu})
-        try:
-            yield
-        finally:
-            os.sched_setaffinity(0, before)
-
     def saturate(self, server: "Server", seconds: float, *flags: str) -> "Running":
-        """A closed load of 64 connections from the generator's CPU: as fast as the server can."""
+        """Starts wrk on the generator's CPU, with 64 connections and without think time."""
         wrk = [self.program("wrk"), "-t1", "-c64", f"-d{seconds:.0f}s", *flags, f"http://127.0.0.1:{server.port}/"]
         return Running(wrk, self.generator_cpu)
 
 
 class Server(Nginx):
-    """nginx, and what it has done."""
+    """nginx, and its counts of connections and requests."""
 
     def __init__(self, path: str, directory: Path, cpu: int) -> None:
         super().__init__(path, directory, cpu)
-        # Kept open: the server that is asked may have more connections waiting than time to accept.
-        self._questions = http.client.HTTPConnection("127.0.0.1", self._status, timeout=30)
+        # Kept open: a saturated server may be slow to accept a new connection.
+        self._status_connection = http.client.HTTPConnection("127.0.0.1", self._status, timeout=30)
 
     @property
     def pids(self) -> list[int]:
         return family(self._process.pid)
 
     def done(self) -> tuple[float, Counted]:
-        """When it answered, and how much it had done by then; the questions themselves are among it."""
+        """The time of the status page, and the counts on it. Requests for that page are counted too."""
         asked = time.monotonic()
-        self._questions.request("GET", "/")
-        page = self._questions.getresponse().read().decode()
+        self._status_connection.request("GET", "/")
+        page = self._status_connection.getresponse().read().decode()
         return (asked + time.monotonic()) / 2, status(page)
 
     def stop(self) -> None:
-        self._questions.close()
+        self._status_connection.close()
         super().stop()
 
 
 class Running:
-    """A started command. It and whatever it has started end when this is left."""
+    """A started command. The end of the `with` block kills it and all processes that it has started."""
 
     def __init__(self, command: Sequence[str], cpu: int | None = None) -> None:
         pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
         self.command = list(command)
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        # A session of its own, so that signals can go to all of it and Ctrl-C to none.
+        # In its own session, so that signals reach all its processes and Ctrl-C reaches none.
         self._process = subprocess.Popen(
             [*pinned, *command],
             stdin=subprocess.DEVNULL,
@@ -113,7 +120,7 @@ class Running:
 
     @property
     def pids(self) -> list[int]:
-        # taskset replaces itself by the command.
+        # taskset executes the command in its own process.
         return family(self._process.pid)
 
     @property
@@ -124,7 +131,7 @@ class Running:
         return self._process.poll() is not None
 
     def finish(self, within_s: float) -> str:
-        """What it printed, once it has ended by itself."""
+        """Waits for the command to end, and returns its output."""
         try:
             code = self._process.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -134,39 +141,40 @@ class Running:
         return text(self._output)
 
     def interrupt(self, within_s: float = 10) -> str:
-        """Ends it as Ctrl-C would; what it printed."""
+        """Interrupts the command, as Ctrl-C would, and returns its output."""
         self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(within_s)
         except subprocess.TimeoutExpired:
-            raise Failed(f"{self.name} does not end when interrupted") from None
+            raise Failed(f"{self.name} is still running {within_s:.0f} s after SIGINT") from None
         return text(self._output)
 
     def pause(self) -> None:
         os.killpg(self.pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)
 
     def check(self) -> None:
-        """Complains if it has ended, which it should not have."""
+        """Raises Failed if the command has ended."""
         if self.ended():
-            raise Failed(f"{self.name} has ended too early: {self.complaint()}")
+            raise Failed(f"{self.name} ended too early: {self.complaint()}")
 
     @property
     def name(self) -> str:
         return Path(self.command[0]).name
 
     def complaint(self) -> str:
+        """The line of its standard error that most likely says what went wrong."""
         lines = [line.strip() for line in text(self._errors).splitlines() if line.strip()]
         errors = (line for line in lines if "error" in line.lower())
-        return next(errors, lines[-1] if lines else "it said nothing")
+        return next(errors, lines[-1] if lines else "it printed nothing")
 
     def __enter__(self) -> "Running":
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The group outlives its first process if that leaves another behind.
+        # Signal the whole group: other processes may still run after the first has ended.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()

@@ -1,8 +1,8 @@
-"""What the kernel counts about the eBPF programs of a process: how often they ran, and for how long.
+"""The kernel's run counts and run times of the eBPF programs of a process.
 
-Counting is off by default, as it costs a little. It is on for as long as a descriptor of BPF_ENABLE_STATS is open, so
-that it cannot stay on by accident (bpf(2); /proc/PID/fdinfo names the programs that a process's descriptors keep at
-work).
+Counting is off by default because it costs a little time. It is on while a descriptor of BPF_ENABLE_STATS is open, so
+that it cannot stay on by accident (bpf(2)). /proc/PID/fdinfo names the programs that a process's descriptors keep
+loaded.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ ATTRIBUTES_BYTES = 128
 
 @contextlib.contextmanager
 def counting() -> Iterator[None]:
-    """Has the kernel count while this is entered."""
+    """Makes the kernel count runs and run times within the `with` block."""
     descriptor = bpf(ENABLE_STATS, 0)
     try:
         yield
@@ -33,7 +33,7 @@ def counting() -> Iterator[None]:
 
 
 def programs(pids: Iterable[int]) -> set[int]:
-    """Programs that descriptors of these processes keep at work, by themselves or by a link."""
+    """IDs of the programs that descriptors of these processes keep loaded, directly or through a link."""
     found = set()
     for pid in pids:
         for info in Path(f"/proc/{pid}/fdinfo").iterdir():
@@ -43,7 +43,7 @@ def programs(pids: Iterable[int]) -> set[int]:
 
 
 def ran(program: int) -> tuple[int, int]:
-    """How often it ran while that was counted, and for how many nanoseconds together."""
+    """The number of counted runs of a program, and their total time in nanoseconds."""
     descriptor = bpf(PROG_GET_FD_BY_ID, program)
     try:
         return runs_in(Path(f"/proc/self/fdinfo/{descriptor}").read_text())
@@ -56,14 +56,14 @@ def runs_in(fdinfo: str) -> tuple[int, int]:
     try:
         return int(found["run_cnt"]), int(found["run_time_ns"])
     except KeyError:
-        raise Failed("this kernel does not say how often an eBPF program ran: boot Linux 5.8 or newer") from None
+        raise Failed("this kernel does not count the runs of eBPF programs: boot Linux 5.8 or newer") from None
 
 
 def bpf(command: int, argument: int) -> int:
-    """The system call, with an attribute whose first word is the argument; the descriptor that it returns."""
+    """Calls bpf(2) with attributes whose first word is the argument, and returns the new descriptor."""
     attributes = ctypes.create_string_buffer(struct.pack("=I", argument), ATTRIBUTES_BYTES)
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(SYSCALL[platform.machine()], command, attributes, ATTRIBUTES_BYTES)
     if descriptor < 0:
-        raise Failed(f"bpf(2) refuses to count: {os.strerror(ctypes.get_errno())}; run as root")
+        raise Failed(f"bpf(2) failed: {os.strerror(ctypes.get_errno())}; run as root")
     return descriptor

@@ -1,4 +1,4 @@
-"""`brimful watch` as the cases run it, and its one document."""
+"""The command line of `brimful watch`, and its JSON document."""
 
 import json
 
@@ -7,12 +7,12 @@ from .bed import Bed
 
 
 def watch(bed: Bed, *flags: object) -> list[str]:
-    """Its command line; what it says of its figures is one JSON document at the end."""
+    """The command line. The program prints one JSON document when it ends."""
     return [bed.program("brimful"), "watch", *map(str, flags), "--json"]
 
 
 def server(printed: str) -> dict:
-    """The `server` object that it prints."""
+    """The `server` object of the printed document."""
     try:
         document = json.loads(printed)
     except ValueError:
@@ -21,5 +21,5 @@ def server(printed: str) -> dict:
 
 
 def seconds(server: dict) -> float:
-    """How long it was watched for: from its first to its last sample."""
+    """The time from the first to the last sample."""
     return sum(interval["length_s"] for interval in server["intervals"])

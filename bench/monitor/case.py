@@ -1,4 +1,4 @@
-"""What a case is: the figures it is about, what is required of them, and what measuring it yields."""
+"""A case: its figures with their requirements, and the outcome of measuring it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +19,7 @@ class Figure:
     unit: str
     required: float | None = None
     aim: float | None = None
-    # A ratio that should be large.
+    # Whether large values are good. Otherwise small values are.
     at_least: bool = False
 
     def meets(self, value: float, bound: float | None) -> bool:
@@ -28,7 +28,7 @@ class Figure:
 
 @dataclass
 class Outcome:
-    """What was measured. Everything is kept as it will be printed; `raw` is what it was computed from."""
+    """The measured figures, the tables as they are printed, and in `raw` the data that they were computed from."""
 
     measured: dict[str, Estimate] = field(default_factory=dict)
     tables: list[dict] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """Some figures that are measured together."""
+    """A group of figures that are measured together."""
 
     name: str
     title: str

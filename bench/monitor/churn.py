@@ -1,4 +1,5 @@
-"""Reads and writes a file and starts processes, evenly, so that those counters move: `churn.py DIRECTORY SECONDS`."""
+"""Reads and writes a file and starts processes at a steady rate, for the counters of both: `churn.py DIRECTORY
+SECONDS`."""
 
 import mmap
 import os
@@ -12,7 +13,7 @@ PERIOD_S = 0.02
 
 
 def main(directory: Path, seconds: float) -> None:
-    # Past the page cache, or nothing of it would be seen; that takes memory aligned to a page.
+    # Bypass the page cache, so that the disk's counters move. O_DIRECT needs memory aligned to a page.
     block = mmap.mmap(-1, BLOCK_BYTES)
     descriptor = os.open(directory / "file", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
     begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""What other processes have cost so far: CPU time by their clocks, to the nanosecond, and memory."""
+"""CPU time of other processes, by their CPU clocks in nanosecond resolution, and their memory."""
 
 import time
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from ..side_by_side.host import memory_kib
 
 
 def process_cpu_s(pid: int) -> float:
-    """CPU time of a process, all its threads (the clock of clock_getcpuclockid(3))."""
+    """CPU time of all threads of a process (the clock of clock_getcpuclockid(3))."""
     return time.clock_gettime(~pid << 3 | 2)
 
 
@@ -17,7 +17,7 @@ def cpu_s(pids: Iterable[int]) -> float:
 
 
 def family(pid: int) -> list[int]:
-    """A process and its descendants, as far as they are there now."""
+    """A process and its current descendants."""
     found = [pid]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):

@@ -1,7 +1,7 @@
 """A server of many idle tasks that listens on a port: `crowd.py threads|processes NUMBER`.
 
-It prints the port when all tasks are there, and ends with its standard input. Tasks that run cost the monitors no more
-than tasks that sleep, and take nothing from the measurement.
+It prints the port when all tasks exist, and ends when its standard input ends. A monitor reads sleeping tasks at the
+same cost as running ones, and sleeping tasks do not disturb the measurement.
 """
 
 import ctypes

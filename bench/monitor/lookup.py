@@ -1,8 +1,7 @@
-"""What looking up a listening socket costs: what each further port adds to a sample of the connections group.
+"""The cost of looking up a listening socket: the time that each further port adds to a sample of the connections group.
 
-The difference between a sample of many ports and one of a single port leaves out what is read once for all, and the
-reading of the clock. It contains what is done for a port beside the look-up, with eBPF the reading of its gauges, so it
-is an upper bound.
+The difference between a sample of many ports and one of a single port leaves out the clock reading and the work that is
+done once for all ports. It includes other work per port, with eBPF the reading of the gauges, so it is an upper bound.
 """
 
 import contextlib
@@ -43,12 +42,13 @@ def measure(bed: Bed) -> Outcome:
 
 
 def per_port(found: dict) -> Estimate | None:
-    """Blocks of samples, so that the spread is that of a median and not that of an interrupt."""
-    one, all_ports = found["one_port_us"], found["all_ports_us"]
-    size = min(len(one), len(all_ports)) // 5
+    """Microseconds per further port, from medians of five blocks of samples; a median ignores interrupts."""
+    one_port = found["one_port_us"]
+    all_ports = found["all_ports_us"]
+    size = min(len(one_port), len(all_ports)) // 5
     if size == 0:
         return None
-    blocks = [(one[i : i + size], all_ports[i : i + size]) for i in range(0, 5 * size, size)]
+    blocks = [(one_port[i : i + size], all_ports[i : i + size]) for i in range(0, 5 * size, size)]
     return Estimate.spread([(middle(many) - middle(single)) / (PORTS - 1) for single, many in blocks])
 
 

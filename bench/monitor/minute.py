@@ -1,9 +1,8 @@
-"""All monitors together over one minute of a loaded nginx: what they say of the same things, and the memory they take
-to say it.
+"""All monitors together over one minute of a loaded nginx: the agreement of their figures, and their memory.
 
-They start and stop within a fraction of a second of one another. Every rate that is compared is of the whole minute,
-from each one's first to its last reading of the same counters of the kernel's, and the load is steady, so that it does
-not matter that their minutes are not quite the same. How a figure is defined by each is in `shared.py`.
+The monitors start and stop within a fraction of a second of one another. Each rate covers the whole minute, from a
+monitor's first to its last reading of the same kernel counters. The load is steady, so the small differences between
+their minutes do not matter. `shared.py` has each monitor's definition of a figure.
 """
 
 import contextlib
@@ -23,9 +22,9 @@ from .shared import SHARED, Readings, compared
 from .stats import Estimate
 from .tools import missing
 
-# Calls per second, and how many on each connection: traffic of every kind, and idle time besides.
+# Calls per second, and calls per connection: enough traffic of every kind, and some idle time.
 RATE, CALLS = 4000, 8
-# Memory is judged after the first part of the minute, in which programs reach their size.
+# The part of the minute in which programs grow to their size. Memory growth is measured after it.
 SETTLING = 1 / 4
 WATCH = "brimful watch"
 
@@ -42,9 +41,11 @@ def agreement(bed: Bed) -> Outcome:
             if line.counts:
                 worst = max(worst, line.percent)
     if not rows:
-        raise Failed("there is no other monitor to compare with")
+        raise Failed("no other monitor is installed to compare with")
     outcome.table(
-        f"The same {readings.seconds:.0f} s as each tells them", ["", "tool", "brimful", "tool's", "% apart", ""], rows
+        f"The same {readings.seconds:.0f} s by brimful and by each tool",
+        ["", "tool", "brimful", "tool's", "% apart", ""],
+        rows,
     )
     outcome.measured["agreement"] = Estimate.exact(round(worst, 3))
     outcome.notes += [
@@ -79,15 +80,15 @@ def memory(bed: Bed) -> Outcome:
 
 @functools.cache
 def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
-    """What all monitors said, and their resident memory over time (seconds, KiB). Measured once for both cases."""
+    """All monitors' readings, and their resident memory over time (seconds, KiB). Measured once for both cases."""
     seconds = 15 if bed.quick else 60
     note(f"memory, agreement: {seconds} s")
-    there = bed.programs.there(["sar", "pidstat", "vmstat", "node_exporter"])
+    installed = bed.programs.installed(["sar", "pidstat", "vmstat", "node_exporter"])
     sizes: dict[str, list[tuple[float, int]]] = {}
     with bed.server() as server, contextlib.ExitStack() as stack:
         stack.enter_context(Running(helper("churn.py", bed.scratch("disk"), seconds + 30), bed.generator_cpu))
         stack.enter_context(load(bed, server.port, seconds + 30))
-        exporter = stack.enter_context(peers.NodeExporter(bed, free_port())) if "node_exporter" in there else None
+        exporter = stack.enter_context(peers.NodeExporter(bed, free_port())) if "node_exporter" in installed else None
         if exporter:
             warm(exporter)
         time.sleep(2)
@@ -101,18 +102,18 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
         }
         lead_s = start_s(bed, server.port)
         running = {WATCH: stack.enter_context(Running(commands[WATCH]()))}
-        # It loads its programs first, and begins when the others do.
+        # brimful loads its eBPF programs first, so it starts earlier to begin sampling together with the others.
         time.sleep(lead_s)
         begun = time.monotonic()
-        running |= {tool: stack.enter_context(Running(commands[tool]())) for tool in commands if tool in there}
+        running |= {tool: stack.enter_context(Running(commands[tool]())) for tool in commands if tool in installed}
         pages = [exporter.scrape()] if exporter else []
-        alive = running | ({"node_exporter": exporter} if exporter else {})
+        all_running = running | ({"node_exporter": exporter} if exporter else {})
         while (at := time.monotonic() - begun) < seconds - 1.5:
-            for tool, program in alive.items():
+            for tool, program in all_running.items():
                 program.check()
                 sizes.setdefault(tool, []).append((at, resident_kib(program.pid)))
             if exporter:
-                # What asks for it asks again and again.
+                # In use, node_exporter is scraped periodically.
                 exporter.scrape()
             time.sleep(1 - (time.monotonic() - begun) % 1)
         time.sleep(max(0, begun + seconds - time.monotonic()))
@@ -134,7 +135,7 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
 
 
 def start_s(bed: Bed, port: int) -> float:
-    """How long `brimful watch` takes until it watches."""
+    """The time that `brimful watch` needs before its first sample."""
     begun = time.monotonic()
     with Running(brimful.watch(bed, "--port", port, "--duration", "1s")) as running:
         running.finish(30)
@@ -142,7 +143,7 @@ def start_s(bed: Bed, port: int) -> float:
 
 
 def load(bed: Bed, port: int, seconds: float) -> Running:
-    """A steady open load that leaves both CPUs idle time."""
+    """A steady open load that leaves both CPUs some idle time."""
     flags = ["-R", RATE, "--calls-per-connection", CALLS, "-d", f"{seconds:.0f}s", "--quiet", "--json"]
     url = f"http://127.0.0.1:{port}/"
     return Running([bed.program("brimful"), "load", url, *map(str, flags)], bed.generator_cpu)
@@ -160,6 +161,6 @@ MEMORY = Case(
 AGREEMENT = Case(
     "agreement",
     "Agreement with other monitors over a minute",
-    (Figure("agreement", "largest difference of a figure that others have too", "%", required=1),),
+    (Figure("agreement", "largest difference of a figure that other monitors have too", "%", required=1),),
     agreement,
 )

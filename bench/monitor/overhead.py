@@ -1,8 +1,8 @@
-"""What watching takes from a saturated nginx: throughput, and CPU time per request.
+"""The effect of watching on a saturated nginx: throughput, and CPU time per request.
 
-The monitor shares the server's CPU, on which nginx would otherwise run all the time: nowhere could it cost more. It is
-stopped and continued (SIGSTOP, SIGCONT) in slices of one run. The control is the same without anything to switch: what
-it shows is the error of the method. Other monitors take turns with ours, quartet by quartet.
+The monitor shares the CPU on which nginx would otherwise run all the time, where it costs most. It is stopped and
+continued (SIGSTOP, SIGCONT) in slices of one run. The control toggles nothing and shows the error of the method. Other
+monitors alternate with brimful, quartet by quartet.
 """
 
 import contextlib
@@ -15,18 +15,17 @@ from . import brimful, peers, toggle
 from .bed import Bed, Running, Server, note
 from .case import Case, Figure, Outcome
 from .clock import cpu_s
-from .stats import Estimate
 from .toggle import Slice
 from .tools import missing
 
 # One period of sampling at 1 Hz, so that each slice has one sample.
 SLICE_S = 1.0
-# What was stopped makes up for its last sample, and the queues are as they will be.
+# Time after each switch that is not measured: the monitor takes its overdue sample, and the queues settle.
 SETTLE_S = 0.15
 CONTROL, WATCH, WATCH_10, SYSSTAT = "control", "brimful watch, 1 Hz", "brimful watch, 10 Hz", "sar and pidstat, 1 Hz"
-# Who is toggled when: half of the time ours as it is required, a quarter of it nobody.
+# The order in which monitors are toggled: brimful at 1 Hz in half of the quartets, nothing in a quarter.
 TURNS = (WATCH, CONTROL, WATCH, WATCH_10, WATCH, CONTROL, WATCH, SYSSTAT)
-# nginx is saturated if it has so much of its CPU.
+# nginx counts as saturated if it uses at least this share of its CPU.
 SATURATED = 0.95
 
 
@@ -39,7 +38,7 @@ def measure(bed: Bed) -> Outcome:
         running: dict[str, list[Running]] = {CONTROL: []}
         for name, commands in monitors(bed, server, lasting):
             running[name] = [stack.enter_context(Running(command, bed.server_cpu)) for command in commands]
-        # All have started and taken their first samples.
+        # Wait until all have started and taken their first samples.
         time.sleep(2)
         switches = {name: Switch(programs) for name, programs in running.items()}
         found: dict[str, list[list[Slice]]] = {name: [] for name in switches}
@@ -56,7 +55,7 @@ def measure(bed: Bed) -> Outcome:
 
 
 def monitors(bed: Bed, server: Server, lasting: float) -> Iterator[tuple[str, list[list[str]]]]:
-    """Every monitor there is, with the command lines of its programs."""
+    """Every installed monitor, with the command lines of its programs."""
     for name, interval in ((WATCH, "1s"), (WATCH_10, "100ms")):
         flags = ["--port", server.port, "--interval", interval, "--duration", f"{lasting:.0f}s"]
         yield name, [brimful.watch(bed, *flags, "--log", bed.scratch(f"log-{interval}"))]
@@ -67,7 +66,7 @@ def monitors(bed: Bed, server: Server, lasting: float) -> Iterator[tuple[str, li
 
 
 class Switch:
-    """Stops and continues some programs, and knows what they cost while they ran."""
+    """Stops and continues a monitor's programs, and measures their CPU time while they run."""
 
     def __init__(self, running: list[Running]) -> None:
         self._running = running
@@ -82,7 +81,7 @@ class Switch:
         if on == self._on:
             return
         for running in self._running:
-            running.go_on() if on else running.pause()
+            running.resume() if on else running.pause()
         now = (time.monotonic(), self._cpu())
         if not on:
             self.on_s += now[0] - self._since[0]
@@ -100,7 +99,7 @@ class Switch:
 def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, float]) -> None:
     rows = []
     for name, quartets in found.items():
-        throughput = loss(toggle.change(quartets, "requests_per_s"))
+        throughput = toggle.change(quartets, "requests_per_s").negated()
         cost = toggle.change(quartets, "cpu_us_per_request")
         if name == WATCH:
             outcome.measured |= {"throughput": throughput, "cpu": cost}
@@ -114,24 +113,21 @@ def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, 
         rows,
     )
     slices = list(itertools.chain.from_iterable(itertools.chain.from_iterable(found.values())))
-    busy = sum(one.server_cpu_s for one in slices if not one.on) / sum(one.seconds for one in slices if not one.on)
+    without = [part for part in slices if not part.on]
+    busy = sum(part.server_cpu_s for part in without) / sum(part.seconds for part in without)
     off = list(itertools.chain.from_iterable(found.values()))
     outcome.notes.append(
-        f"without: {figure(toggle.mean(off, 'requests_per_s'))} requests/s, "
-        f"{figure(toggle.mean(off, 'cpu_us_per_request'))} µs of CPU each, nginx had {100 * busy:.1f} % of its CPU"
+        f"without a monitor: {figure(toggle.mean(off, 'requests_per_s'))} requests/s, "
+        f"{figure(toggle.mean(off, 'cpu_us_per_request'))} µs of CPU each; nginx used {100 * busy:.1f} % of its CPU"
     )
     if busy < SATURATED:
         outcome.notes.append("nginx was NOT saturated: the generator or other work was the limit")
     outcome.raw = {name: toggle.raw(quartets) for name, quartets in found.items()} | {"own_cpu_share": own}
 
 
-def loss(change: Estimate) -> Estimate:
-    return Estimate(-change.value, -change.high, -change.low, change.of, interval=True)
-
-
 CASE = Case(
     "overhead",
-    "What watching takes from a saturated nginx, all groups at 1 Hz",
+    "Effect of watching on a saturated nginx, all groups at 1 Hz",
     (
         Figure("throughput", "loss of throughput", "%", required=1, aim=0.5),
         Figure("cpu", "more CPU per request", "%", required=1, aim=0.5),

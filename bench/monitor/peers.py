@@ -1,7 +1,7 @@
-"""The other monitors: how they are asked for what brimful's four groups tell, and how their answers are read.
+"""The other monitors: command lines for the figures of brimful's four groups, and parsers of their output.
 
-All of them are run with `LC_ALL=C`. What sysstat prints at the end as `Average:` is, for counters, the difference
-between its last and its first reading by the time between them, which is what can be compared.
+All of them run with `LC_ALL=C`. sysstat prints an `Average:` at the end. For a counter, that is the growth from its
+first to its last reading over the time between them, which can be compared with brimful's rates.
 """
 
 import urllib.request
@@ -12,7 +12,7 @@ from .bed import Bed, Running
 SAR = ("-u ALL -P ALL -w -B -W -b -d -r -q CPU,IO,MEM -n DEV,EDEV,SOCK,TCP,ETCP -I SUM").split()
 # CPU, memory, switches.
 PIDSTAT = "-u -r -w".split()
-# Debian's build leaves loopback out; connections by state and processes have to be asked for.
+# By default node_exporter leaves out connections by state and processes, and Debian's build also loopback.
 NODE_EXPORTER = (
     "--collector.tcpstat --collector.processes --collector.netdev.device-exclude=^$ --log.level=error".split()
 )
@@ -27,7 +27,7 @@ def pidstat(bed: Bed, samples: int, *which: str) -> list[str]:
 
 
 def vmstat(bed: Bed, samples: int, interval_s: int = 1) -> list[str]:
-    """Its first line is about the time since boot: one more."""
+    """vmstat's command line, with one more sample: its first line covers the time since boot."""
     return [bed.program("vmstat"), "-n", str(interval_s), str(samples + 1)]
 
 
@@ -39,14 +39,14 @@ class NodeExporter(Running):
         self._port = port
 
     def scrape(self, collector: str | None = None) -> str:
-        """Its metrics; of one collector if it is named."""
+        """The metrics of all collectors, or of one."""
         which = f"?collect[]={collector}" if collector else ""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics{which}", timeout=30) as page:
             return page.read().decode()
 
 
 def averages(printed: str) -> dict[str, dict[str, float]]:
-    """What sar or pidstat says in its `Average:` lines, as {column: {row: value}}.
+    """The `Average:` lines of sar or pidstat, as {column: {row: value}}.
 
     A row's name is its CPU, its device or its pid; "" where a table has only one row.
     """
@@ -56,7 +56,7 @@ def averages(printed: str) -> dict[str, dict[str, float]]:
         if not line.startswith("Average:"):
             continue
         words = line.split()[1:]
-        # A line of names has none that is a number; a line of values ends with one, or with a command after it.
+        # A line of column names has no number; a line of values has at least one.
         if not any(map(is_number, words)):
             columns = words
             continue
@@ -69,7 +69,7 @@ def averages(printed: str) -> dict[str, dict[str, float]]:
 
 
 def vmstat_line(printed: str) -> dict[str, float]:
-    """vmstat's last line, by the names above its columns."""
+    """vmstat's last line, by column name."""
     lines = [line.split() for line in printed.splitlines()]
     names = next(words for words in lines if words and words[0] == "r")
     return dict(zip(names, map(float, lines[-1]), strict=True))

@@ -1,4 +1,4 @@
-"""The tables, from stored results alone."""
+"""The tables, made from stored results alone."""
 
 from ..side_by_side.report import table
 from .case import Case, Figure
@@ -12,7 +12,7 @@ def header(document: dict) -> str:
         [
             f"{document['date']}  {host['cpu']}, {host['cores']} cores, Linux {host['kernel']}",
             f"commit {document['commit']}; {versions}",
-            *(["quick: too short to judge by"] if document["settings"]["quick"] else []),
+            *(["quick: too short for meaningful figures"] if document["settings"]["quick"] else []),
         ]
     )
 
@@ -22,15 +22,15 @@ def case_text(case: Case, result: dict) -> str:
     lines = [f"## {case.title} ({case.name})"]
     if error := result.get("error"):
         return "\n".join([*lines, "", f"not measured: {error}"])
-    for one in result["tables"]:
-        lines += ["", one["title"], "", *table(one["head"], one["rows"])]
+    for stored in result["tables"]:
+        lines += ["", stored["title"], "", *table(stored["head"], stored["rows"])]
     if result["notes"]:
         lines += ["", *result["notes"]]
     return "\n".join(lines)
 
 
 def requirements_text(cases: list[Case], document: dict) -> str:
-    """Every figure with what is required of it."""
+    """The table of requirements, each with the measured figure."""
     rows = []
     for result in document["cases"]:
         case = next(case for case in cases if case.name == result["name"])
@@ -50,7 +50,7 @@ def requirements_text(cases: list[Case], document: dict) -> str:
 
 
 def text(cases: list[Case], document: dict) -> str:
-    """Everything."""
+    """The whole report."""
     by_name = {case.name: case for case in cases}
     results = [case_text(by_name[result["name"]], result) for result in document["cases"]]
     return "\n\n".join([header(document), *results, requirements_text(cases, document)])
@@ -67,7 +67,7 @@ def shown(estimate: Estimate) -> str:
 
 
 def verdict(figure: Figure, estimate: Estimate) -> str:
-    """An interval meets a bound with all of itself, and misses it with all of itself; between, nothing is known."""
+    """Whether the figure meets its bounds. An interval that contains the required bound leaves the verdict open."""
     if figure.required is None and figure.aim is None:
         return "-"
     best, worst = estimate.value, estimate.value

@@ -1,5 +1,4 @@
-"""What one sample costs: brimful's from inside, by the clock of the thread that samples, and from outside beside
-others'."""
+"""The cost of one sample: brimful's from inside, by the sampling thread's CPU clock, and all monitors' from outside."""
 
 import contextlib
 import json
@@ -20,7 +19,7 @@ from .tools import missing
 
 TASKS = 300
 SHAPES = {"threads": f"1 process of {TASKS} threads", "processes": f"{TASKS} processes of 1 thread"}
-# Programs have started, and are between two of their samples.
+# After this time the programs have started, and are between two of their samples.
 START_S = 2.5
 
 
@@ -52,9 +51,9 @@ def measure(bed: Bed) -> Outcome:
         ],
     )
     outcome.table(
-        "CPU µs per sample, from outside: all of the program, its start left out",
+        "CPU µs per sample, from outside: the whole program without its start",
         ["", *SHAPES.values()],
-        [[tool, *(cell(of[shape]) for shape in SHAPES)] for tool, of in costs.items()],
+        [[tool, *(cell(by_shape[shape]) for shape in SHAPES)] for tool, by_shape in costs.items()],
     )
     outcome.notes += [missing(tool) for tool in ("sar", "pidstat", "vmstat", "node_exporter") if tool not in costs]
     return outcome
@@ -62,7 +61,7 @@ def measure(bed: Bed) -> Outcome:
 
 @contextlib.contextmanager
 def crowd(shape: str) -> Iterator[int]:
-    """The server that is watched; its port."""
+    """Runs the watched server, and yields its port."""
     command = helper("crowd.py", shape, TASKS)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -80,13 +79,13 @@ def probe(bed: Bed, port: int, samples: int) -> dict:
 
 
 def outside(bed: Bed, shape: str, port: int, samples: int) -> dict[str, float | str]:
-    """CPU time per sample of each program, or why there is none.
+    """CPU microseconds per sample of each program, or its error message.
 
-    All run at once, a sample each second: CPU time is each one's own. What a program costs to start is over when their
-    clocks are first read, and they are read between two samples.
+    All programs run at the same time, with a sample each second; CPU time is counted per process. The clocks are read
+    between two samples, first after the start, so that the cost of starting is not included.
     """
     lasting = START_S + samples + 3
-    # Ours reads every thread; pidstat does so if asked.
+    # brimful reads every thread; pidstat does so with -t.
     threads = ["-t"] if shape == "threads" else []
     flags = ["--process", NAME, "--port", port, "--interval", "1s", "--duration", f"{lasting:g}s"]
     commands = {
@@ -96,14 +95,14 @@ def outside(bed: Bed, shape: str, port: int, samples: int) -> dict[str, float | 
         "pidstat": lambda: peers.pidstat(bed, round(lasting), *threads, "-C", NAME),
         "vmstat": lambda: peers.vmstat(bed, round(lasting)),
     }
-    there = [tool for tool in commands if bed.programs.path(tool.partition(" ")[0])]
+    installed = [tool for tool in commands if bed.programs.path(tool.partition(" ")[0])]
     with contextlib.ExitStack() as stack:
         running: dict[str, Running] = {}
         if bed.programs.path("node_exporter"):
             exporter = stack.enter_context(peers.NodeExporter(bed, free_port()))
             warm(exporter)
         begun = time.monotonic()
-        running |= {tool: stack.enter_context(Running(commands[tool]())) for tool in there}
+        running |= {tool: stack.enter_context(Running(commands[tool]())) for tool in installed}
         if bed.programs.path("node_exporter"):
             running["node_exporter"] = exporter
         time.sleep(max(0, begun + START_S - time.monotonic()))
@@ -120,13 +119,13 @@ def spent_s(program: Running) -> float:
 
 
 def cost(program: Running, before_s: float, samples: int) -> float | str:
-    """In microseconds per sample; what it says if it is no longer there."""
+    """CPU microseconds per sample, or the error message of a program that has ended."""
     return program.complaint() if program.ended() else 1e6 * (spent_s(program) - before_s) / samples
 
 
-def warm(exporter: peers.NodeExporter, patience_s: float = 10) -> None:
-    """Waits until it answers, and asks it a few times."""
-    deadline = time.monotonic() + patience_s
+def warm(exporter: peers.NodeExporter, timeout_s: float = 10) -> None:
+    """Waits until node_exporter answers, and scrapes it three times."""
+    deadline = time.monotonic() + timeout_s
     answered = 0
     while answered < 3:
         try:

@@ -1,8 +1,8 @@
-"""The figures that brimful shares with other monitors, and how each of them gives it, in brimful's units.
+"""The figures that brimful shares with other monitors, and how to compute each from their output, in brimful's units.
 
-A tool's value is as good as its last digit, and two minutes that begin a little apart may differ by an event or two at
-their ends. Differences that small are not counted, however many percent they are; the table says so. Nor are figures
-that two tools define differently: then `differs` says how.
+A tool rounds its figures, and two minutes that begin at slightly different times may differ by one or two events at
+their ends. Differences that small do not count, however large they are in percent; the table marks them. Figures that a
+tool defines differently do not count either; `differs` says how.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 Table = dict[str, dict[str, float]]
 
-# Events at the ends of the minute.
+# Number of events by which two monitors' minutes may differ at their ends.
 EDGE_EVENTS = 2
 PAGE_KIB = 4
 SECTOR_KIB = 0.5
@@ -18,14 +18,14 @@ SECTOR_KIB = 0.5
 
 @dataclass(frozen=True)
 class Readings:
-    """What everybody said. What a tool that is not there said is empty."""
+    """The parsed output of all monitors; empty for a tool that is not installed."""
 
     seconds: float
     brimful: dict
     sar: Table
     pidstat: Table
     vmstat: dict[str, float]
-    # At the beginning and at the end.
+    # Two pages: from the beginning and from the end of the minute.
     node_exporter: list[Table]
 
     def sum_of(self, tool: Table, columns: str, row: str = "") -> float:
@@ -43,7 +43,7 @@ class Readings:
 
 @dataclass(frozen=True)
 class Theirs:
-    """How a tool gives a figure."""
+    """How to compute a figure from a tool's output."""
 
     value: Callable[[Readings], float]
     # Half of its last digit.
@@ -53,11 +53,11 @@ class Theirs:
 
 @dataclass(frozen=True)
 class Shared:
-    """One figure."""
+    """A figure of brimful, and of the tools that have it too."""
 
     name: str
     ours: Callable[[dict], float | None]
-    # How much one event is, in a minute's rate: 1 ÷ 60 s for a plain counter.
+    # The change of the figure caused by one event, given the seconds: 1/s for a plain counter.
     event: Callable[[float], float] = field(default=lambda seconds: 1 / seconds)
     sar: Theirs | None = None
     pidstat: Theirs | None = None
@@ -67,7 +67,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Line:
-    """One comparison."""
+    """One comparison of brimful with a tool."""
 
     tool: str
     ours: float
@@ -86,7 +86,7 @@ class Line:
 
 
 def compared(shared: Shared, readings: Readings) -> Iterator[Line]:
-    """With every tool that was there and has the figure. What brimful does not have is not compared."""
+    """The comparisons with every installed tool that has the figure; none if brimful lacks it."""
     ours = shared.ours(readings.brimful)
     if ours is None:
         return
@@ -99,7 +99,7 @@ def compared(shared: Shared, readings: Readings) -> Iterator[Line]:
         except KeyError as absent:
             yield Line(tool, ours, float("nan"), False, f"not measured: {absent}")
             continue
-        # Both may round the same way.
+        # The largest difference that rounding and the ends of the minute can cause.
         slack = theirs.rounded + EDGE_EVENTS * shared.event(readings.seconds)
         small = abs(ours - value) <= slack
         remark = theirs.differs or (f"within rounding and edges, {slack:.2g}" if small else "")
@@ -107,7 +107,7 @@ def compared(shared: Shared, readings: Readings) -> Iterator[Line]:
 
 
 def at(*path: str) -> Callable[[dict], float | None]:
-    """A figure of brimful's document; None where it or what it is in is absent."""
+    """A function that finds a figure in brimful's document; None if it or an object around it is absent."""
 
     def find(document: dict) -> float | None:
         for key in path:
@@ -120,7 +120,7 @@ def at(*path: str) -> Callable[[dict], float | None]:
 
 
 def program(key: str) -> Callable[[dict], float | None]:
-    """The same of the first program, per second of the minute if it is a total."""
+    """A function that finds a figure of the first program. Totals are divided by the seconds of the minute."""
 
     def find(document: dict) -> float | None:
         found = document["process"][0].get(key) if document["process"] else None
@@ -136,32 +136,33 @@ def sar(columns: str, row: str = "", scale: float = 1, rounded: float = 0.005, d
 
 
 def vmstat(columns: str, scale: float = 1) -> Theirs:
-    """Whole numbers."""
+    """The sum of vmstat's columns, which are whole numbers."""
     return Theirs(
         lambda r: scale * sum(r.vmstat[column] for column in columns.split()), scale * 0.5 * len(columns.split())
     )
 
 
 def grown(metric: str, scale: float = 1, **labels: str) -> Theirs:
+    """The growth per second of a counter of node_exporter."""
     return Theirs(lambda r: scale * r.rate(metric, **labels))
 
 
 def now(metric: str, differs: str = "", **labels: str) -> Theirs:
-    """As it is at the end."""
+    """A gauge of node_exporter at the end of the minute."""
     return Theirs(lambda r: r.total(1, metric, **labels), differs=differs)
 
 
 def pidstat(column: str, scale: float = 1, rounded: float = 0.005) -> Theirs:
-    """The sum over the processes that it was given."""
+    """The sum of pidstat's column over the server's processes."""
     return Theirs(lambda r: scale * sum(r.pidstat[column].values()), scale * rounded * 2)
 
 
 def share(name: str, sar_columns: str, vmstat_column: str, modes: str) -> Shared:
-    """CPU time as a share of all of it. An event is a clock tick of one CPU."""
+    """A share of all CPU time. An event is a clock tick of one CPU."""
 
     def of_modes(readings: Readings) -> float:
-        every = readings.rate("node_cpu_seconds_total")
-        return sum(readings.rate("node_cpu_seconds_total", mode=mode) for mode in modes.split()) / every
+        total = readings.rate("node_cpu_seconds_total")
+        return sum(readings.rate("node_cpu_seconds_total", mode=mode) for mode in modes.split()) / total
 
     return Shared(
         f"cpu.{name}",
@@ -173,10 +174,11 @@ def share(name: str, sar_columns: str, vmstat_column: str, modes: str) -> Shared
     )
 
 
-# Connections that come and go while one tool after the other looks at the end.
+# Connections that may open or close between the tools' last readings.
 RATE_AT_END = 50
-MEAN = "its mean over the minute, ours at the end"
-# How many pages, or sectors, a single request to the disk may be.
+MEAN = "the tool's mean over the minute, ours at the end"
+ALL_PORTS = "the tool's covers all ports"
+# Largest size of a single request to the disk.
 REQUEST_KIB = 64
 SHARED = (
     share("user", "%usr %nice", "us", "user nice"),
@@ -256,7 +258,7 @@ SHARED = (
     Shared(
         "pressure.cpu.some",
         at("pressure", "cpu", "some"),
-        # The kernel brings its totals up to date every two seconds.
+        # The kernel updates its totals every two seconds.
         event=lambda seconds: 1 / seconds,
         sar=sar("%scpu", scale=0.01),
         node_exporter=grown("node_pressure_cpu_waiting_seconds_total"),
@@ -316,8 +318,8 @@ SHARED = (
     Shared(
         "listener.accepted_per_s",
         at("listener", "accepted_per_s"),
-        sar=sar("passive/s", differs="its are of all ports"),
-        node_exporter=Theirs(lambda r: r.rate("node_netstat_Tcp_PassiveOpens"), differs="its are of all ports"),
+        sar=sar("passive/s", differs=ALL_PORTS),
+        node_exporter=Theirs(lambda r: r.rate("node_netstat_Tcp_PassiveOpens"), differs=ALL_PORTS),
     ),
     Shared("process.cpu_s", program("cpu_s"), event=lambda seconds: 0.01 / seconds, pidstat=pidstat("%CPU", 0.01)),
     Shared(

@@ -1,6 +1,6 @@
 """One end of many connections: `sockets.py serve PORT NUMBER` and `sockets.py connect ADDRESS PORT NUMBER`.
 
-Both print a line when all are established, and hold them until they are ended or their standard input is.
+Both print a line when all connections are established, and keep them open until their standard input ends.
 """
 
 import resource
@@ -21,7 +21,7 @@ def main(role: str, *arguments: str) -> None:
 def serve(port: int, number: int) -> list[socket.socket]:
     listener = socket.create_server(("", port), backlog=4096)
     print("listening", flush=True)
-    # The listener is held as well, so that the port has one.
+    # Keep the listener open as well.
     return [listener.accept()[0] for _ in range(number)] + [listener]
 
 

@@ -1,8 +1,8 @@
-"""The connections of one port by state: reading /proc/net/tcp, asking sock_diag, and gauges that the kernel keeps.
+"""The connections of one port by state: by /proc/net/tcp, by sock_diag, and by gauges that an eBPF program keeps.
 
-10,000 sockets in a network namespace of their own, all of them connections of the port, or half of them: if the clients
-are on the same host, theirs are the other half. /proc/net/tcp costs the same in either case, sock_diag what it tells.
-Every way is to count the same, or it does not count.
+A network namespace has 10,000 sockets. All of them are connections of the port, or half of them if the clients are on
+the same host. /proc/net/tcp costs the same in both cases; the cost of sock_diag depends on the connections that it
+reports. A way that does not count all connections has no result.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from .tools import missing
 
 PORT = 8080
 SOCKETS = 10_000
-# Where the clients are, and how many connections make that number of sockets there.
+# The number of connections that make SOCKETS sockets: each has both ends on this host, or only one.
 LAYOUTS = {"half": SOCKETS // 2, "all": SOCKETS}
 WORDS = {"half": "clients on the same host", "all": "clients elsewhere"}
 EXPORTER_PORT = 9100
@@ -63,7 +63,7 @@ def measure(bed: Bed) -> Outcome:
 
 @contextlib.contextmanager
 def connected(bed: Bed, layout: str, connections: int) -> Iterator[Host]:
-    """The server's namespace with its connections."""
+    """Opens the connections, and yields the server's host."""
     try:
         with testbed(bed.server_cpu, bed.generator_cpu) as (server, client):
             clients, address = (server, "127.0.0.1") if layout == "half" else (client, SERVER_ADDRESS)
@@ -82,7 +82,7 @@ def connected(bed: Bed, layout: str, connections: int) -> Iterator[Host]:
 
 
 def judge(outcome: Outcome, layout: str, ways: dict, others: dict[str, list[float]]) -> None:
-    """The ratios to /proc/net/tcp, of those ways that counted all connections."""
+    """Stores the ratios to /proc/net/tcp of those ways that counted all connections."""
     outcome.raw[layout] = {"ways": ways, "others_us": others}
     table = ways["proc_net_tcp"]
     rows = [["read of /proc/net/tcp, from inside", micros(table["us"]), "1"]]
@@ -94,7 +94,7 @@ def judge(outcome: Outcome, layout: str, ways: dict, others: dict[str, list[floa
         established = found["connections"].get("established")
         if established != LAYOUTS[layout]:
             outcome.notes.append(
-                f"{way}, {layout}: counted {established} connections of {LAYOUTS[layout]}, so its time is no answer"
+                f"{way}, {layout}: counted {established} connections of {LAYOUTS[layout]}, so it has no result"
             )
         elif key == "ebpf" and not found["source"].startswith("eBPF"):
             outcome.notes.append(f"gauges: not in use here: {found['source']}")
@@ -109,17 +109,17 @@ def judge(outcome: Outcome, layout: str, ways: dict, others: dict[str, list[floa
 
 
 def probe(bed: Bed, server: Host, rounds: int) -> dict:
-    """The three ways, timed by the thread's clock inside the server's namespace."""
+    """The three ways, timed by the thread's CPU clock inside the server's namespace."""
     command = [bed.program("probe"), "states", "--port", str(PORT), "--rounds", str(rounds)]
     process = server.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    printed, complaints = process.communicate(timeout=600)
+    printed, errors = process.communicate(timeout=600)
     if process.returncode:
-        raise Failed(complaints.strip())
+        raise Failed(errors.strip())
     return json.loads(printed)
 
 
 def others_us(bed: Bed, server: Host, rounds: int) -> dict[str, list[float]]:
-    """CPU time of what people would use."""
+    """CPU time of `ss` and node_exporter for the same count."""
     found = {}
     if path := bed.programs.path("ss"):
         command = helper("account.py", path, "-tanH", f"( sport = :{PORT} )")
@@ -138,7 +138,7 @@ def scrapes_us(server: Host, path: str, rounds: int) -> list[float]:
         expect(asking, "ready")
         found = []
         for _ in range(rounds):
-            # nsenter waits in front of it, and costs nothing meanwhile.
+            # The family includes the waiting nsenter, which uses no CPU time.
             before = cpu_s(family(exporter.pid))
             print(1, file=asking.stdin, flush=True)
             expect(asking, "done")
@@ -158,8 +158,9 @@ def start(host: Host, command: list[str]) -> subprocess.Popen:
 
 
 def expect(process: subprocess.Popen, line: str) -> None:
-    if (said := process.stdout.readline().strip()) != line:
-        raise Failed(f"{process.args[-4:]} said {said!r} instead of {line!r}")
+    """Raises Failed unless the next line of the process is this one."""
+    if (printed := process.stdout.readline().strip()) != line:
+        raise Failed(f"{process.args[-4:]} printed {printed!r} instead of {line!r}")
 
 
 def middle(values: list[float]) -> float:

@@ -1,10 +1,9 @@
-"""What toggling changes: pairs within A B B A, a trimmed mean, and Student's interval for it.
+"""The effect of toggling: quartets A B B A, their trimmed mean, and its confidence interval.
 
-A quartet is four neighbouring slices of time, without, with, with and without (A B B A): a host that becomes faster or
-slower at a steady pace does so for both. Its effect is the mean logarithm of the two slices *with* less that of the two
-*without*. Effects of quartets are averaged without the tenth of them that is lowest and the tenth that is highest,
-since now and then something else happens to a slice; the interval is Tukey and McLaughlin's for such a mean (1963),
-which for few quartets, where nothing is trimmed, is Student's own.
+A quartet is four consecutive slices: without, with, with, without (A B B A). A steady drift of the host's speed affects
+both kinds equally. The effect is the mean logarithm of the two slices *with* less that of the two *without*. The mean
+over all quartets leaves out the lowest and the highest tenth of them, because other events disturb some slices. The
+interval is Tukey and McLaughlin's for a trimmed mean (1963). With few quartets nothing is trimmed and it is Student's.
 """
 
 import math
@@ -22,7 +21,7 @@ Z_95 = 1.959964
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, and the range it was found in: an interval of 95 %, or the least and the greatest."""
+    """A value with a range: its 95 % interval, or the least and the greatest of `of` values."""
 
     value: float
     low: float
@@ -37,15 +36,19 @@ class Estimate:
 
     @staticmethod
     def mean(values: Sequence[float]) -> "Estimate":
-        """Mean, least and greatest: for costs that add up."""
+        """Mean, least and greatest: for costs whose sum matters."""
         return Estimate(fmean(values), min(values), max(values), len(values))
 
     @staticmethod
     def exact(value: float) -> "Estimate":
         return Estimate(value, value, value, 1)
 
+    def negated(self) -> "Estimate":
+        """The estimate with the opposite sign: a gain as a loss."""
+        return Estimate(-self.value, -self.high, -self.low, self.of, self.interval)
+
     def signed(self) -> str:
-        """For what may lie on either side of zero."""
+        """The value and its range with signs."""
         return f"{self.value:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
     def __str__(self) -> str:
@@ -55,30 +58,30 @@ class Estimate:
 
 
 def effect(quartet: Sequence[float]) -> float:
-    """The logarithm of what A B B A says B does to A."""
+    """The logarithm of the ratio B to A in a quartet A B B A."""
     before, first, second, after = map(math.log, quartet)
     return (first + second - before - after) / 2
 
 
 def change_percent(quartets: Sequence[Sequence[float]]) -> Estimate:
-    """By how many percent B is more than A, with its 95 % interval."""
+    """The change from A to B in percent, with its 95 % interval."""
     return percent(trimmed_mean([effect(quartet) for quartet in quartets]))
 
 
 def change_percent_of_runs(runs: Sequence[Sequence[Sequence[float]]]) -> Estimate:
-    """The same, of several runs with their quartets, where a run may differ from the next by more than its own quartets
-    tell: each counts as one value."""
+    """The change from A to B in percent over several runs. Each run counts as one value, because runs may differ by
+    more than the quartets within a run do."""
     return percent(trimmed_mean([trimmed_mean([effect(quartet) for quartet in quartets]).value for quartets in runs]))
 
 
 def percent(found: Estimate) -> Estimate:
-    """Of a logarithm."""
+    """Converts an estimate from logarithms to percent."""
     value, low, high = (100 * math.expm1(log) for log in (found.value, found.low, found.high))
     return Estimate(value, low, high, found.of, interval=True)
 
 
 def trimmed_mean(values: Sequence[float]) -> Estimate:
-    """The mean without the extremes, and its 95 % interval (Tukey & McLaughlin 1963)."""
+    """The mean without the lowest and the highest tenth, and its 95 % interval (Tukey & McLaughlin 1963)."""
     number = len(values)
     if number < 2:
         raise ValueError(f"{number} values have no interval: measure longer")
@@ -94,7 +97,7 @@ def trimmed_mean(values: Sequence[float]) -> Estimate:
 
 
 def t_95(freedom: int) -> float:
-    """Student's t for 95 %, two-sided; beyond the table by Cornish and Fisher's series, good to 0.001 there."""
+    """Student's t for 95 %, two-sided. Beyond the table: Cornish and Fisher's series, with errors below 0.001."""
     if freedom <= len(T_95):
         return T_95[freedom - 1]
     z = Z_95

@@ -1,4 +1,4 @@
-"""A benchmark of several cases, whole: one after another they are measured, printed and stored; or shown once more."""
+"""Measures, prints and stores the cases of a benchmark, or prints stored results again."""
 
 import json
 from collections.abc import Collection
@@ -11,14 +11,14 @@ from .case import Case
 
 
 def show(path: Path, cases: list[Case]) -> int:
-    """The tables of stored results, and what was missing when they were measured."""
+    """Prints the tables of stored results, and the programs that were absent."""
     document = json.loads(path.read_text())
     print(report.text(cases, document), *document.get("absent", {}).values(), sep="\n\n")
     return 0
 
 
 def measure(document: dict, cases: list[Case], bed: object, only: Collection[str] | None, out: Path | None) -> int:
-    """Those that were chosen, or all, on this bed, into this document."""
+    """Measures the cases named in `only`, or all, and adds their results to the document."""
     print(report.header(document), *document.get("absent", {}).values(), sep="\n", end="\n\n", flush=True)
     for case in cases:
         if only and case.name not in only:

@@ -1,15 +1,15 @@
 """Overflows a listener's accept queue and counts the SYNs, in a network namespace: `syns.py full|drained BACKLOG
 CONNECTS SECONDS`.
 
-It prints the port, waits for a line on its standard input, begins CONNECTS connections to a listener that accepts none
-of them (`full`), or once, half-way, all that wait (`drained`). For SECONDS it lets the kernel repeat the SYNs of those
-that were dropped, then gives up and prints what it counted as JSON.
+It prints the port, waits for a line on its standard input, and begins CONNECTS connections. The listener accepts none
+of them (`full`), or after half of the time all that wait (`drained`). For SECONDS the kernel repeats the SYNs that were
+dropped. Then the program closes the connections and prints its counts as JSON.
 
-SYNs are counted by a packet socket as they arrive, which is independent of everything that TCP counts. Loopback hands
-each packet to such a socket twice, once leaving and once arriving (packet(7), sll_pkttype): only arrivals count.
-Connections are begun one after the other on one thread, so that no two handshakes are under way at a time. When a queue
-has been drained, the next SYNs come in one burst, from timers: all of their handshakes begin, most find the queue full
-again at their end, and the kernel counts as dropped what were no SYNs.
+A packet socket counts SYNs as they arrive, independently of TCP's counters. On loopback such a socket receives each
+packet twice, leaving and arriving (packet(7), sll_pkttype); only arrivals count. One thread begins the connections one
+after the other, so that handshakes do not overlap. After the queue has been drained, timers send the next SYNs in one
+burst. All of their handshakes begin, but for most of them the queue is full again when the final ACK arrives. The
+kernel counts these ACKs as drops too.
 """
 
 import json
@@ -47,7 +47,7 @@ class Counter:
             self.syns += address[2] != PACKET_OUTGOING and is_syn(packet, self._port)
 
     def finish(self) -> int:
-        """The number so far, once everything that has arrived is counted."""
+        """Stops counting, and returns the number of SYNs that have arrived."""
         time.sleep(0.3)
         self._stop.set()
         self._thread.join()
@@ -55,7 +55,7 @@ class Counter:
 
 
 def is_syn(frame: bytes, port: int) -> bool:
-    """Whether an Ethernet frame has an IPv4 TCP segment that asks a port for a connection (RFC 791, RFC 9293)."""
+    """Whether an Ethernet frame is an IPv4 TCP SYN to a port (RFC 791, RFC 9293)."""
     packet = frame[ETHERNET_BYTES:]
     if len(packet) < 20 or packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
         return False
@@ -79,25 +79,25 @@ def main(kind: str, backlog: int, connects: int, seconds: float) -> None:
         client.connect_ex(address)
         clients.append(client)
     time.sleep(seconds / 2)
-    taken = take(listener) if kind == "drained" else 0
+    accepted = accept_waiting(listener) if kind == "drained" else 0
     time.sleep(seconds / 2)
     for client in clients:
         client.close()
-    taken += take(listener)
-    print(json.dumps({"syns": counter.finish(), "accepted": taken}), flush=True)
-    # The listener stays for the monitor's last sample.
+    accepted += accept_waiting(listener)
+    print(json.dumps({"syns": counter.finish(), "accepted": accepted}), flush=True)
+    # Keep the listener open for the monitor's last sample.
     sys.stdin.read()
 
 
-def take(listener: socket.socket) -> int:
-    """Accepts what waits; how much that was."""
-    taken = 0
+def accept_waiting(listener: socket.socket) -> int:
+    """Accepts and closes all waiting connections; returns their number."""
+    accepted = 0
     while True:
         try:
             listener.accept()[0].close()
         except BlockingIOError:
-            return taken
-        taken += 1
+            return accepted
+        accepted += 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Something switched on and off in slices of one saturated run, and what the server did in each slice.
+"""Switches something on and off in slices of one saturated run, and measures the server in each slice.
 
-Slices come in quartets, off, on, on, off (A B B A; see stats.py). After every switch some time passes unmeasured, in
-which what was switched settles. Requests and connections are counted by nginx, CPU time by each process's own clock.
+Slices come in quartets: off, on, on, off (A B B A; see stats.py). After every switch there is a time that is not
+measured, in which the system settles. nginx counts requests and connections; CPU time is by each process's CPU clock.
 """
 
 import time
@@ -17,7 +17,7 @@ PATTERN = (False, True, True, False)
 
 @dataclass(frozen=True)
 class Slice:
-    """What happened in one slice."""
+    """The measurements of one slice."""
 
     on: bool
     seconds: float
@@ -32,19 +32,19 @@ class Slice:
 
     @property
     def cpu_us_per_request(self) -> float:
-        """The server's."""
+        """The server's CPU time."""
         return 1e6 * self.server_cpu_s / self.requests
 
     @property
     def cpu_us_per_connection(self) -> float:
-        """The server's and the generator's: on loopback either does the other's receiving."""
+        """CPU time of the server and the generator: on loopback each does receive work of the other."""
         return 1e6 * (self.server_cpu_s + self.load_cpu_s) / self.connections
 
 
 def quartet(
     server: Server, load: Running, switch: Callable[[bool], None], seconds: float, settle_s: float
 ) -> list[Slice]:
-    """Four slices; at its end the switch is off."""
+    """Measures four slices, and leaves the switch off."""
     slices = []
     for on in PATTERN:
         switch(on)
@@ -72,14 +72,15 @@ def slice_of(server: Server, load: Running, on: bool, seconds: float) -> Slice:
 
 
 def change(quartets: Iterable[list[Slice]], metric: str) -> Estimate:
-    """By how many percent being on changes something."""
-    return change_percent([[getattr(one, metric) for one in slices] for slices in quartets])
+    """The change of a metric by switching on, in percent."""
+    return change_percent([[getattr(part, metric) for part in slices] for slices in quartets])
 
 
 def mean(quartets: Iterable[list[Slice]], metric: str, on: bool = False) -> float:
-    found = [getattr(one, metric) for slices in quartets for one in slices if one.on == on]
-    return sum(found) / len(found)
+    """The mean of a metric over all slices that are on, or off."""
+    values = [getattr(part, metric) for slices in quartets for part in slices if part.on == on]
+    return sum(values) / len(values)
 
 
 def raw(quartets: Iterable[list[Slice]]) -> list[list[dict]]:
-    return [[asdict(one) for one in slices] for slices in quartets]
+    return [[asdict(part) for part in slices] for slices in quartets]

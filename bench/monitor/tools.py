@@ -1,13 +1,11 @@
-"""The programs: where they are, which version, and where a missing one comes from."""
+"""The programs: path, version, and how to install a missing one."""
 
-import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..side_by_side.tools import PLACES, version
+from ..side_by_side.tools import find_program, version
 
-# The names it may have, how it tells its version, and where it comes from.
+# For each program: its possible file names, the arguments that print its version, and where it comes from.
 KNOWN = {
     "brimful": (["brimful"], ["--version"], "make build"),
     "probe": (["brimful-bench-monitor"], ["--version"], "make bench-monitor"),
@@ -27,24 +25,19 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Programs:
-    """Every known program's path, or None."""
+    """The path of every known program, or None if it is not installed."""
 
     paths: dict[str, str | None]
 
     @staticmethod
     def find(build: Path) -> "Programs":
-        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-        found = {}
-        for name, (names, _, _) in KNOWN.items():
-            path = str(build) if names[0].startswith("brimful") else places
-            found[name] = next(filter(None, (shutil.which(candidate, path=path) for candidate in names)), None)
-        return Programs(found)
+        return Programs({name: find_program(names, build) for name, (names, _, _) in KNOWN.items()})
 
     def path(self, name: str) -> str | None:
         return self.paths[name]
 
-    def there(self, names: list[str]) -> list[str]:
-        """Those of some programs that are installed."""
+    def installed(self, names: list[str]) -> list[str]:
+        """Those of the named programs that are installed."""
         return [name for name in names if self.paths[name]]
 
     def versions(self) -> dict[str, str | None]:

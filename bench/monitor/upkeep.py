@@ -1,7 +1,7 @@
-"""What the gauges cost while connections come and go: by the kernel's account of the program, and by toggling it.
+"""The cost of the gauges per connection: by the kernel's account of the eBPF program, and by toggling it.
 
-On loopback both ends of a connection are here, and the program runs at every change of either. A server whose clients
-are elsewhere has half of the runs.
+On loopback both ends of a connection are on this host, and the program runs at every change of state of either. A
+server with remote clients has half of the runs.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from .bed import Bed, Running, Server, note
 from .case import Case, Figure, Outcome
 from .stats import Estimate
 
-# A connection for each request.
+# wrk opens a connection for each request.
 CLOSE = ("-H", "Connection: close")
 # Loading and detaching the programs takes a fraction of this.
 SETTLE_S = 0.7
 SLICE_S = 2
-# How often the programs are counted, and for how long each time.
+# Number and length in seconds of the stretches in which runs of the program are counted.
 STRETCHES, STRETCH_S = 5, 2
-# An interval in which nothing is sampled, so that only the gauges are at work.
+# A sampling interval longer than the measurement, so that only the gauges run.
 NEVER = "1h"
 
 
@@ -35,28 +35,31 @@ def measure(bed: Bed) -> Outcome:
         note("upkeep: the program's own time")
         stretches = counted(bed, server)
         if not stretches:
-            outcome.notes.append("gauges: brimful watch keeps no eBPF program at work here")
+            outcome.notes.append("gauges: brimful watch runs no eBPF program on this host")
             return outcome
         note("upkeep: with and without")
         with Switch(bed, server, lasting) as switch:
             quartets = [toggle.quartet(server, load, switch, SLICE_S, SETTLE_S) for _ in range(quartets_wanted)]
     outcome.raw = {"stretches": stretches, "quartets": toggle.raw(quartets)}
-    outcome.measured["program"] = Estimate.spread([one["ns"] / 1000 / one["connections"] for one in stretches])
+    outcome.measured["program"] = Estimate.spread([part["ns"] / 1000 / part["connections"] for part in stretches])
     changed = toggle.change(quartets, "cpu_us_per_connection")
     without = toggle.mean(quartets, "cpu_us_per_connection")
     per_connection = [without * percent / 100 for percent in (changed.value, changed.low, changed.high)]
     outcome.measured["cpu"] = Estimate(*per_connection, changed.of, interval=True)
 
-    def each(figure_of: Callable[[dict], float]) -> str:
-        return str(Estimate.spread([figure_of(one) for one in stretches]))
+    def over_stretches(figure_of: Callable[[dict], float]) -> str:
+        return str(Estimate.spread([figure_of(part) for part in stretches]))
 
+    connections_per_s = over_stretches(lambda part: part["connections"] / part["seconds"])
+    runs_per_connection = over_stretches(lambda part: part["runs"] / part["connections"])
+    ns_per_run = over_stretches(lambda part: part["ns"] / part["runs"])
     outcome.table(
-        "Connections as fast as they come, nginx closes them",
+        "Maximum rate of connections, closed by nginx",
         ["", ""],
         [
-            ["connections/s", each(lambda one: one["connections"] / one["seconds"])],
-            ["runs of the program per connection, both ends", each(lambda one: one["runs"] / one["connections"])],
-            ["time of a run, ns", each(lambda one: one["ns"] / one["runs"])],
+            ["connections/s", connections_per_s],
+            ["runs of the program per connection, both ends", runs_per_connection],
+            ["time of a run, ns", ns_per_run],
             ["CPU µs per connection without, nginx and generator", figure(without)],
             ["change with the gauges, %, and its 95 % interval", changed.signed()],
         ],
@@ -65,7 +68,7 @@ def measure(bed: Bed) -> Outcome:
 
 
 def counted(bed: Bed, server: Server) -> list[dict]:
-    """How often the programs ran, and how long; nothing if there are none."""
+    """Runs and run time of the programs in each stretch; empty if there are no programs."""
     with Running(watch(bed, server, 3600)) as running, bpf.counting():
         time.sleep(SETTLE_S)
         running.check()
@@ -106,7 +109,7 @@ class Switch:
             self._running = self._stack.enter_context(Running(self._command))
         elif not on and self._running is not None:
             if self._running.ended():
-                raise Failed(f"brimful watch has ended too early: {self._running.complaint()}")
+                raise Failed(f"brimful watch ended too early: {self._running.complaint()}")
             self._stack.close()
             self._running = None
 
@@ -126,7 +129,7 @@ CASE = Case(
     "Upkeep of the gauges",
     (
         Figure("program", "eBPF program's own time per connection, both ends", "µs", required=1),
-        Figure("cpu", "CPU per connection, with less without", "µs"),
+        Figure("cpu", "more CPU per connection with the gauges", "µs"),
     ),
     measure,
 )

@@ -1,1 +1,2 @@
-"""How fast the planner's solvers are, and whether they agree with other people's and with its simulator; see README.md."""
+"""Measures the planner's solvers: their speed, and their agreement with its simulator and other solvers; see
+README.md."""

@@ -1,4 +1,4 @@
-"""Measures how fast the planner's solvers are, and whether they agree with others; prints tables and stores the results.
+"""Measures the planner's solvers, their speed and their agreement with others; prints tables and stores the results.
 
 python3 -m bench.planner --help
 """
@@ -23,27 +23,27 @@ def main() -> int:
     path = options.build.resolve() / program.NAME
     if not path.exists():
         return command.missing("planner", program.NAME, options.build, "make bench-planner")
-    there, absent = peers.find(options.line)
+    solvers, absent = peers.find(options.line)
     try:
-        return measure(options, path, there, absent)
+        return measure(options, path, solvers, absent)
     finally:
-        for peer in there:
+        for peer in solvers:
             peer.end()
 
 
-def measure(options: argparse.Namespace, path: Path, there: list[peers.Peer], absent: dict[str, str]) -> int:
+def measure(options: argparse.Namespace, path: Path, solvers: list[peers.Peer], absent: dict[str, str]) -> int:
     repetitions = options.repetitions or (QUICK_REPETITIONS if options.quick else REPETITIONS)
     limit_s = options.limit_seconds or (QUICK_LIMIT_S if options.quick else LIMIT_S)
     now = datetime.now(UTC)
     document = command.head("brimful.bench-planner/1", now) | {
-        "versions": {peer.name: peer.version for peer in there},
+        "versions": {peer.name: peer.version for peer in solvers},
         "absent": absent,
         "settings": {"quick": options.quick, "repetitions": repetitions, "limit_seconds": limit_s},
         "cases": [],
     }
     stored = command.RESULTS / f"planner-{now:%Y-%m-%dT%H%M%SZ}.json"
     out = options.out or (None if options.quick or options.case else stored)
-    bed = Bed(program.Program(path), there, repetitions, limit_s, options.quick)
+    bed = Bed(program.Program(path), solvers, repetitions, limit_s, options.quick)
     return suite.measure(document, CASES, bed, options.case, out)
 
 
@@ -52,15 +52,15 @@ def parse() -> argparse.Namespace:
     parser = command.parser("planner", __doc__, program.NAME, "bench/results/planner-DATE.json")
     command.add_choice(parser, "--case", [case.name for case in CASES], more="; stores nothing")
     parser.add_argument(
-        "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
+        "--quick", action="store_true", help="use short runs, only to check that the benchmark works; stores nothing"
     )
     parser.add_argument("--repetitions", type=int, help=f"[default: {REPETITIONS}, quick {QUICK_REPETITIONS}]")
     parser.add_argument(
         "--limit-seconds",
         type=float,
-        help=f"how long another solver may take for one answer [default: {LIMIT_S}, quick {QUICK_LIMIT_S}]",
+        help=f"time limit of another solver for one answer [default: {LIMIT_S}, quick {QUICK_LIMIT_S}]",
     )
-    parser.add_argument("--line", type=Path, default=line, help="the Python that has line-solver [default: %(default)s]")
+    parser.add_argument("--line", type=Path, default=line, help="the Python with line-solver [default: %(default)s]")
     return parser.parse_args()
 
 

@@ -1,7 +1,8 @@
-"""The cases: what is solved by whom, what is required, and how the answers compare.
+"""The cases: the models and solvers, the required figures, and the comparison of the answers.
 
-Times are CPU seconds of one core, by each solver's own clock, without its start. A repetition has one run of every
-solver, so that a host that is slower for a minute is so for all; what takes longer than the limit is asked once.
+Times are CPU seconds of one core, by each solver's own CPU clock, without its start. A repetition has one run of every
+solver, so that a host that is slow for a minute slows all of them. A solver that exceeds the time limit is not run
+again.
 """
 
 from collections.abc import Iterator
@@ -17,12 +18,13 @@ from .program import Program
 OURS = "brimful"
 CURVE_POINTS = 1000
 NETWORKS = 200
-LIKE_IT = 12
+# Number of random networks of the large size that the linearizer is timed on.
+SIMILAR_NETWORKS = 12
 
 
 @dataclass
 class Bed:
-    """What the cases are measured with."""
+    """Shared by all cases: the solvers and the size of the measurement."""
 
     program: Program
     peers: list[Peer]
@@ -33,7 +35,7 @@ class Bed:
 
 @dataclass
 class Runs:
-    """The repetitions of one task: seconds and answer by solver, and why one has none."""
+    """The repetitions of one task: seconds and last answer of each solver, and the errors of those that failed."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     answers: dict[str, list[float]] = field(default_factory=dict)
@@ -48,15 +50,15 @@ class Runs:
             apart = "-" if name == OURS else f"{apart_by(self.answers[OURS], self.answers[name]):.1e}"
             times = Estimate.spread([s / o for s, o in zip(seconds, self.seconds[OURS], strict=True)])
             yield [name, milliseconds(seconds), "1" if name == OURS else str(times), apart]
-        for name, why in self.failures.items():
-            yield [name, why.removeprefix(f"{name}: "), "-", "-"]
+        for name, error in self.failures.items():
+            yield [name, error.removeprefix(f"{name}: "), "-", "-"]
 
 
 HEAD = ["", "ms", "times ours", "largest difference"]
 
 
 def repeated(bed: Bed, ours: dict, theirs: dict, answer: str) -> Runs:
-    """A task, by brimful and by everyone who can."""
+    """Runs a task with brimful and with every other solver that can do it."""
     runs = Runs()
     for _ in range(bed.repetitions):
         found, memory = bed.program.ask(ours)
@@ -67,9 +69,9 @@ def repeated(bed: Bed, ours: dict, theirs: dict, answer: str) -> Runs:
             if peer.name in runs.failures:
                 continue
             try:
-                said = peer.ask(theirs, bed.limit_s)
-                runs.seconds.setdefault(peer.name, []).append(said["cpu_s"])
-                runs.answers[peer.name] = said[answer]
+                reply = peer.ask(theirs, bed.limit_s)
+                runs.seconds.setdefault(peer.name, []).append(reply["cpu_s"])
+                runs.answers[peer.name] = reply[answer]
             except Failed as failure:
                 runs.failures[peer.name] = str(failure)
                 runs.seconds.pop(peer.name, None)
@@ -81,7 +83,7 @@ def last(found: dict, answer: str) -> list[float]:
 
 
 def apart_by(ours: list[float], theirs: list[float]) -> float:
-    """The largest relative difference."""
+    """The largest relative difference between two answers."""
     return max(abs(b / a - 1) for a, b in zip(ours, theirs, strict=True))
 
 
@@ -115,8 +117,8 @@ def linearizer(bed: Bed) -> Outcome:
     size = (20, 100, 1000)
     runs = solved(bed, outcome, "linearizer", size)
     outcome.measured["seconds"] = Estimate.spread([1e3 * s for s in runs.seconds[OURS]])
-    # How soon it settles depends on how nearly stations are as busy as one another.
-    times: dict[int, list[float]] = {number: [] for number in range(LIKE_IT)}
+    # The linearizer converges more slowly if several stations are about equally busy.
+    times: dict[int, list[float]] = {number: [] for number in range(SIMILAR_NETWORKS)}
     for _ in range(bed.repetitions):
         for number in times:
             request = {"solve": {"model": networks.closed(*size, number), "method": "linearizer", "repetitions": 1}}
@@ -128,7 +130,7 @@ def linearizer(bed: Bed) -> Outcome:
 
 
 def curve(bed: Bed) -> Outcome:
-    """The paper's server at 1 % to 102 % of its present rates, which it can just take."""
+    """The paper's server at 1 % to 102 % of its present rates, just below saturation."""
     outcome = Outcome()
     first, end = 0.01, 1.02
     factors = [first + (end - first) * i / (CURVE_POINTS - 1) for i in range(CURVE_POINTS)]
@@ -163,7 +165,8 @@ def agreement(bed: Bed) -> Outcome:
     outcome.measured["farthest"] = Estimate.exact(found["farthest_errors"])
     outcome.raw["simulator"] = found
     outcome.notes.append(
-        f"{found['figures']} figures of {count} random networks; the farthest is in network {found['farthest_network']}."
+        f"{found['figures']} figures of {count} random networks; "
+        f"the largest error is in network {found['farthest_network']}."
     )
     for peer in bed.peers:
         if peer.name == "LINE":
@@ -172,27 +175,28 @@ def agreement(bed: Bed) -> Outcome:
 
 
 def compare(bed: Bed, outcome: Outcome, peer: Peer, count: int) -> None:
-    """The exact solutions of the same networks."""
+    """Compares another solver's exact solutions of the same networks with brimful's."""
     solutions, _ = bed.program.ask({"networks": {"networks": count}})
     worst, compared, failures = 0.0, 0, []
     for number, pair in enumerate(solutions):
         try:
-            said = peer.ask({"task": "network", "model": pair["model"]}, bed.limit_s)
+            reply = peer.ask({"task": "network", "model": pair["model"]}, bed.limit_s)
         except Failed as failure:
             failures.append(f"{number}: {failure}")
             continue
         compared += 1
-        worst = max(worst, apart(pair["solution"], said))
+        worst = max(worst, apart(pair["solution"], reply))
     outcome.raw[peer.name] = {"compared": compared, "largest_difference": worst, "failures": failures}
     outcome.notes.append(
-        f"{peer.name} solves {compared} of them; throughputs and numbers present differ by {worst:.1e} at most, relative to ours."
+        f"{peer.name} solves {compared} of them; "
+        f"throughputs and queue lengths differ from brimful's by at most {worst:.1e}, relative."
     )
     if failures:
-        outcome.notes.append(f"It cannot solve {len(failures)}: {failures[0].partition(': ')[2]}.")
+        outcome.notes.append(f"{peer.name} cannot solve {len(failures)}: {failures[0].partition(': ')[2]}.")
 
 
 def apart(ours: dict, theirs: dict) -> float:
-    """The largest relative difference of throughputs and of the numbers present at queues."""
+    """The largest relative difference of throughputs and queue lengths."""
     pairs = list(zip(ours["throughput"], theirs["throughput"], strict=True))
     for queue, row in zip(theirs["queues"], theirs["queue_length"], strict=True):
         pairs += zip(ours["queue_length"][queue], row, strict=True)
@@ -214,11 +218,16 @@ CASES = [
         "Linearizer",
         (
             Figure("seconds", "20 classes × 100 stations × 1000 each", "ms", required=200),
-            Figure("slowest", f"the slowest of {LIKE_IT} like it", "ms", required=200),
+            Figure("slowest", f"the slowest of {SIMILAR_NETWORKS} networks of that size", "ms", required=200),
         ),
         linearizer,
     ),
-    Case("curve", "What if, along a range", (Figure("seconds", "1000 points, 4 open classes", "ms", required=5),), curve),
+    Case(
+        "curve",
+        "What-if analysis along a range",
+        (Figure("seconds", "1000 points, 4 open classes", "ms", required=5),),
+        curve,
+    ),
     Case(
         "simulator",
         "Simulation",
@@ -232,8 +241,8 @@ CASES = [
         "agreement",
         "Exact solutions, simulations and others' solutions",
         (
-            Figure("covered", "intervals of 95 % that cover the exact figure", "%", required=93, at_least=True),
-            Figure("farthest", "the farthest figure, in standard errors", "", required=6),
+            Figure("covered", "95 % intervals that contain the exact figure", "%", required=93, at_least=True),
+            Figure("farthest", "the largest error, in standard errors", "", required=6),
         ),
         agreement,
     ),

@@ -1,7 +1,8 @@
-"""LINE, asked line by line. Runs in the interpreter that has `line-solver` and imports nothing else of ours.
+"""Answers requests with LINE, one JSON object per line. Runs in the interpreter with `line-solver`, without our
+modules.
 
-A request is {"task": …, "model": …}; the answer has CPU seconds, throughputs by class and, where they are asked for, the
-numbers present, stations × classes.
+A request is {"task": …, "model": …}. The answer has CPU seconds, throughputs by class and, if the task needs them,
+queue lengths (stations × classes).
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from importlib.metadata import version
 
 warnings.filterwarnings("ignore")
 
-# What the library prints must not be taken for an answer.
+# The library prints to standard output. Send that to standard error, so that it is not mistaken for an answer.
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -28,7 +29,7 @@ PS = 5
 
 
 class Network:
-    """A model as LINE's functions take it: queues apart from all other time."""
+    """A model as arguments of LINE's functions: the queues, and the sum of all delays of each class."""
 
     def __init__(self, model: dict) -> None:
         classes, stations = model["classes"], model["stations"]
@@ -47,11 +48,13 @@ class Network:
     def rate(self, levels: int) -> np.ndarray:
         """Service rates with 1 to `levels` customers present."""
 
-        def of(queue: int) -> list[float]:
-            table = self.multipliers[queue]
-            return [table[min(n, len(table)) - 1] if table else min(n, self.servers[queue]) for n in range(1, levels + 1)]
+        def rate_with(queue: int, customers: int) -> float:
+            if table := self.multipliers[queue]:
+                return table[min(customers, len(table)) - 1]
+            return min(customers, self.servers[queue])
 
-        return np.array([of(queue) for queue in range(len(self.queues))], float)
+        queues = range(len(self.queues))
+        return np.array([[rate_with(queue, n) for n in range(1, levels + 1)] for queue in queues], float)
 
 
 def exact(request: dict) -> dict:
@@ -66,18 +69,18 @@ def linearizer(request: dict) -> dict:
 
 
 def curve(request: dict) -> dict:
-    """An open network at each of some factors of its rates."""
+    """Solves an open network at several multiples of its rates; the response times are those of the last."""
     network = Network(request["model"])
     ones = np.ones(len(network.queues))
 
-    def along() -> np.ndarray:
+    def response_times() -> np.ndarray:
         for factor in request["factors"]:
             present = pfqn_mvams(
                 network.rates * factor, network.demands, network.population, network.delay, ones, network.servers
             )[1]
         return np.sum(present, axis=0) / (network.rates * request["factors"][-1])
 
-    return timed(along, "response_time")
+    return timed(response_times, "response_time")
 
 
 def network(request: dict) -> dict:
@@ -91,7 +94,7 @@ def network(request: dict) -> dict:
     if len(closed) == 0:
         throughput, present = pfqn_mvams(*arguments, np.ones(len(network.queues)), network.servers)[:2]
     else:
-        # Constant from some level on: LINE needs one more than there are customers.
+        # Rates are constant beyond the longest table. LINE needs one level more than there are customers.
         levels = int(closed.sum()) + 1 + max([4, *(len(table) for table in network.multipliers if table)])
         throughput, present = pfqn_mvaldmx(*arguments, network.rate(levels), np.full(len(network.queues), levels))[:2]
     return {
@@ -118,7 +121,7 @@ def main() -> None:
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 answer = TASKS[request["task"]](request)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer.
+        except Exception as error:  # noqa: BLE001 - any error of the library becomes the answer
             answer = {"error": f"{type(error).__name__}: {error}"}
         say(answer)
 

@@ -1,4 +1,4 @@
-"""The networks that are solved, as documents of brimful's model. The same ones in every run."""
+"""The networks to solve, as documents of brimful's model. They are the same in every run."""
 
 import random
 
@@ -6,7 +6,7 @@ THINK_S = 10.0
 
 
 def closed(classes: int, stations: int, population: int, number: int = 0) -> dict:
-    """Single servers with demands of 0.1 to 1 s; the network of this number."""
+    """A random closed network of single servers with demands of 0.1 to 1 s. `number` selects one of this size."""
     chance = random.Random(f"{classes} {stations} {population} {number}")
     return {
         "stations": [{"name": f"station {k}", "type": "queue"} for k in range(stations)],
@@ -38,7 +38,7 @@ def web_server() -> dict:
 
 
 def one_queue() -> dict:
-    """M/M/1 under processor sharing, 80 % busy."""
+    """An M/M/1 queue under processor sharing, with a utilization of 80 %."""
     return {
         "stations": [{"name": "server", "type": "queue"}],
         "classes": [{"name": "requests", "type": "open", "rate": 80}],
@@ -47,7 +47,7 @@ def one_queue() -> dict:
 
 
 def busy_server() -> dict:
-    """Four classes at six stations, by processor sharing and in order of arrival; the busiest is used to 80 %."""
+    """Four classes at six stations, by processor sharing or in order of arrival. The highest utilization is 80 %."""
     stations = zip((4, 1, 1, 2, 1, 1), ("ps", "fcfs") * 3, strict=True)
     return {
         "stations": [

@@ -1,4 +1,5 @@
-% The queueing package of GNU Octave (M. Marzolla), asked line by line: {"task": ..., "model": ...}.
+% Answers requests with GNU Octave's queueing package (M. Marzolla), one JSON object per line:
+% {"task": ..., "model": ...}.
 1;
 warning('off', 'all');
 pkg load queueing
@@ -25,7 +26,7 @@ function answer = solve(request)
       answer.cpu_s = cputime() - start;
       answer.response_time = sum(R, 2)';
     otherwise
-      error('it has no such method');
+      error('the queueing package has no such method');
   end
 end
 

@@ -1,7 +1,7 @@
-"""Other people's solvers: where they are, and how they are asked.
+"""Other solvers, each in its own interpreter.
 
-Each runs in an interpreter of its own, which stays, since to start one takes seconds: it reads a request per line and
-writes an answer per line, timed by its own CPU clock. One that takes too long is ended and started again.
+An interpreter takes seconds to start, so it keeps running. It reads a request per line and writes an answer per line,
+timed by its own CPU clock. One that exceeds the time limit is ended, and started again for the next request.
 """
 
 import json
@@ -16,14 +16,12 @@ from ..side_by_side.tools import Failed
 HERE = Path(__file__).resolve().parent
 START_S = 300
 
-# Those that no registry has, and what was looked for.
+# Solvers that are in no registry, with the registries that were searched.
 UNOBTAINABLE = {
-    "PDQ": (
-        "PDQ cannot be had: Debian has no package of it, and `pdq` on PyPI is something else (a query tool for Parquet files)"
-    ),
+    "PDQ": "PDQ is not available: Debian has no package of it, and `pdq` on PyPI is another program",
     "JMT": (
-        "JMT cannot be had: neither Debian, PyPI nor npm has it, and Maven Central has nothing under `jmt`; "
-        "its authors distribute it by a web site"
+        "JMT is not available: it is not in Debian, PyPI, npm or Maven Central; "
+        "its authors distribute it on their web site"
     ),
 }
 
@@ -38,9 +36,9 @@ class Peer:
     _process: subprocess.Popen | None = field(default=None, repr=False)
 
     def ask(self, request: dict, limit_s: float) -> dict:
-        """Its answer. Failed if it takes longer than that, or cannot."""
+        """The solver's answer. Raises Failed if it exceeds the time limit or reports an error."""
         self.start()
-        # Octave gives a line to its reader when it has seen the beginning of the next one: an empty line comes after each.
+        # Octave returns a line only when it has read the beginning of the next one, so an empty line follows each.
         self._process.stdin.write(json.dumps(request) + "\n\n")
         self._process.stdin.flush()
         answer = self._answer(limit_s)
@@ -49,7 +47,7 @@ class Peer:
         return answer
 
     def start(self) -> None:
-        """The interpreter, if it does not run; it says its version when it is ready."""
+        """Starts the interpreter if it is not running, and waits for its version."""
         if self._process and self._process.poll() is None:
             return
         self._process = subprocess.Popen(
@@ -74,25 +72,28 @@ class Peer:
         line = self._process.stdout.readline()
         if not line:
             self.end()
-            raise Failed(f"{self.name}: it ended")
+            raise Failed(f"{self.name}: the interpreter ended")
         return json.loads(line)
 
 
 def find(line_python: Path) -> tuple[list[Peer], dict[str, str]]:
-    """Those that run, and by name why another does not."""
+    """The solvers that run, and by name the reason why another does not."""
     known = {
-        "LINE": ([str(line_python), str(HERE / "line_peer.py")], f"bench/planner/peers.sh installs it in {line_python}"),
+        "LINE": (
+            [str(line_python), str(HERE / "line_peer.py")],
+            f"bench/planner/peers.sh installs it in {line_python}",
+        ),
         "Octave queueing": (
             [shutil.which("octave") or "octave", "--no-gui", "--quiet", str(HERE / "octave_peer.m")],
             "Debian package octave-queueing",
         ),
     }
-    there, absent = [], dict(UNOBTAINABLE)
+    running, absent = [], dict(UNOBTAINABLE)
     for name, (command, remedy) in known.items():
         peer = Peer(name, command)
         try:
             peer.start()
-            there.append(peer)
+            running.append(peer)
         except (OSError, Failed) as failure:
             absent[name] = f"{name} does not run ({remedy}): {failure}"
-    return there, absent
+    return running, absent

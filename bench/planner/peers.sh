@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Installs the solvers that brimful's are compared with, from PyPI and Debian:
+# Installs the solvers that the planner is compared with, from PyPI and Debian:
 #
 #   bench/planner/peers.sh [DIRECTORY]     LINE in a virtual environment there, GNU Octave's queueing package
 #
-# Debian's package needs root. What cannot be had is named, and the comparison goes on without it.
+# Debian's package needs root. The script names those that it cannot install; the comparison runs without them.
 set -euo pipefail
 
 main() {
     local directory=${1:-$HOME/.cache/brimful-bench/planner} missing=()
     have_line "$directory" || get_line "$directory" || missing+=(LINE)
     have_octave || get_octave || missing+=("Octave queueing")
-    ((${#missing[@]} == 0)) || { echo "peers: not to be had: ${missing[*]}" >&2; exit 3; }
+    ((${#missing[@]} == 0)) || { echo "peers: could not install: ${missing[*]}" >&2; exit 3; }
 }
 
 have_line() { "$1/bin/python" -c 'import importlib.metadata as m; m.version("line-solver")' 2>/dev/null; }

@@ -1,4 +1,4 @@
-"""brimful's own: one fresh process of `brimful-bench-planner` for each thing asked."""
+"""The planner's solvers: every request starts a new process of `brimful-bench-planner`."""
 
 import json
 import subprocess
@@ -15,9 +15,9 @@ class Program:
     path: Path
 
     def ask(self, request: dict) -> tuple[dict | list, float]:
-        """What it answers, and its peak resident memory in MB."""
+        """The program's answer, and its peak resident memory in MB."""
         ended = subprocess.run([self.path], input=json.dumps(request), capture_output=True, text=True)
         if ended.returncode != 0:
             raise Failed(f"{NAME}: {ended.stderr.strip()}")
-        said = json.loads(ended.stdout)
-        return said["answer"], said["peak_rss_kib"] * 1024 / 1e6
+        reply = json.loads(ended.stdout)
+        return reply["answer"], reply["peak_rss_kib"] * 1024 / 1e6

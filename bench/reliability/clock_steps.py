@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Steps the wall clock by an hour, forwards and back, under a load and under a watch, and stops a load for 30 seconds.
+"""Steps the wall clock by an hour, forwards and back, during a load and a watch, and stops another load for 30 seconds.
 
     python3 bench/reliability/clock_steps.py --build target/release
 
-Only the program sees the steps: a library that is loaded before libc shifts what it reads of the wall clock. The calls
-of each Record must add up, the response times and the duration must be as without steps, and the samples of the watch
-must have plausible lengths. The Record of the stopped load must say in its verdict that the generator stood still. Needs
-a C compiler. Exits with 1 if any check fails.
+Only the program sees the steps: a library loaded with LD_PRELOAD shifts the wall clock that it reads. The calls of each
+Record must add up, no response time may contain a step, and the samples of the watch must have plausible lengths. The
+verdict of the stopped load must say that the generator stood still. Needs a C compiler. Exits with 1 if any check
+fails.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SHIM = r"""
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds after the first look at which the clock steps, and by how much from there. */
+/* Seconds after the first reading, and the offset of the clock from then on. */
 static const long steps[][2] = {{2, 3600}, {4, -3600}, {6, 0}};
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
@@ -73,7 +73,9 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     arguments = parser(__doc__)
-    arguments.add_argument("--stop-s", type=float, default=30, help="how long the load is stopped [default: %(default)s]")
+    arguments.add_argument(
+        "--stop-s", type=float, default=30, help="seconds for which the load is stopped [default: %(default)s]"
+    )
     return arguments.parse_args()
 
 
@@ -91,7 +93,7 @@ def run(command: list[str], shim: Path) -> dict:
 
 
 def stopped(command: list[str], seconds: float) -> dict:
-    """Stops a load for this long in its midst."""
+    """Runs a load, and stops it with SIGSTOP for this number of seconds."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(3)
     process.send_signal(signal.SIGSTOP)
@@ -102,7 +104,7 @@ def stopped(command: list[str], seconds: float) -> dict:
 
 def document(stdout: str, stderr: str) -> dict:
     if not stdout:
-        raise SystemExit(f"clock_steps: no document: {stderr}")
+        raise SystemExit(f"clock_steps: the program printed no document: {stderr}")
     return json.loads(stdout)
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills the driver of a fleet (SIGKILL) at random instants, and checks what is left behind.
+"""Kills the driver of a fleet (SIGKILL) at random instants, and checks that nothing is left behind.
 
     python3 bench/reliability/fleet_kill.py --build target/release --count 100
 
-One second after the kill there may be no process of the fleet, no control group and no network namespace of brimful
-that was not there before. The Records of `--keep` must be readable, and end at most two seconds before the kill.
-After the next run there must be no temporary file, and the directory of `--keep` must contain only that run's files.
-Exits with 1 if any check fails.
+One second after the kill, no process of the fleet may be left, and no new control group or network namespace of
+brimful. The Records of `--keep` must be readable, and end at most two seconds before the kill. After the next run there
+must be no temporary file, and the directory of `--keep` must contain only that run's files. Exits with 1 if any check
+fails.
 """
 
 import argparse
@@ -47,14 +47,14 @@ def main() -> int:
     with target(program) as (url, _):
         for number in range(1, options.count + 1):
             after_s = drawn.uniform(0, LATEST_KILL_S)
-            # Half of the loads may end before the kill, which then meets the merge, or nothing.
+            # Half of the loads may end before the kill, so that it hits the merge, or a driver that has ended.
             duration_s = drawn.choice([60.0, drawn.uniform(1, 4)])
             wrong, age_s = trial(program, url, options.shards, duration_s, after_s)
             ages += [] if age_s is None else [age_s]
             failures += bool(wrong)
             kept = "no unfinished Record" if age_s is None else f"Records end {age_s:.2f} s before"
-            said = "; ".join(wrong) or "ok"
-            print(f"{number}: load of {duration_s:.1f} s, kill after {after_s:.2f} s, {kept}: {said}", flush=True)
+            result = "; ".join(wrong) or "ok"
+            print(f"{number}: load of {duration_s:.1f} s, kill after {after_s:.2f} s, {kept}: {result}", flush=True)
     oldest = f" (the oldest ended {max(ages):.2f} s before)" if ages else ""
     unfinished = f"{len(ages)} with unfinished Records{oldest}"
     print(f"{options.count} kills, {unfinished}, {failures} failures; seed {options.seed}")
@@ -63,17 +63,19 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     arguments = parser(__doc__)
-    arguments.add_argument("--count", type=int, default=20, help="how many kills [default: %(default)s]")
-    arguments.add_argument("--shards", type=int, default=2, help="of each fleet [default: %(default)s]")
-    arguments.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
+    arguments.add_argument("--count", type=int, default=20, help="number of kills [default: %(default)s]")
+    arguments.add_argument("--shards", type=int, default=2, help="shards of each fleet [default: %(default)s]")
+    arguments.add_argument(
+        "--seed", type=int, default=secrets.randbits(32), help="seed of the instants [default: random]"
+    )
     return arguments.parse_args()
 
 
 def trial(
     program: Path, url: str, shards: int, duration_s: float, after_s: float
 ) -> tuple[list[str], float | None]:
-    """One fleet that is killed, and one after it. Returns what is wrong, and how long before the kill the oldest
-    unfinished Record ends."""
+    """Kills one fleet, and runs another after it. Returns the faults, and the time from the end of the oldest
+    unfinished Record to the kill."""
     with tempfile.TemporaryDirectory(prefix="brimful-fleet-kill-") as directory:
         kept, scratch = Path(directory, "kept"), Path(directory, "tmp")
         scratch.mkdir()
@@ -83,12 +85,12 @@ def trial(
         command = [str(program), "fleet", "run", f"--shards={shards}", f"--keep={kept}", "--rate=200"]
         before = groups_and_namespaces()
 
-        with open(Path(directory, "stderr"), "w+") as said:
+        with open(Path(directory, "stderr"), "w+") as stderr:
             driver = subprocess.Popen(
                 [*command, f"--duration={duration_s}s", url],
                 env=environment,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
             )
             try:
                 time.sleep(after_s)
@@ -96,8 +98,8 @@ def trial(
                 driver.send_signal(signal.SIGKILL)
                 killed_at = time.time()
                 driver.wait()
-            said.seek(0)
-            seen = any(SEEN.match(line) for line in said)
+            stderr.seek(0)
+            seen = any(SEEN.match(line) for line in stderr)
         time.sleep(GRACE_S)
         wrong = [f"{words} is left" for words in processes(mark)]
         wrong += [f"{path} is left" for path in sorted(groups_and_namespaces() - before)]
@@ -113,12 +115,12 @@ def trial(
         expected = {f"shard-{index}.json" for index in range(1, shards + 1)}
         found = {path.name for path in kept.iterdir()} if kept.is_dir() else set()
         if found != expected:
-            wrong.append(f"after the next run the directory of --keep has {sorted(found)}")
+            wrong.append(f"after the next run the directory of --keep contains {sorted(found)}")
         return wrong, age_s
 
 
 def judge_records(kept: Path, shards: int, killed_at: float, seen: bool) -> tuple[list[str], float | None]:
-    """What is wrong with the kept Records, and how long before the kill the oldest unfinished one ends."""
+    """The faults of the kept Records, and the time from the end of the oldest unfinished one to the kill."""
     wrong: list[str] = []
     ages: list[float] = []
     records = 0
@@ -130,9 +132,9 @@ def judge_records(kept: Path, shards: int, killed_at: float, seen: bool) -> tupl
             if record["shards"][0]["lost_at_s"] is not None:
                 ages.append(killed_at - began - record["duration_s"])
         except (ValueError, LookupError, TypeError) as error:
-            wrong.append(f"{path.name} is no Record: {error!r}")
+            wrong.append(f"{path.name} is not a Record: {error!r}")
     if seen and records != shards:
-        wrong.append(f"{records} Records are kept of {shards}")
+        wrong.append(f"{records} of {shards} Records are kept")
     age_s = max(ages, default=None)
     if age_s is not None and age_s > MAX_AGE_S:
         wrong.append(f"a Record ends {age_s:.2f} s before the kill")

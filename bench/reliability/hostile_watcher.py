@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sends a load generator the largest samples that a watching side can make, at ten times the rate it asked for.
+"""Sends a load generator the largest samples that a watching side can make, at ten times the requested rate.
 
     python3 bench/reliability/hostile_watcher.py --build target/release --seconds 60
 
-For each collection of a sample, the watching side begins as the protocol asks and then sends messages of 4 MiB, and in another load
-smaller ones that the generator reads. Compared
-with a load that nobody watches, the generator's peak memory may grow by 64 MiB at most. The Record must be whole: every
-scheduled call is accounted for, and `server.sources` says why the stream broke. Exits with 1 if any check fails.
+For each collection of a sample, the watching side follows the protocol at first, and then sends messages of 4 MiB. In a
+second load it sends smaller messages, which the generator accepts. Compared with a load without a watching side, the
+generator's peak memory may grow by 64 MiB at most. The Record must be complete: every scheduled call is accounted for,
+and `server.sources` says why the stream broke. Exits with 1 if any check fails.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from shared import calls_ended, parser, target
 
 MAX_GROWTH = 64 << 20
 MAX_MESSAGE = 4 << 20
-#: This many elements of any kind are within what the generator reads of one message.
+#: A message with this number of elements of any kind is within the generator's limits.
 MAX_ELEMENTS = 6_000
 PROTOCOL = "brimful.watch/3"
 NONCE = "0123456789abcdef0123456789abcdef"
@@ -71,8 +71,10 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     arguments = parser(__doc__)
-    arguments.add_argument("--seconds", type=float, default=60, help="of each load [default: %(default)s]")
-    arguments.add_argument("--collection", nargs="+", choices=COLLECTIONS, help="only these [default: all]")
+    arguments.add_argument("--seconds", type=float, default=60, help="length of each load [default: %(default)s]")
+    arguments.add_argument(
+        "--collection", nargs="+", choices=COLLECTIONS, help="only these collections [default: all]"
+    )
     return arguments.parse_args()
 
 
@@ -84,7 +86,7 @@ def sample(groups: str) -> bytes:
 
 
 def filled(groups: str, element: str, most: int) -> bytes:
-    """A sample of 4 MiB, or with this many elements."""
+    """A sample of 4 MiB, or with `most` elements if that is smaller."""
     room = MAX_MESSAGE - len(groups) - 500
     if element:
         count = room // (len(element) + (7 if "#" in element else 1))
@@ -95,7 +97,7 @@ def filled(groups: str, element: str, most: int) -> bytes:
 
 
 class Watcher(threading.Thread):
-    """A watching side that knows the token and sends a message over and over."""
+    """A watching side that knows the token and sends the same message repeatedly."""
 
     def __init__(self, message: bytes) -> None:
         super().__init__(daemon=True)
@@ -110,7 +112,7 @@ class Watcher(threading.Thread):
         with connection, self.listener:
             try:
                 interval_s = self.begin(connection)
-                # Without a first sample no load begins.
+                # The generator waits for a first sample before it begins the load.
                 connection.sendall(sample("{}").replace(b"%AT%", str(time.monotonic_ns()).encode()))
                 while True:
                     time.sleep(interval_s / 10)
@@ -120,8 +122,8 @@ class Watcher(threading.Thread):
                 return
 
     def begin(self, connection: socket.socket) -> float:
-        """Greets, proves that it knows the token, compares clocks and says what it will sample. Returns the shortest
-        interval that the generator asked for, in seconds."""
+        """Does the handshake: greeting, proof of the token, comparison of clocks, list of groups. Returns the shortest
+        interval that the generator requested, in seconds."""
 
         def say(message: dict) -> None:
             connection.sendall(json.dumps(message).encode() + b"\n")
@@ -143,10 +145,13 @@ class Watcher(threading.Thread):
 
 
 class Result:
-    """How a load ended."""
+    """A load that has ended: exit code, peak memory in bytes, Record and standard error."""
 
-    def __init__(self, code: int, peak: int, document: dict | None, said: str) -> None:
-        self.code, self.peak, self.document, self.said = code, peak, document, said
+    def __init__(self, code: int, peak: int, document: dict | None, stderr: str) -> None:
+        self.code = code
+        self.peak = peak
+        self.document = document
+        self.stderr = stderr
 
     @property
     def source(self) -> str:
@@ -155,19 +160,19 @@ class Result:
 
     def faults(self, plain_peak: int) -> list[str]:
         if self.document is None:
-            return [f"no Record: {self.said[-200:]}"]
+            return [f"no Record: {self.stderr[-200:]}"]
         wrong = []
         if self.peak - plain_peak > MAX_GROWTH:
             wrong.append("too much memory")
         if calls_ended(self.document["counts"]) != self.document["counts"]["scheduled"]:
             wrong.append("the calls do not add up")
         if not self.source:
-            wrong.append("the Record does not say what became of the watching side")
+            wrong.append("the Record does not say how the watching side ended")
         return wrong
 
 
 def load(program: Path, url: str, seconds: float, place: Path, watcher: Watcher | None) -> Result:
-    """Runs a load that this watching side observes, and follows its memory."""
+    """Runs a load with this watching side, if any, and records its peak memory."""
     command = [str(program), "load", url, "--rate", "500", "-d", f"{seconds:.0f}s", "--json", "-q"]
     environment = dict(os.environ)
     if watcher:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and checks what is left behind.
+"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and checks that nothing is left
+behind.
 
     python3 bench/reliability/load_kill.py --build target/release --count 1000
 
-A second after the kill there may be no process that the command started, no control group and no network namespace of
-brimful that was not there before, and the server may run on the same CPUs as before. The Record of `--keep` must
-be readable, and end at most two seconds before the kill. The next run then leaves only its own
-file. Exits with 1 if any check fails.
+One second after the kill, no process that the command started may be left, and no new control group or network
+namespace of brimful. The server must be allowed on the same CPUs as before. The Record of `--keep` must be readable,
+and end at most two seconds before the kill. The next run must leave only its own files. Exits with 1 if any check
+fails.
 """
 
 import argparse
@@ -50,15 +51,19 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     arguments = parser(__doc__)
-    arguments.add_argument("--count", type=int, default=50, help="how many kills [default: %(default)s]")
-    arguments.add_argument("--kind", nargs="+", choices=LATEST_KILL_S, default=list(LATEST_KILL_S), help="of what")
-    arguments.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
+    arguments.add_argument("--count", type=int, default=50, help="number of kills [default: %(default)s]")
+    arguments.add_argument(
+        "--kind", nargs="+", choices=LATEST_KILL_S, default=list(LATEST_KILL_S), help="commands to kill [default: both]"
+    )
+    arguments.add_argument(
+        "--seed", type=int, default=secrets.randbits(32), help="seed of the instants [default: random]"
+    )
     return arguments.parse_args()
 
 
 def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tuple[list[str], float | None]:
-    """One command that is killed, and one after it. Returns what is wrong, and how long before the kill the kept Record
-    ends."""
+    """Kills one command, and runs another after it. Returns the faults, and the time from the end of the kept Record to
+    the kill."""
     with tempfile.TemporaryDirectory(prefix="brimful-load-kill-") as directory:
         place, kept = Path(directory, "out"), Path(directory, "out", "kept.json")
         place.mkdir()
@@ -79,7 +84,7 @@ def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tu
         wrong = [f"{words} is left" for words in processes(mark)]
         wrong += [f"{path} is left" for path in sorted(groups_and_namespaces() - before)]
         if os.sched_getaffinity(server) != allowed:
-            wrong.append("the server is still kept on some CPUs")
+            wrong.append("the server is still restricted to some CPUs")
         age_s = None
         if kept.exists():
             try:
@@ -87,25 +92,24 @@ def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tu
                 began = datetime.fromisoformat(record["started_at"].replace("Z", "+00:00")).timestamp()
                 age_s = killed_at - began - record["duration_s"]
             except (ValueError, LookupError) as error:
-                wrong.append(f"the kept Record is none: {error!r}")
+                wrong.append(f"the kept file is not a Record: {error!r}")
         elif kind == "load" and after_s > MAX_AGE_S:
             wrong.append("no Record was kept")
         if age_s is not None and age_s > MAX_AGE_S:
             wrong.append(f"the kept Record ends {age_s:.2f} s before the kill")
         if kind == "load":
-            following, files = [*load, "-n", "5"], {"kept.json"}
+            following = [*load, "-n", "5"]
+            files = {"kept.json"}
         else:
-            # Only what opens the same files again can delete what is left of them.
-            following, files = [*load[:3], "-n", "5", "--html", "report.html", "--out", "survey.json"], {
-                "report.html",
-                "survey.json",
-            }
+            # Temporary files of an output are deleted when a later run opens the same output.
+            following = [*load[:3], "-n", "5", "--html", "report.html", "--out", "survey.json"]
+            files = {"report.html", "survey.json"}
         done = subprocess.run(following, env=environment, cwd=place, capture_output=True, text=True, timeout=120)
         if done.returncode not in (0, 4):
             wrong.append(f"the next run ended with {done.returncode}: {done.stderr.strip()[:200]}")
         found = {path.name for path in place.iterdir()}
         if found != files:
-            wrong.append(f"after the next run there are {sorted(found)}")
+            wrong.append(f"after the next run the directory contains {sorted(found)}")
         return wrong, age_s
 
 

@@ -1,13 +1,13 @@
-"""Kills `brimful module install nginx` at many instants of its duration, and checks that it can be repeated or removed.
+"""Kills `brimful module install nginx` at many instants, and checks that it can be repeated or removed.
 
     python3 bench/reliability/module_install.py --brimful target/release/brimful --count 200
 
-Each time, a private nginx directory gets the module, and the installation is killed (SIGKILL) after a part of the time
-that a whole one takes: the n-th of --count. In half of the trials another installation was there before. In half of
-them the installation is repeated before the module is removed. Then nothing may be left: no file in the directory that
-was not there before, no temporary file. Prints one line for each failure and a summary; exits with 1 if any failed.
+Each trial installs the module into a private nginx directory. Trial n of --count kills the installation (SIGKILL) after
+n / count of the time that a complete one takes. In half of the trials the module was installed before. In half of them
+the installation is repeated before the module is removed. Afterwards the directory must be as before, and no temporary
+file may be left. Prints one line for each failure and a summary; exits with 1 if any failed.
 
-Needs nginx and what `brimful module install nginx` needs to build the module, which it does once.
+Needs nginx, and the tools that `brimful module install nginx` needs to build the module. The module is built once.
 """
 
 import argparse
@@ -28,13 +28,13 @@ http {
     server { listen 127.0.0.1:1; }
 }
 """
-# What nginx itself makes when it tests a configuration.
+# Files that nginx itself makes when it tests a configuration.
 SERVERS_OWN = {"error.log", "nginx.pid"}
 LIMIT_S = 900
 
 
 def contents(directory: Path) -> dict[str, bytes]:
-    """Paths and contents of everything below a directory but the server's own files; directories have none."""
+    """Paths and contents of all files and directories below a directory, without the server's own files."""
     found = {}
     for path in sorted(directory.rglob("*")):
         if path.name not in SERVERS_OWN:
@@ -44,7 +44,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 class Bed:
-    """A directory for nginx, a module that is built, and a directory for temporary files."""
+    """A directory for nginx, the built module, and a directory for temporary files."""
 
     def __init__(self, brimful: Path, place: Path):
         self.brimful = brimful
@@ -68,7 +68,7 @@ class Bed:
         )
 
     def done(self, action: str, *more: str, may_be_absent: bool = False) -> None:
-        """Runs to its end; raises where it fails."""
+        """Runs a command to its end; raises AssertionError if it fails."""
         process = self.start(action, *more)
         _, stderr = process.communicate(timeout=LIMIT_S)
         is_absent = may_be_absent and process.returncode == 2 and "has no module that brimful installed" in stderr
@@ -79,7 +79,7 @@ class Bed:
         self.done("install", "--yes", f"--module={self.module}", *more)
 
     def kill_at(self, delay_s: float, is_second: bool, is_repeated: bool) -> None:
-        """Kills one installation; raises if a later step fails or leaves a file."""
+        """Kills one installation; raises AssertionError if a later step fails or leaves a file."""
         more = []
         if is_second:
             self.install()
@@ -101,10 +101,10 @@ class Bed:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--brimful", type=Path, default=Path("target/release/brimful"), help="the program")
-    parser.add_argument("--count", type=int, default=200, help="instants [%(default)s]")
+    parser.add_argument("--count", type=int, default=200, help="number of instants [%(default)s]")
     arguments = parser.parse_args()
     if not arguments.brimful.is_file():
-        print(f"error: {arguments.brimful} is not there; build it, or name it with --brimful", file=sys.stderr)
+        print(f"error: {arguments.brimful} does not exist: build it, or name it with --brimful", file=sys.stderr)
         return 2
     failed = 0
     with tempfile.TemporaryDirectory() as place:
@@ -121,7 +121,7 @@ def main() -> int:
             except AssertionError as error:
                 failed += 1
                 print(f"killed after {1000 * delay_s:.1f} ms: {error}")
-                # From a clean directory again.
+                # Continue in a clean directory.
                 place_of_next = Path(place) / f"next-{instant}"
                 bed = Bed(arguments.brimful.resolve(), place_of_next)
     print(f"{arguments.count} installations of {1000 * whole_s:.0f} ms killed: {failed} failed")

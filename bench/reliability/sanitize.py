@@ -3,14 +3,14 @@
     sudo python3 bench/reliability/sanitize.py --brimful target/release/brimful
     sudo python3 bench/reliability/sanitize.py --requests 100000 --reloads 20 --kills 20
 
-Builds both modules with -fsanitize=address,undefined, starts each server in a private directory, and loads it: kept
-connections, new connections, and a server behind it (itself). Meanwhile it is reloaded and its workers are killed
-(SIGKILL), at regular intervals. The module's counts must then equal the access log, except for at most one request per
-killed worker, whose line it was just writing. Finally the server is reloaded with the shared memory in a full file
-system: it must run without the recorder, and say so. No sanitizer may report anything at any time.
+Builds both modules with -fsanitize=address,undefined, starts each server in a private directory, and loads it: with
+kept-alive connections, with new connections, and as a proxy of itself. Meanwhile the server is reloaded and its workers
+are killed (SIGKILL) at regular intervals. Then the module's counts must equal the access log, except for at most one
+request per killed worker, which was killed between the two. Finally the server is reloaded with the shared memory in a
+full file system: it must serve without the recorder, and log the reason. No sanitizer may report anything at any time.
 
-Prints a line for each server; exits with 1 if anything was wrong. Needs root (for a file system of its own), nginx,
-Apache, gcc and what their modules are built with. Load goes to 127.0.0.1 only.
+Prints a line for each server; exits with 1 if any check failed. Needs root (to mount a file system), nginx, Apache, gcc
+and the build tools of their modules. Load goes to 127.0.0.1 only.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "server-module/tests"))
-import dump  # noqa: E402  (its place is known only now)
+import dump  # noqa: E402  (needs the path above)
 
 FLAGS = "-fsanitize=address,undefined -fno-omit-frame-pointer -g"
 LIMIT_S = 60
@@ -91,21 +91,22 @@ ProxyPass /behind/ http://127.0.0.1:{port}/
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
-def until(what: str, happened) -> None:
+def wait_until(what: str, is_true) -> None:
+    """Polls a condition; raises AssertionError if it is not true within LIMIT_S."""
     end = time.monotonic() + LIMIT_S
-    while not happened():
+    while not is_true():
         if time.monotonic() > end:
-            raise AssertionError(f"{what} does not happen within {LIMIT_S} s")
+            raise AssertionError(f"waited {LIMIT_S} s without success until {what}")
         time.sleep(0.02)
 
 
 class Server:
-    """One server under the sanitizers, in a directory of its own."""
+    """A server that runs under the sanitizers, in its own directory."""
 
     def __init__(self, kind: str, place: Path):
         self.kind, self.dir, self.port = kind, place, free_port()
@@ -113,7 +114,7 @@ class Server:
         self.reload_signal = signal.SIGHUP if kind == "nginx" else signal.SIGUSR1
         for directory in ["www", "reports", "full"]:
             (place / directory).mkdir()
-        # Workers of another user write here.
+        # Workers run as another user and write here.
         place.chmod(0o755)
         self.reports.chmod(0o1777)
         (place / "www/small").write_text("x" * 1000)
@@ -122,13 +123,13 @@ class Server:
         self.configure(place / "memory", self.log)
         self.process = self.start()
         try:
-            until(f"{kind} records", lambda: (place / "memory").exists() and self.accepts())
+            wait_until(f"{kind} records", lambda: (place / "memory").exists() and self.accepts())
         except AssertionError:
             self.stop()
             raise
 
     def configure(self, memory: Path, log: Path) -> None:
-        """Writes the configuration, which counts when the server is started or reloaded."""
+        """Writes the configuration. It takes effect when the server is started or reloaded."""
         names = {"dir": self.dir, "memory": memory, "log": log, "port": self.port}
         if self.kind == "nginx":
             text = NGINX.format(user="user www-data;", **names)
@@ -141,7 +142,7 @@ class Server:
             subprocess.check_output(["gcc", f"-print-file-name={name}"], text=True).strip()
             for name in ["libasan.so", "libubsan.so"]
         ]
-        # Memory that the servers themselves never free is not a fault of the module.
+        # The servers themselves leak memory on purpose, so leaks are not reported.
         asan = f"log_path={self.reports}/asan:detect_leaks=0:abort_on_error=0"
         environment = {
             **os.environ,
@@ -192,19 +193,18 @@ class Server:
         self.process.wait(LIMIT_S)
 
     def reported(self) -> list[str]:
-        """What the sanitizers reported: to files of their own, or to stderr, which is the servers' error log."""
+        """The reports of the sanitizers, from their own files and from the servers' error log."""
         texts = [path.read_text(errors="replace") for path in [self.dir / "error.log", *self.reports.iterdir()]]
         found = [re.search("^.*(ERROR: AddressSanitizer|runtime error:)", text, re.MULTILINE) for text in texts]
         return [text[match.start() :][:2000] for text, match in zip(texts, found) if match]
 
 
 def load(brimful: Path, server: Server, chunk: int, requests: int) -> subprocess.Popen:
-    """Starts one of several kinds of load, with this many requests."""
+    """Starts one of three kinds of load in turn, with this number of requests."""
     path, more = [("small", []), ("small", ["--new-connection"]), ("behind/small", [])][chunk % 3]
     command = [brimful, "load", f"http://127.0.0.1:{server.port}/{path}", "--requests", str(requests)]
-    return subprocess.Popen(
-        [*command, "--clients", "32", "--timeout", "10s", "--quiet", *more], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    command += ["--clients", "32", "--timeout", "10s", "--quiet", *more]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def disturb(brimful: Path, server: Server, requests: int, reloads: int, kills: int) -> tuple[int, int]:
@@ -217,7 +217,7 @@ def disturb(brimful: Path, server: Server, requests: int, reloads: int, kills: i
             if server.reported():
                 running.terminate()
             done = server.logged() - first
-            # At regular intervals, counted in requests: reloads and kills end with the requests.
+            # Spread reloads and kills evenly over the requests.
             if reloaded < reloads and done * reloads >= reloaded * requests:
                 server.reload()
                 reloaded += 1
@@ -229,19 +229,23 @@ def disturb(brimful: Path, server: Server, requests: int, reloads: int, kills: i
 
 
 def fill(brimful: Path, server: Server) -> None:
-    """The memory's file system is full: the server serves without it, and says why."""
+    """Reloads the server with the shared memory in a full file system; it must log that, and go on serving."""
     full = server.dir / "full"
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", full], check=True)
-    said = len((server.dir / "error.log").read_text(errors="replace"))
+    log_length = len((server.dir / "error.log").read_text(errors="replace"))
     server.configure(full / "memory", server.log)
     server.reload()
-    log = lambda: (server.dir / "error.log").read_text(errors="replace")[said:]  # noqa: E731
-    until("a warning that the file system is full", lambda: "No space left on device" in log())
-    # Old workers may still end and close their connections. It is enough that the server serves again.
+
+    def warned() -> bool:
+        new_lines = (server.dir / "error.log").read_text(errors="replace")[log_length:]
+        return "No space left on device" in new_lines
+
+    wait_until("the server warns that the file system is full", warned)
+    # Old workers may still close connections, so some requests may fail. It is enough that the server serves again.
     before = server.logged()
     load(brimful, server, 1, 2000).wait(LIMIT_S)
     if server.process.poll() is not None or server.logged() == before:
-        raise AssertionError("it does not serve without the recorder")
+        raise AssertionError("the server does not serve without the recorder")
 
 
 def check(kind: str, arguments: argparse.Namespace) -> bool:
@@ -260,9 +264,9 @@ def check(kind: str, arguments: argparse.Namespace) -> bool:
                 time.sleep(0.5)
                 return last[0] == logged
 
-            until("an end of the requests", is_quiet)
+            wait_until("the requests end", is_quiet)
             logged, counted = server.logged(), server.counted()
-            # nginx's module counts a request before its line is written, Apache's after that.
+            # nginx's module counts a request before the log line is written, Apache's after it.
             between = counted - logged if kind == "nginx" else logged - counted
             if not 0 <= between <= killed:
                 wrong.append(f"counted {counted}, logged {logged}")

@@ -1,4 +1,4 @@
-"""What the scripts share: arguments, a server to load, and what a command has left behind."""
+"""Shared by the scripts: arguments, a server to load, and searches for leftovers of a command."""
 
 import argparse
 import contextlib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: An environment variable that a command passes on to all processes it starts. Its value differs in each trial.
+#: An environment variable that all processes started by a command inherit. Its value differs in each trial.
 MARK = "BRIMFUL_RELIABILITY"
 
 #: The counts of calls that ended before anything was sent.
@@ -23,14 +23,14 @@ BEFORE_SENDING = [
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
-    """With the argument that all have; `doc` is the script's docstring."""
+    """A parser with the argument that all scripts have; `doc` is the script's docstring."""
     parser = argparse.ArgumentParser(description=" ".join((doc or "").split("\n\n")[0].split()))
     parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
     return parser
 
 
 def processes(mark: str) -> list[str]:
-    """The processes with this mark in their environment, by number and command line. A zombie has no environment."""
+    """Descriptions of the processes with this mark in their environment. Zombies are not found: they have none."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -50,7 +50,7 @@ def groups_and_namespaces() -> set[Path]:
 
 @contextlib.contextmanager
 def target(program: Path) -> Iterator[tuple[str, int]]:
-    """A server that runs meanwhile: its URL and its process id."""
+    """Runs the reference server; yields its URL and its process ID."""
     command = [str(program), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=50us"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -62,5 +62,5 @@ def target(program: Path) -> Iterator[tuple[str, int]]:
 
 
 def calls_ended(counts: dict[str, int]) -> int:
-    """How many calls of a Record ended, sent or not. It must equal those that were scheduled."""
+    """The number of a Record's calls that ended, sent or not. It must equal the number of scheduled calls."""
     return counts["sent"] + sum(counts.get(key, 0) for key in BEFORE_SENDING)

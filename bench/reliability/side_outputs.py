@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Makes each output of `brimful load` fail in several ways, and counts the loads that end with a complete Record.
+"""Makes each output of `brimful load` fail in several ways, and checks that the load still ends with its Record.
 
     python3 bench/reliability/side_outputs.py --build target/release
 
-The outputs are --trace, --keep, --hdr, --html and --out, and the input a body file. The ways are a disk that is full
-from the start, after half of what has to be written, and after nearly all of it (a tmpfs of that size), a device that
-fails (EIO: a terminal that is gone), a file size limit (EFBIG), and a directory that is removed during
-the load. The Record has to be on stdout, or in the file of --out where that is not what fails. Needs root, to mount the
-tmpfs. Exits with 1 if a Record is missing.
+The outputs are --trace, --keep, --hdr, --html and --out. The failures are a disk (tmpfs) that is full from the start,
+after half of the output or after nearly all of it; a device error (EIO: a terminal that was closed); a file size limit
+(EFBIG); and a directory that is removed during the load. In one more load, the file of the request body shrinks. The
+Record must be on standard output. Needs root, to mount the tmpfs. Exits with 1 if a Record is missing.
 """
 
 import contextlib
@@ -26,10 +25,16 @@ from pathlib import Path
 from shared import parser
 
 CALLS = 200
-OUTPUTS = {"--trace": "trace", "--keep": "kept.json", "--hdr": "times.hgrm", "--html": "page.html", "--out": "record.json"}
+OUTPUTS = {
+    "--trace": "trace",
+    "--keep": "kept.json",
+    "--hdr": "times.hgrm",
+    "--html": "page.html",
+    "--out": "record.json",
+}
 WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "directory removed"]
 PAGE = 4096
-WHOLE = "a whole Record"
+WHOLE = "a complete Record"
 #: Messages of a load that refuses to start because of the output.
 REFUSED = re.compile(r"cannot write .*: choose another place|no file that can be replaced")
 
@@ -63,20 +68,20 @@ def main() -> int:
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/"
-    became = []
+    results = []
     for output in OUTPUTS:
         for way in WAYS:
-            became.append(fail(program, server, url, output, way))
-            print(f"{output:8} {way:18} {became[-1]}", flush=True)
-    became.append(shrink(program, server, url))
-    print(f"{'body':8} {'file shrunk':18} {became[-1]}")
-    lost = sum(what.startswith("NO") for what in became)
-    print(f"{len(became)} loads, {became.count(WHOLE)} with a whole Record, {lost} without")
+            results.append(fail(program, server, url, output, way))
+            print(f"{output:8} {way:18} {results[-1]}", flush=True)
+    results.append(shrink(program, server, url))
+    print(f"{'body':8} {'file shrunk':18} {results[-1]}")
+    lost = sum(result.startswith("NO") for result in results)
+    print(f"{len(results)} loads, {results.count(WHOLE)} with a complete Record, {lost} without")
     return 1 if lost else 0
 
 
 def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
-    """Runs a load with one output that fails. Returns the state of its Record."""
+    """Runs a load with one output that fails. Returns a description of its Record."""
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="brimful-side-outputs-")))
         place, prefix = directory / "place", []
@@ -89,7 +94,7 @@ def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
             if share == 0:
                 fill(place)
         elif way == "EIO":
-            # A terminal that is gone.
+            # Writes to a terminal fail with EIO once its other end is closed.
             terminal, other_end = os.openpty()
             stack.callback(os.close, other_end)
             name = directory / OUTPUTS[output]
@@ -105,12 +110,13 @@ def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
         stack.callback(setattr, server, "on_call", lambda: None)
         command = [*prefix, str(program), "load", url, "--json", "-c", "2", "-n", str(CALLS), output, str(name)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        # Where a flag is refused before the load, nothing is lost.
+        # If brimful refuses the output before the load, no Record is lost.
         refused = done.returncode in (2, 3) and not done.stdout and REFUSED.search(done.stderr)
         return "refused before the load" if refused else judge(done)
 
 
 def shrink(program: Path, server: Server, url: str) -> str:
+    """Runs a load whose body file shrinks meanwhile. Returns a description of its Record."""
     with tempfile.NamedTemporaryFile() as body:
         body.write(b"x" * (1 << 20))
         body.flush()
@@ -126,15 +132,14 @@ def judge(done: subprocess.CompletedProcess) -> str:
         scheduled = json.loads(done.stdout)["counts"]["scheduled"]
     except (ValueError, LookupError):
         return f"NO RECORD, exit {done.returncode}: {done.stderr.strip()[-200:]}"
-    return WHOLE if scheduled == CALLS else f"NOT WHOLE: {scheduled} calls of {CALLS}"
+    return WHOLE if scheduled == CALLS else f"NOT COMPLETE: {scheduled} calls of {CALLS}"
 
 
 def whole_size(program: Path, url: str, directory: Path, output: str) -> int:
-    """Bytes of the output of such a load that does not fail."""
+    """The size in bytes of this output when nothing fails."""
     name = directory / ("whole-" + OUTPUTS[output])
-    subprocess.run(
-        [str(program), "load", url, "-q", "-c", "2", "-n", str(CALLS), output, str(name)], capture_output=True, timeout=120
-    )
+    command = [str(program), "load", url, "-q", "-c", "2", "-n", str(CALLS), output, str(name)]
+    subprocess.run(command, capture_output=True, timeout=120)
     return name.stat().st_size
 
 

@@ -3,10 +3,10 @@
 
     python3 bench/reliability/soak.py --build target/release --minutes 120 --rate 50000
 
-The loads are HTTP/1 and HTTP/2 at --rate calls per second and sessions, one after another, each for --minutes, and a
-`watch` at 10 ms for the same time. From the first tenth on, resident memory may grow by 1 MiB at most and the number of
-descriptors must not grow. In the Record, the numbers of calls that were scheduled and that ended must be equal. Exits
-with 1 if any check fails.
+Runs loads one after another, each for --minutes: HTTP/1 and HTTP/2 at --rate calls per second, then sessions, then a
+`watch` at 10 ms. After the first tenth, resident memory may grow by 1 MiB at most, and the descriptors of the watch
+must not grow. In each Record, the numbers of scheduled and of ended calls must be equal. Exits with 1 if any check
+fails.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from shared import calls_ended, parser
 
 MAX_GROWTH_KB = 1024
-LOOK_EVERY_S = 1.0
+READING_INTERVAL_S = 1.0
 SESSIONS = """[[class]]
 name = "page"
 path = "/"
@@ -60,29 +60,29 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     arguments = parser(__doc__)
-    arguments.add_argument("--minutes", type=float, default=120, help="of each load [default: %(default)s]")
+    arguments.add_argument("--minutes", type=float, default=120, help="length of each load [default: %(default)s]")
     arguments.add_argument("--rate", type=int, default=50_000, help="calls per second [default: %(default)s]")
     arguments.add_argument("--load", nargs="+", choices=["HTTP/1", "HTTP/2", "sessions", "watch"], help="only these")
     return arguments.parse_args()
 
 
 def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
-    """Runs a command and prints how it did. Returns what is wrong."""
-    looks: list[tuple[float, int, int]] = []
+    """Runs a command and prints its figures. Returns its faults, or an empty string."""
+    readings: list[tuple[float, int, int]] = []
     with open(out, "w+") as stdout, open(out.with_suffix(".err"), "w+") as stderr:
         process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
         began = time.monotonic()
         while process.poll() is None:
             elapsed = time.monotonic() - began
-            if looks_at := look(process.pid):
-                looks.append((elapsed, *looks_at))
-            time.sleep(LOOK_EVERY_S)
+            if reading := memory_and_descriptors(process.pid):
+                readings.append((elapsed, *reading))
+            time.sleep(READING_INTERVAL_S)
         stderr.seek(0)
-        said = stderr.read().strip()
+        errors = stderr.read().strip()
     # Memory may grow at the end, when the Record is made.
-    steady = [look for look in looks if lasts_s / 10 <= look[0] <= lasts_s - 2]
+    steady = [reading for reading in readings if lasts_s / 10 <= reading[0] <= lasts_s - 2]
     if not steady:
-        print(f"{name}: ended after {looks[-1][0] if looks else 0:.0f} s: {said[-300:]}", flush=True)
+        print(f"{name}: ended after {readings[-1][0] if readings else 0:.0f} s: {errors[-300:]}", flush=True)
         return "too short"
     growth = max(kb for _, kb, _ in steady) - steady[0][1]
     descriptors = [number for *_, number in steady]
@@ -90,7 +90,7 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
     if growth > MAX_GROWTH_KB:
         wrong.append(f"memory grew by {growth} KiB")
     if name == "watch" and max(descriptors) > descriptors[0]:
-        wrong.append(f"{descriptors[0]} descriptors became {max(descriptors)}")
+        wrong.append(f"descriptors grew from {descriptors[0]} to {max(descriptors)}")
     account = ""
     if name != "watch":
         counts = json.loads(out.read_text())["counts"]
@@ -99,15 +99,16 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
         if ended != counts["scheduled"]:
             wrong.append("the calls do not add up")
     print(
-        f"{name}: {steady[0][1]:,} KiB at a tenth, at most {growth:+,} KiB from there; descriptors {min(descriptors)} to "
-        f"{max(descriptors)}; {account}exit {process.returncode}: {'; '.join(wrong) or 'ok'}",
+        f"{name}: {steady[0][1]:,} KiB after a tenth of the time, then {growth:+,} KiB at most; "
+        f"descriptors {min(descriptors)} to {max(descriptors)}; "
+        f"{account}exit {process.returncode}: {'; '.join(wrong) or 'ok'}",
         flush=True,
     )
     return "; ".join(wrong)
 
 
-def look(pid: int) -> tuple[int, int] | None:
-    """Resident memory in KiB, and open descriptors."""
+def memory_and_descriptors(pid: int) -> tuple[int, int] | None:
+    """Resident memory in KiB and the number of open descriptors, or None if the process has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))

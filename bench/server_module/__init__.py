@@ -1,1 +1,1 @@
-"""What the Server Module costs, and whether what it says is so."""
+"""Measures the cost and the accuracy of the Server Module."""

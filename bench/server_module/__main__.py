@@ -1,5 +1,4 @@
-"""Measures what the Server Module costs nginx and Apache, and whether what it says is so; prints tables and stores the
-results.
+"""Measures the cost and the accuracy of the Server Module in nginx and Apache; prints tables and stores the results.
 
 python3 -m bench.server_module --help
 """
@@ -39,7 +38,7 @@ def main() -> int:
     if find("brimful", build) is None:
         return command.missing("server-module", "brimful", options.build, "make build")
     if not own_network():
-        command.say("server-module: a network of its own takes root: run it as root")
+        command.say("server-module: a network namespace needs root: run this as root")
         return 3
     command.raise_descriptor_limit()
     seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
@@ -65,7 +64,7 @@ def parse() -> argparse.Namespace:
     command.add_choice(parser, "--case", [case.name for case in CASES])
     command.add_cpus(parser)
     parser.add_argument(
-        "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
+        "--quick", action="store_true", help="use short runs, only to check that the benchmark works; stores nothing"
     )
     parser.add_argument(
         "--seconds",

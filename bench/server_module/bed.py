@@ -1,19 +1,16 @@
-"""What all cases share: programs, CPUs, a network namespace of our own, and the load."""
+"""Shared by all cases: the programs, the CPUs, a network namespace, and the load."""
 
-import contextlib
 import ctypes
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..side_by_side.tools import PLACES, Failed, version
-from .memory import Memory
+from ..monitor.bed import Workplace
+from ..side_by_side.tools import Failed, find_program, version
 from .servers import Server
 
 CLONE_NEWNET = 0x40000000
@@ -25,8 +22,8 @@ KNOWN = {
 
 
 @dataclass(frozen=True, eq=False)
-class Bed:
-    """Where things are, and how long to take. There is one."""
+class Bed(Workplace):
+    """The programs, the scratch directory, the CPUs and the length of the measurement. There is one instance."""
 
     build: Path
     directory: Path
@@ -40,32 +37,15 @@ class Bed:
             return path
         raise Failed(f"{name} is absent ({KNOWN[name][2]})")
 
-    def scratch(self, name: str) -> Path:
-        """An empty directory."""
-        path = self.directory / name
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(parents=True)
-        return path
-
     def server(self, kind: str, files: dict[str, int] | None = None, **more: object) -> Server:
         return Server(self, kind, files or {}, **more)
 
     def load(self, url: str, *flags: object) -> "Load":
         return Load([self.program("brimful"), "load", url, *map(str, flags), "--json"], self.generator_cpu)
 
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Keeps this program off the server's CPU."""
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {self.generator_cpu})
-        try:
-            yield
-        finally:
-            os.sched_setaffinity(0, before)
-
 
 class Load:
-    """`brimful load`, which runs on its CPU until it ends or this is left."""
+    """`brimful load` on the generator's CPU. The end of the `with` block kills it."""
 
     def __init__(self, command: list[str], cpu: int) -> None:
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
@@ -74,26 +54,26 @@ class Load:
         )
 
     def check(self) -> None:
-        """Complains if it has ended, which it should not have."""
+        """Raises Failed if the load has ended."""
         if self._process.poll() is not None:
-            raise Failed(f"the load has ended too early: {self._said(self._errors)}")
+            raise Failed(f"the load ended too early: {self._text(self._errors)}")
 
     def ended(self) -> bool:
         return self._process.poll() is not None
 
     def record(self, within_s: float = 900) -> dict:
-        """Its Record, at its end."""
+        """Waits for the load to end, and returns its Record."""
         try:
             code = self._process.wait(within_s)
         except subprocess.TimeoutExpired:
-            raise Failed("the load does not end") from None
-        # 1: calls failed, which killed workers make them; 4: the generator was the limit. Either is in the Record.
+            raise Failed(f"the load is still running after {within_s:.0f} s") from None
+        # 1: calls failed because workers were killed; 4: the generator was the limit. The Record has both.
         if code not in (0, 1, 4):
-            raise Failed(f"brimful load: exit {code}: {self._said(self._errors)}")
-        return json.loads(self._said(self._output))
+            raise Failed(f"brimful load: exit {code}: {self._text(self._errors)}")
+        return json.loads(self._text(self._output))
 
     @staticmethod
-    def _said(file: object) -> str:
+    def _text(file: object) -> str:
         file.seek(0)
         return file.read()
 
@@ -110,7 +90,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What has gone over the loopback device of this network namespace."""
+    """Bytes and connections over the loopback device of this network namespace so far."""
 
     bytes: int
     connections: int
@@ -129,22 +109,16 @@ class Traffic:
 
 
 def own_network() -> bool:
-    """Leaves the network that others use as well; whether that may be done."""
+    """Moves this process into a new network namespace; returns whether that was permitted."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
         return False
     return subprocess.run(["ip", "link", "set", "lo", "up"], check=False).returncode == 0
 
 
 def find(name: str, build: Path) -> str | None:
-    names = KNOWN[name][0]
-    places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-    path = str(build) if name == "brimful" else places
-    return next(filter(None, (shutil.which(candidate, path=path) for candidate in names)), None)
+    return find_program(KNOWN[name][0], build)
 
 
 def versions(build: Path) -> dict[str, str | None]:
     found = {name: find(name, build) for name in KNOWN}
     return {name: version(path, KNOWN[name][1]) if path else None for name, path in found.items()}
-
-
-__all__ = ["Bed", "Load", "Memory", "Traffic", "find", "own_network", "versions"]

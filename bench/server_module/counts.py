@@ -1,6 +1,7 @@
-"""Whether the module and the access log count the same, over many requests, with reloads and killed workers meanwhile.
+"""Compares the module's count of requests with the access log, while the server is reloaded and workers are killed.
 
-A worker that is killed between its log line and its counter, or the other way round, is off by one: so is the bound.
+A worker may be killed between writing a log line and counting the request. The counts may therefore differ by one for
+each killed worker.
 """
 
 import os
@@ -17,7 +18,7 @@ from .servers import Server
 REQUESTS, QUICK_REQUESTS = 1_000_000, 50_000
 CLIENTS = 32
 WORKERS = 2
-# Every so often something happens to the server.
+# Interval between reloads or kills.
 EVENT_S = 1.0
 
 
@@ -37,11 +38,11 @@ def measure(bed: Bed, kind: str) -> Outcome:
     with bed.server(kind, workers=WORKERS, logs=True) as server:
         made = 0
         while made < wanted:
-            # Calls on connections of a killed worker fail; the next part makes up for them.
+            # Calls on connections of a killed worker fail; the next load repeats them.
             with bed.load(server.url, "--clients", CLIENTS, "--requests", wanted - made) as load:
                 while not load.ended():
                     time.sleep(EVENT_S / 5 if bed.quick else EVENT_S)
-                    happen(server, events)
+                    disturb(server, events)
                 record = load.record()
             counts = record["counts"]
             made += sum(counts["status"].values())
@@ -61,8 +62,8 @@ def measure(bed: Bed, kind: str) -> Outcome:
     return outcome
 
 
-def happen(server: Server, events: dict[str, int]) -> None:
-    """A graceful reload, or now and then the end of a worker."""
+def disturb(server: Server, events: dict[str, int]) -> None:
+    """Reloads the server gracefully, or kills a worker in a fifth of the calls."""
     if random.random() < 0.8:
         server.reload()
         events["reload"] += 1

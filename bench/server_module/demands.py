@@ -1,14 +1,13 @@
-"""Whether demands per class from the module say how much a server can take.
+"""Predicts a server's capacity from the module's demands per class, and compares it with measurements.
 
-One mix of four classes is watched at saturation. A class's demand is its CPU time in the module's phases and an equal
-share of what the server's processes spent outside of them: accepting, waiting, parsing heads that come in parts. With
-these the throughput of other mixes is predicted, X = U ÷ Σ pᵢDᵢ (the utilization law; Denning & Buzen 1978), and then
-measured. U is the share of its CPU that the server had: all of it, where nothing else runs.
+One mix of four classes is watched at saturation. A class's demand is its CPU time in the module's phases, plus an equal
+share per request of the CPU time outside of them: accepting, waiting, parsing heads that arrive in parts. These demands
+predict the throughput of other mixes, X = U ÷ Σ pᵢDᵢ (the utilization law; Denning & Buzen 1978), which is then
+measured. U is the share of its CPU that the server used: all of it, if nothing else runs.
 
-How classes differ is taken from all runs of the watched mix together, as CPU time is measured of some 250 requests a
-second only. A host's speed may drift by a quarter within seconds, and with it what all requests cost: so runs are
-short, and how dear they are at the moment is taken from what the server used just before a mix is predicted, and just
-after.
+The demands come from all runs of the watched mix together, because the module samples the CPU time of only about 250
+requests per second. A host's speed may change by a quarter within seconds, and the cost of all requests with it. So
+runs are short, and a prediction is scaled by the cost of the watched mix just before and just after it.
 """
 
 import random
@@ -24,7 +23,7 @@ from .bed import Bed
 from .memory import Counted
 from .servers import Server
 
-# Class, bytes of its file.
+# The classes with the size of their file in bytes.
 CLASSES = {"tiny": 500, "small": 12_000, "medium": 100_000, "large": 600_000}
 WATCHED = (0.4, 0.3, 0.2, 0.1)
 PREDICTED = ((0.7, 0.2, 0.08, 0.02), (0.1, 0.6, 0.25, 0.05), (0.25, 0.25, 0.25, 0.25), (0.9, 0.1, 0.0, 0.0))
@@ -54,17 +53,17 @@ def measure(bed: Bed, kind: str) -> Outcome:
                 others.append((mix, saturate(bed, server, workload, mix)))
         watched.append(saturate(bed, server, workload, WATCHED))
     demands = demands_us(watched)
-    dear = [run.cpu_us / run.would_use_us(demands) for run in watched]
+    relative_costs = [run.cpu_us / run.predicted_cpu_us(demands) for run in watched]
     rows = [
         row(mix, {name: us * (before + after) / 2 for name, us in demands.items()}, run)
-        for (mix, run), before, after in zip(others, dear[:-1], dear[1:], strict=True)
+        for (mix, run), before, after in zip(others, relative_costs[:-1], relative_costs[1:], strict=True)
     ]
     outcome = Outcome()
-    outcome.measured["off"] = Estimate.exact(statistics.median(abs(one["off"]) for one in rows))
+    outcome.measured["off"] = Estimate.exact(statistics.median(abs(entry["off"]) for entry in rows))
     outcome.table(
         f"{kind}, {repetitions} repetitions; medians",
-        ["mix", "its CPU, %", "predicted/s", "measured/s", "off, %"],
-        [table_row(mix, [one for one in rows if one["mix"] == mix]) for mix in PREDICTED],
+        ["mix", "server's CPU, %", "predicted/s", "measured/s", "error, %"],
+        [table_row(mix, [entry for entry in rows if entry["mix"] == mix]) for mix in PREDICTED],
     )
     outcome.table("Demands at the watched mix, µs", list(demands), [[f"{us:.1f}" for us in demands.values()]])
     outcome.raw = {"rows": rows}
@@ -73,7 +72,7 @@ def measure(bed: Bed, kind: str) -> Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """What the module counted, how long it took, and how much CPU time the server had."""
+    """One run: the module's counts, its duration, and the server's CPU time."""
 
     counted: Counted
     seconds: float
@@ -83,8 +82,9 @@ class Run:
     def cpu_us(self) -> float:
         return 1e6 * self.cpu_s
 
-    def would_use_us(self, demands: dict[str, float]) -> float:
-        return sum(one.requests * demands[name] for name, one in self.counted.classes.items() if one.requests)
+    def predicted_cpu_us(self, demands: dict[str, float]) -> float:
+        """The CPU time of its requests with these demands."""
+        return sum(sums.requests * demands[name] for name, sums in self.counted.classes.items() if sums.requests)
 
 
 def saturate(bed: Bed, server: Server, workload: object, mix: Sequence[float]) -> Run:
@@ -98,29 +98,29 @@ def saturate(bed: Bed, server: Server, workload: object, mix: Sequence[float]) -
 
 
 def demands_us(runs: Sequence[Run]) -> dict[str, float]:
-    """CPU time per request of each class, from what was counted and the CPU time that it took in all."""
+    """CPU time per request of each class, from the module's counts and the server's total CPU time."""
     total_us = sum(run.cpu_us for run in runs)
     classes = {name: [run.counted.classes[name] for run in runs] for name in CLASSES}
-    requests = {name: sum(one.requests for one in found) for name, found in classes.items()}
+    requests = {name: sum(sums.requests for sums in by_run) for name, by_run in classes.items()}
     inside = {
-        name: sum(one.cpu_ns for one in found) / 1000 / max(sum(one.cpu_count for one in found), 1)
-        for name, found in classes.items()
+        name: sum(sums.cpu_ns for sums in by_run) / 1000 / max(sum(sums.cpu_count for sums in by_run), 1)
+        for name, by_run in classes.items()
     }
     outside = (total_us - sum(inside[name] * requests[name] for name in CLASSES)) / sum(requests.values())
     return {name: inside[name] + outside for name in CLASSES}
 
 
 def row(mix: Sequence[float], demands: dict[str, float], run: Run) -> dict:
-    counted, seconds = run.counted, run.seconds
-    utilization, measured = run.cpu_s / seconds, counted.requests / seconds
-    predicted = 1e6 * utilization * counted.requests / run.would_use_us(demands)
-    off = 100 * (predicted / measured - 1)
-    return {"mix": mix, "utilization": utilization, "predicted": predicted, "measured": measured, "off": off}
+    utilization = run.cpu_s / run.seconds
+    measured = run.counted.requests / run.seconds
+    predicted = 1e6 * utilization * run.counted.requests / run.predicted_cpu_us(demands)
+    error = 100 * (predicted / measured - 1)
+    return {"mix": mix, "utilization": utilization, "predicted": predicted, "measured": measured, "off": error}
 
 
 def table_row(mix: Sequence[float], rows: list[dict]) -> list[str]:
     keys = ("utilization", "predicted", "measured", "off")
-    middle = {key: statistics.median(one[key] for one in rows) for key in keys}
+    middle = {key: statistics.median(entry[key] for entry in rows) for key in keys}
     name = " : ".join(f"{100 * share:.0f}" for share in mix)
     rates = [f"{middle[key]:,.0f}" for key in ("predicted", "measured")]
     return [name, f"{100 * middle['utilization']:.1f}", *rates, f"{middle['off']:+.2f}"]

@@ -1,6 +1,6 @@
-"""The module's shared memory, as server-module/recorder.h describes it: read, and switched on and off.
+"""Reads the module's shared memory, whose layout is in server-module/recorder.h, and switches recording on and off.
 
-This is not how brimful reads it (crates/monitor/src/module): what two programs read alike is there.
+This reader is independent of brimful's own (crates/monitor/src/module), so that each can be checked with the other.
 """
 
 import mmap
@@ -20,13 +20,13 @@ SUMS = struct.Struct(f"=4Q{3 * len(PHASES)}Q16x")
 CPU = struct.Struct("=6Q80x")
 CLASS_BYTES = 2 * SUMS.size + CPU.size + len(PHASES) * BUCKETS * 8
 ENABLED = 28
-# After the names of the classes the header is filled up; a word there means nothing, and shares the other's page.
-MEANINGLESS = HEADER.size + CLASSES_MOST * NAME_BYTES
+# An unused word in the padding behind the class names, in the same page as ENABLED.
+UNUSED = HEADER.size + CLASSES_MOST * NAME_BYTES
 
 
 @dataclass(frozen=True)
 class Class:
-    """The requests of one class since the memory was made."""
+    """Sums over the requests of one class since the memory was created."""
 
     requests: int
     bytes: int
@@ -45,7 +45,7 @@ class Class:
 
     @property
     def cpu_us(self) -> float:
-        """Per request, of the phases that are the server's own."""
+        """CPU time per request, in the phases that are the server's own."""
         return self.cpu_ns / 1000 / self.cpu_count
 
 
@@ -54,7 +54,7 @@ NOTHING = Class(0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES))
 
 @dataclass(frozen=True)
 class Counted:
-    """All of it."""
+    """The sums of all classes over all workers."""
 
     classes: dict[str, Class]
     thread_cpu_ns: int
@@ -62,15 +62,15 @@ class Counted:
 
     @property
     def requests(self) -> int:
-        return sum(one.requests for one in self.classes.values())
+        return sum(sums.requests for sums in self.classes.values())
 
     def __sub__(self, other: "Counted") -> "Counted":
-        classes = {name: one - other.classes[name] for name, one in self.classes.items()}
+        classes = {name: sums - other.classes[name] for name, sums in self.classes.items()}
         return Counted(classes, self.thread_cpu_ns - other.thread_cpu_ns, self.lost - other.lost)
 
 
 class Memory:
-    """Mapped, so that switching costs nothing but the word itself."""
+    """The mapped shared memory. Switching writes a single word."""
 
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
@@ -82,8 +82,8 @@ class Memory:
     def switch(self, on: bool) -> None:
         struct.pack_into("=I", self._map, ENABLED, on)
 
-    def switch_nothing(self, on: bool) -> None:
-        struct.pack_into("=I", self._map, MEANINGLESS, on)
+    def switch_unused(self, on: bool) -> None:
+        struct.pack_into("=I", self._map, UNUSED, on)
 
     def counted(self) -> Counted:
         return counted(self._map)
@@ -92,7 +92,7 @@ class Memory:
 def counted(data: bytes | mmap.mmap) -> Counted:
     magic, layout, header_size, slot_size, slots, classes, *_, lost, _made, _server = HEADER.unpack_from(data)
     if magic != MAGIC or layout != 4:
-        raise ValueError("not the Server Module's memory, or of another layout")
+        raise ValueError("this is not the Server Module's memory, or it has another layout")
     names = [name_at(data, HEADER.size + NAME_BYTES * i) for i in range(classes)]
     sums = {name: NOTHING for name in names}
     cpu_ns = 0
@@ -108,8 +108,8 @@ def counted(data: bytes | mmap.mmap) -> Counted:
 
 
 def class_at(data: bytes | mmap.mmap, slot: int, index: int) -> Class:
-    """Of one slot: what is in its sums, and what is not yet. A server at work may be just about to add the one to the
-    other; of all of its requests that is nothing."""
+    """One class in one slot: its sums, and the pending requests that are not in the sums yet. A busy server may add a
+    request to the sums at the same time; the error is at most a few requests."""
     recorded, folded = SLOT.unpack_from(data, slot)[7:9]
     at = slot + SLOT.size + PENDING_MOST * PENDING.size + index * CLASS_BYTES
     requests, size, _failed, _aborted, *times = SUMS.unpack_from(data, at + (folded >> index & 1) * SUMS.size)
@@ -125,8 +125,8 @@ def class_at(data: bytes | mmap.mmap, slot: int, index: int) -> Class:
     return Class(requests, size, cpu_count, parse + process + log, mixed, tuple(sums_ns), tuple(counts))
 
 
-def added(one: Class, other: Class) -> Class:
-    return one - (NOTHING - other)
+def added(first: Class, second: Class) -> Class:
+    return first - (NOTHING - second)
 
 
 def name_at(data: bytes | mmap.mmap, at: int) -> str:

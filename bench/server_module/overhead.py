@@ -1,16 +1,17 @@
-"""What the module takes from a saturated server: connections kept, one small file, server and load on a CPU each."""
+"""The module's effect on a saturated server: kept-alive connections, one small file, server and load on separate
+CPUs."""
 
 from ..monitor.case import Case, Figure, Outcome
 from . import toggle
 from .bed import Bed
 
-# A host's speed drifts within a fifth of a second: the shorter slices are, the more alike is what they are compared
-# with. For as long a run, the control's interval is a quarter as wide with slices of 20 ms as with such of 200 ms.
+# A host's speed drifts within a fifth of a second, so short slices are more comparable. In runs of equal length, the
+# control's interval with slices of 20 ms is a quarter as wide as with slices of 200 ms.
 SLICE_S = 0.02
-# Where in memory a server finds itself decides what it has to fetch from afar, so each start is a little faster or
-# slower, and so is the module in it: by more than the quartets of one start tell.
+# The memory layout differs from start to start, and with it the cache misses of the server and the module. Starts
+# therefore differ by more than the quartets within a start.
 STARTS, QUICK_STARTS = 16, 2
-# Longer runs have more starts rather than longer ones.
+# Seconds per start. Longer runs have more starts.
 START_S = 26
 CLIENTS = 64
 
@@ -18,7 +19,7 @@ CLIENTS = 64
 def case(kind: str, title: str) -> Case:
     return Case(
         f"overhead-{kind}",
-        f"What the module takes from a saturated {title}",
+        f"The module's effect on a saturated {title}",
         (Figure("throughput", "loss of throughput", "%", required=1, aim=0.5),),
         lambda bed: measure(bed, kind),
     )
@@ -34,7 +35,7 @@ def measure(bed: Bed, kind: str) -> Outcome:
             bed.server(kind) as server,
             bed.load(server.url, "--clients", CLIENTS, "--duration", f"{1.5 * seconds + 60:.0f}s") as load,
         ):
-            # Caches are filled and all connections are there before the first slice counts.
+            # A warm-up that is not counted fills the caches and opens all connections.
             toggle.measure(server, load, 2, SLICE_S, f"overhead-{kind}, start {start + 1} of {starts}, warm-up")
             runs.append(toggle.measure(server, load, seconds, SLICE_S, f"overhead-{kind}, start {start + 1}"))
     outcome = Outcome()
@@ -57,7 +58,7 @@ def judge(outcome: Outcome, kind: str, runs: list[dict[str, list[list[toggle.Sli
     of_each = sorted(toggle.loss(run[toggle.MODULE], "bytes_per_s").value for run in runs)
     outcome.notes.append("loss in each start, %: " + ", ".join(f"{value:.2f}" for value in of_each))
     share = sum(map(toggle.busy, runs)) / len(runs)
-    outcome.notes.append(f"{kind} had {100 * share:.1f} % of its CPU")
+    outcome.notes.append(f"{kind} used {100 * share:.1f} % of its CPU")
     if share < toggle.SATURATED:
         outcome.notes.append(f"{kind} was NOT saturated: the generator or other work was the limit")
     outcome.raw = {"starts": [toggle.raw(run) for run in runs]}

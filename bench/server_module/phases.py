@@ -1,7 +1,7 @@
-"""Whether the phases add up to what the servers say of their requests: nginx's `$request_time`, Apache's `%D`.
+"""Compares the sum of the module's phases with the servers' own request times: nginx's `$request_time`, Apache's `%D`.
 
-nginx tells milliseconds of a clock that it reads once per turn, so its requests take tens of milliseconds, and their
-mean is compared: a server behind it takes that long. Apache tells microseconds, of a small file.
+nginx logs milliseconds of a clock that it reads once per event loop. So its requests are proxied to a server that takes
+tens of milliseconds, and means are compared. Apache logs microseconds; its requests are for a small file.
 """
 
 import random
@@ -15,7 +15,7 @@ from .bed import Bed
 from .memory import PHASES, Counted
 
 REQUESTS, QUICK_REQUESTS = 2000, 200
-# What is required is either of them.
+# The bound is the larger of the two.
 PERCENT, MICROSECONDS = 1.0, 50.0
 
 
@@ -63,25 +63,25 @@ def measure(bed: Bed, kind: str, path: str, extra: str, rate: int, microseconds:
         logged = [microseconds(line.split()[0]) for line in server.log.read_text().splitlines()[lines:]]
     by_log = sum(logged) / len(logged)
     by_module = sum(mean_us(counted).values())
-    off_us = abs(by_module - by_log)
-    # Whichever of the two bounds is the wider one.
-    outcome.measured["off"] = Estimate.exact(100 * off_us / max(by_log, 100 * MICROSECONDS / PERCENT))
+    error_us = abs(by_module - by_log)
+    # In percent of the logged time, or of the time of which MICROSECONDS are PERCENT, if that is longer.
+    outcome.measured["off"] = Estimate.exact(100 * error_us / max(by_log, 100 * MICROSECONDS / PERCENT))
     outcome.table(
         f"{kind}: mean of {len(logged)} requests, µs",
-        [*PHASES, "sum", "by the log", "off by"],
-        [[f"{us:.1f}" for us in [*mean_us(counted).values(), by_module, by_log, off_us]]],
+        [*PHASES, "sum", "by the log", "difference"],
+        [[f"{us:.1f}" for us in [*mean_us(counted).values(), by_module, by_log, error_us]]],
     )
     return outcome
 
 
 def mean_us(counted: Counted) -> dict[str, float]:
-    """Of each phase, over all requests, whether or not they had it."""
-    sums = [sum(one.phase_ns[i] for one in counted.classes.values()) for i in range(len(PHASES))]
+    """The mean time of each phase over all requests, also those without that phase."""
+    sums = [sum(sums.phase_ns[i] for sums in counted.classes.values()) for i in range(len(PHASES))]
     return {phase: ns / 1000 / counted.requests for phase, ns in zip(PHASES, sums, strict=True)}
 
 
 def case(kind: str, word: str, measure: object) -> Case:
-    figure = Figure("off", "off by, of the larger of it and 5 ms", "%", required=PERCENT)
+    figure = Figure("off", "difference, in % of the logged time or of 5 ms if that is longer", "%", required=PERCENT)
     return Case(f"phases-{kind}", f"The sum of the phases beside {word}, {kind}", (figure,), measure)
 
 

@@ -1,4 +1,5 @@
-"""nginx and Apache with the module on one CPU, in directories of their own, as `brimful module install` left them."""
+"""nginx and Apache with the Server Module, each on one CPU and in its own directory, set up by `brimful module
+install`."""
 
 import os
 import shutil
@@ -72,7 +73,7 @@ APACHE_MODULES = "/usr/lib/apache2/modules"
 
 
 class Server:
-    """It runs with the module until it is stopped; `www` holds files of these sizes by their paths."""
+    """A server that runs with the module until it is stopped. `files` gives the sizes of the files in `www`."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Server:
             raise Failed(f"{kind} with the module does not start: {error}: {self._complaint()}") from None
 
     def _place_files(self, files: dict[str, int]) -> None:
-        # Its workers are another user.
+        # The workers run as another user.
         os.chmod(self.directory.parent, 0o755)
         for name in ("www", "modules-enabled", "conf.d"):
             (self.directory / name).mkdir()
@@ -140,7 +141,7 @@ class Server:
         if done.returncode:
             raise Failed(done.stderr.strip())
         if not built.exists():
-            # Once is enough.
+            # Reuse the module that was built, in later installations.
             shutil.copy(next((self.directory / "modules").glob("*.so")), built)
 
     def _command(self, program: str, config: Path) -> list[str]:
@@ -154,7 +155,7 @@ class Server:
 
     @property
     def pids(self) -> list[int]:
-        # taskset replaces itself by the server.
+        # taskset executes the server in its own process.
         return family(self._process.pid)
 
     @property
@@ -162,17 +163,17 @@ class Server:
         return self.pids[1:]
 
     def reload(self) -> None:
-        """Gracefully."""
+        """Reloads gracefully."""
         os.kill(self._process.pid, signal.SIGHUP if self.kind == "nginx" else signal.SIGUSR1)
 
     def lines(self) -> int:
-        """Of its access log."""
+        """The number of lines in the access log."""
         with self.log.open("rb") as log:
             return sum(block.count(b"\n") for block in iter(lambda: log.read(1 << 20), b""))
 
-    def settled(self, patience_s: float = 20) -> tuple[int, int]:
-        """Requests by the module and by the log, when neither grows any more."""
-        deadline = time.monotonic() + patience_s
+    def settled(self, timeout_s: float = 20) -> tuple[int, int]:
+        """Waits until the counts stop growing; returns the requests by the module and by the log."""
+        deadline = time.monotonic() + timeout_s
         before = None
         while (now := (self.memory.counted().requests, self.lines())) != before and time.monotonic() < deadline:
             before = now
@@ -181,7 +182,7 @@ class Server:
 
     def _complaint(self) -> str:
         log = self.directory / "error.log"
-        return log.read_text(errors="replace").strip()[-400:] if log.exists() else "it said nothing"
+        return log.read_text(errors="replace").strip()[-400:] if log.exists() else "there is no error log"
 
     def stop(self) -> None:
         self._process.terminate()

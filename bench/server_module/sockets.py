@@ -1,11 +1,11 @@
-"""What seeing requests at sockets takes from a saturated nginx: one `brimful watch --requests`, as it is by default.
+"""The effect of observing requests at sockets on a saturated nginx, by `brimful watch --requests` with its defaults.
 
-It attaches its programs for a slice of every second, at a random instant. This program looks every few milliseconds
-whether they are attached and what has gone over the loopback device. What a slice takes is what was done in it, with
-the moments in which its programs come and go, beside what was done as long before and as long after it; what the watch
-takes is that times the share of the time. The watch is on the server's CPU, where it costs most.
+The watch attaches its eBPF programs for a slice of every second, at a random time. This program polls every few
+milliseconds whether they are attached, and the bytes over the loopback device. A slice includes the moments of
+attaching and detaching. Its throughput is compared with that of the same time before and after. The overall loss is the
+loss within slices times their share of the time. The watch runs on the server's CPU, where it costs most.
 
-The control is the same between slices, with nothing attached.
+The control is the same comparison between slices, with nothing attached.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from . import toggle
 from .bed import Bed, Traffic
 
 CLIENTS = 64
-LOOK_S = 0.004
-# Loading takes the kernel and libbpf some tenths of a second; the first slices find cold caches.
+POLL_S = 0.004
+# Loading the programs takes some tenths of a second, and the first slices have cold caches.
 LOADING_S = 3.0
-# The kernel attaches programs before they are visible, and detaches them after they have disappeared.
-COMING_AND_GOING_S = 0.03
+# The kernel begins to attach before the links are visible, and still detaches after they have disappeared.
+ATTACH_MARGIN_S = 0.03
 DEFAULT, CONTROL = "attached", "nothing attached"
 
 
 @dataclass(frozen=True)
-class Look:
-    """What was seen at an instant, and what had been done by then."""
+class Reading:
+    """Whether programs were attached at an instant, and the bytes over the loopback device until then."""
 
     at: float
     attached: bool
@@ -46,7 +46,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when, in seconds."""
+    """A span of time, in seconds of CLOCK_MONOTONIC."""
 
     begins: float
     ends: float
@@ -69,20 +69,20 @@ def measure(bed: Bed) -> Outcome:
         time.sleep(LOADING_S)
         pids, begun = server.pids, time.monotonic()
         cpu = cpu_s(pids)
-        looks = []
+        readings = []
         for _ in range(round(seconds)):
-            looks += look(process.pid, 1.0)
+            readings += poll(process.pid, 1.0)
             load.check()
         elapsed = time.monotonic() - begun
         busy = (cpu_s(pids) - cpu) / elapsed
-        say(f"overhead-sockets: {elapsed:.0f} s seen")
+        say(f"overhead-sockets: measured for {elapsed:.0f} s")
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=60)
         seen = json.loads(printed)
     if "requests" not in seen:
-        raise Failed(f"brimful watch sees no requests: {seen['sources'].get('requests')}")
+        raise Failed(f"brimful watch observed no requests: {seen['sources'].get('requests')}")
     outcome = Outcome()
-    judge(outcome, looks, seen["requests"]["duty"], busy)
+    judge(outcome, readings, seen["requests"]["duty"], busy)
     return outcome
 
 
@@ -99,19 +99,20 @@ def watch(bed: Bed, port: int) -> Iterator[subprocess.Popen]:
             process.wait()
 
 
-def look(pid: int, seconds: float) -> list[Look]:
-    """Looks at a watch and at the traffic every few milliseconds, for this time."""
-    looks, ends = [], time.monotonic() + seconds
-    while (now := time.monotonic()) < ends:
-        looks.append(Look(now, is_attached(pid), Traffic.now().bytes))
-        time.sleep(LOOK_S)
-    return looks
+def poll(pid: int, seconds: float) -> list[Reading]:
+    """Reads a watch's state and the traffic every few milliseconds, for this time."""
+    readings = []
+    end = time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        readings.append(Reading(now, is_attached(pid), Traffic.now().bytes))
+        time.sleep(POLL_S)
+    return readings
 
 
 def is_attached(pid: int) -> bool:
     """Whether a process holds a link of an eBPF program, or a tracepoint."""
     for name in os.listdir(f"/proc/{pid}/fd"):
-        # It may have been closed meanwhile.
+        # The descriptor may have been closed since.
         with contextlib.suppress(FileNotFoundError):
             held = os.readlink(f"/proc/{pid}/fd/{name}")
             if held.startswith(("anon_inode:bpf_link", "anon_inode:bpf-perf", "anon_inode:[perf_event]")):
@@ -119,34 +120,34 @@ def is_attached(pid: int) -> bool:
     return False
 
 
-def slices(looks: Sequence[Look]) -> list[Span]:
-    """Those of which both ends were seen, with the moments in which programs come and go."""
+def slices(readings: Sequence[Reading]) -> list[Span]:
+    """The slices of which both ends were observed, with the moments of attaching and detaching."""
     found, begun = [], None
-    for before, now in zip(looks, looks[1:]):
+    for before, now in zip(readings, readings[1:]):
         if now.attached and not before.attached:
             begun = before.at
         elif before.attached and not now.attached and begun is not None:
-            found.append(Span(begun - COMING_AND_GOING_S, now.at + COMING_AND_GOING_S))
+            found.append(Span(begun - ATTACH_MARGIN_S, now.at + ATTACH_MARGIN_S))
             begun = None
     return found
 
 
 def between(taken: Sequence[Span]) -> list[Span]:
-    """Spans like the slices, in the middle between two, where nothing is attached."""
+    """Spans as long as the slices, in the middle between two slices, where nothing is attached."""
     middles = [((before.ends + after.begins) / 2, before.seconds) for before, after in zip(taken, taken[1:])]
     return [Span(middle - seconds / 2, middle + seconds / 2) for middle, seconds in middles]
 
 
-def quartets(looks: Sequence[Look], spans: Sequence[Span], taken: Sequence[Span]) -> list[list[float]]:
-    """Bytes per second before, within (twice) and after each span, where no other slice comes in between: the time
-    before and after is half as long as the span."""
-    instants = [one.at for one in looks]
+def quartets(readings: Sequence[Reading], spans: Sequence[Span], taken: Sequence[Span]) -> list[list[float]]:
+    """Bytes per second before, within (twice) and after each span. The time before and after is half as long as the
+    span each. Spans that are too close to another slice are left out."""
+    instants = [reading.at for reading in readings]
 
     def rate(span: Span) -> float | None:
         first, last = bisect_left(instants, span.begins), bisect_left(instants, span.ends)
-        if first == 0 or last == len(looks):
+        if first == 0 or last == len(readings):
             return None
-        return (looks[last].bytes - looks[first].bytes) / (looks[last].at - looks[first].at)
+        return (readings[last].bytes - readings[first].bytes) / (readings[last].at - readings[first].at)
 
     found = []
     for span in spans:
@@ -160,28 +161,29 @@ def quartets(looks: Sequence[Look], spans: Sequence[Span], taken: Sequence[Span]
     return found
 
 
-def judge(outcome: Outcome, looks: Sequence[Look], duty: float, busy: float) -> None:
-    taken = slices(looks)
-    seconds = looks[-1].at - looks[0].at
-    share = sum(one.seconds for one in taken) / seconds
+def judge(outcome: Outcome, readings: Sequence[Reading], duty: float, busy: float) -> None:
+    taken = slices(readings)
+    seconds = readings[-1].at - readings[0].at
+    share = sum(span.seconds for span in taken) / seconds
     rows, raw = [], {}
     for name, spans in ((DEFAULT, taken), (CONTROL, between(taken))):
-        rates = quartets(looks, spans, taken)
+        rates = quartets(readings, spans, taken)
         if len(rates) < 2:
             raise Failed(f"{len(taken)} slices in {seconds:.0f} s are too few: measure longer")
-        within = toggle.less(change_percent(rates))
-        whole = Estimate(*(share * value for value in (within.value, within.low, within.high)), within.of, interval=True)
+        within = change_percent(rates).negated()
+        scaled = [share * value for value in (within.value, within.low, within.high)]
+        whole = Estimate(*scaled, within.of, interval=True)
         if name == DEFAULT:
             outcome.measured["throughput"] = whole
         raw[name] = rates
         rows.append([name, str(len(rates)), within.signed(), whole.signed()])
     outcome.table(
-        f"Saturated nginx on one CPU, {100 * duty:.1f} % of the time attached, {100 * share:.1f} % with what comes before"
-        " and after; value and 95 % interval",
+        f"Saturated nginx on one CPU, attached for {100 * duty:.1f} % of the time, "
+        f"{100 * share:.1f} % with attaching and detaching; value and 95 % interval",
         ["slices with", "slices", "loss of throughput within, %", "loss of all throughput, %"],
         rows,
     )
-    outcome.notes.append(f"nginx had {100 * busy:.1f} % of its CPU")
+    outcome.notes.append(f"nginx used {100 * busy:.1f} % of its CPU")
     if busy < toggle.SATURATED:
         outcome.notes.append("nginx was NOT saturated: the generator or other work was the limit")
     outcome.raw = {"duty": duty, "share": share, "bytes_per_s": raw}
@@ -189,7 +191,7 @@ def judge(outcome: Outcome, looks: Sequence[Look], duty: float, busy: float) -> 
 
 CASE = Case(
     "overhead-sockets",
-    "What seeing requests at sockets takes from a saturated nginx",
+    "Effect of observing requests at sockets on a saturated nginx",
     (Figure("throughput", "loss of throughput", "%", required=1.5, aim=1),),
     measure,
 )

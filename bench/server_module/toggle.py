@@ -1,12 +1,12 @@
-"""The module switched off and on within one saturated run, and what the server got done in each slice.
+"""Switches the module off and on within one saturated run, and measures the server's throughput in each slice.
 
-Slices come in quartets, off, on, on, off (A B B A; ../monitor/stats.py), or by chance the other way round, since what
-this program does between quartets may be felt by the first slice more than by the others. What is switched is one word of the shared
-memory, which the server reads with every request. What was done is what went over the loopback device of a network that
-nobody else is in: with requests and answers that are alike, bytes are requests, and no server has to be asked, which
-would make it do something and answer late. Where each request has its own connection, these are counted instead.
+Slices come in quartets off, on, on, off (A B B A; ../monitor/stats.py), or at random the reverse, because this
+program's own work between quartets may affect the first slice most. The switch is a word of the shared memory that the
+server reads for every request. Throughput is the number of bytes over the loopback device of a private network
+namespace. Requests and responses are all alike, so bytes count requests, without asking the server, which would disturb
+it. If each request has its own connection, connections are counted instead.
 
-The control is the same with another word of the same page: what it shows is the error of the method.
+The control switches an unused word of the same page and shows the error of the method.
 """
 
 import contextlib
@@ -26,17 +26,17 @@ from .servers import Server
 
 PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
-# Three quarters of the time what is asked for, a quarter of it nothing.
+# The control has a quarter of the quartets.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
-# What was under way when it was switched: 64 requests at a time take 5 ms of Apache.
+# Time for requests in progress at the switch to end: 64 concurrent requests take Apache 5 ms.
 SETTLE_S = 0.006
-# A server is saturated if it has so much of its CPU.
+# A server counts as saturated if it uses at least this share of its CPU.
 SATURATED = 0.95
 
 
 @dataclass(frozen=True)
 class Slice:
-    """What happened in one slice. Its CPU time was read a little later than the rest, at both ends."""
+    """The measurements of one slice. CPU time is read slightly later than the rest, and has its own duration."""
 
     on: bool
     seconds: float
@@ -59,11 +59,11 @@ class Slice:
 
 
 def measure(server: Server, load: Load, seconds: float, slice_s: float, name: str) -> dict[str, list[list[Slice]]]:
-    """Quartets of the module and of the control, for this time."""
+    """Measures quartets of the module and of the control for this time."""
     number = max(round(seconds / (len(PATTERNS[0]) * (slice_s + SETTLE_S))), 4 * len(TURNS))
     switches: dict[str, Callable[[bool], None]] = {
         MODULE: server.memory.switch,
-        CONTROL: server.memory.switch_nothing,
+        CONTROL: server.memory.switch_unused,
     }
     found: dict[str, list[list[Slice]]] = {turn: [] for turn in switches}
     pids = server.pids
@@ -71,7 +71,7 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
         for done, turn in enumerate(itertools.islice(itertools.cycle(TURNS), number)):
             if done % 500 == 0:
                 say(f"{name}: quartet {done + 1} of {number}")
-            # The control is switched with the module on, as it is in use.
+            # During the control the module is on.
             server.memory.switch(turn == CONTROL)
             found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in random.choice(PATTERNS)])
             load.check()
@@ -80,8 +80,8 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
 
 @contextlib.contextmanager
 def punctual() -> Iterator[None]:
-    """Has this program go before the load, which has the same CPU: or it would be interrupted for some milliseconds now
-    and then between its looks at the clock and at the counters. What it starts is not meant."""
+    """Gives this program real-time priority over the load on the same CPU. Otherwise it could be preempted for some
+    milliseconds between reading the clock and the counters. Child processes keep their normal priority."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     try:
@@ -101,49 +101,40 @@ def slice_of(pids: list[int], switch: Callable[[bool], None], on: bool, slice_s:
 
 
 def change(quartets: Iterable[list[Slice]], metric: str) -> Estimate:
-    """By how many percent being on changes something. Where a server did nothing for a slice, others had its CPU."""
+    """The change of a metric by switching on, in percent. Quartets with an idle slice are left out."""
     return change_percent(of_metric(quartets, metric))
 
 
 def of_metric(quartets: Iterable[list[Slice]], metric: str) -> list[list[float]]:
-    """One of what the slices say, off, on, on, off."""
-    worked = (slices for slices in quartets if all(one.bytes and one.cpu_s for one in slices))
-    found = [[getattr(one, metric) for one in off_on_on_off(slices)] for slices in worked]
-    if len(found) < 2:
-        raise Failed("the server stood still in nearly every quartet: other work has its CPU")
-    return found
+    """The metric's values in each quartet, in the order off, on, on, off."""
+    active = (slices for slices in quartets if all(part.bytes and part.cpu_s for part in slices))
+    values = [[getattr(part, metric) for part in off_on_on_off(slices)] for slices in active]
+    if len(values) < 2:
+        raise Failed("the server was idle in nearly every quartet: other programs use its CPU")
+    return values
 
 
 def off_on_on_off(slices: list[Slice]) -> list[Slice]:
-    """A quartet in this order, whichever it had."""
+    """The slices of a quartet in the order off, on, on, off."""
     first, second, third, fourth = slices
     return [second, first, fourth, third] if first.on else slices
 
 
 def loss(quartets: Iterable[list[Slice]], metric: str) -> Estimate:
-    """By how many percent being on makes something less."""
-    return less(change(quartets, metric))
+    """The decrease of a metric by switching on, in percent."""
+    return change(quartets, metric).negated()
 
 
 def loss_of_runs(runs: Iterable[Iterable[list[Slice]]], metric: str) -> Estimate:
-    """The same, of several servers, started one after the other."""
-    return less(change_percent_of_runs([of_metric(quartets, metric) for quartets in runs]))
-
-
-def less(found: Estimate) -> Estimate:
-    return Estimate(-found.value, -found.high, -found.low, found.of, interval=True)
-
-
-def mean(quartets: Iterable[list[Slice]], metric: str, on: bool = False) -> float:
-    found = [getattr(one, metric) for slices in quartets for one in slices if one.on == on]
-    return sum(found) / len(found)
+    """The decrease of a metric by switching on, in percent, over several starts of the server."""
+    return change_percent_of_runs([of_metric(quartets, metric) for quartets in runs]).negated()
 
 
 def busy(found: dict[str, list[list[Slice]]]) -> float:
-    """The share of its CPU that the server had."""
-    slices = [one for quartets in found.values() for quartet in quartets for one in quartet]
-    return sum(one.cpu_s for one in slices) / sum(one.cpu_seconds for one in slices)
+    """The share of its CPU that the server used."""
+    slices = [part for quartets in found.values() for quartet in quartets for part in quartet]
+    return sum(part.cpu_s for part in slices) / sum(part.cpu_seconds for part in slices)
 
 
 def raw(found: dict[str, list[list[Slice]]]) -> dict:
-    return {turn: [[asdict(one) for one in slices] for slices in quartets] for turn, quartets in found.items()}
+    return {turn: [[asdict(part) for part in slices] for slices in quartets] for turn, quartets in found.items()}

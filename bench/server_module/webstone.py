@@ -1,7 +1,7 @@
-"""The paper's Workloads A and B (WebMonitor, 1997, Table 1) by 30 clients, each request on a connection of its own.
+"""Workloads A and B of the WebMonitor paper (1997, Table 1), by 30 clients with a new connection for each request.
 
-Its Table 3, what the monitor takes from the server; and its main result, how much of a request's CPU time is spent in
-the kernel: up to 90 % then.
+Measures the paper's Table 3, the monitor's effect on the server, and its main result, the share of a request's CPU time
+that is spent in the kernel: up to 90 % in 1997.
 """
 
 import os
@@ -10,20 +10,21 @@ from pathlib import Path
 
 from ..monitor.case import Case, Figure, Outcome
 from ..monitor.stats import Estimate
+from ..monitor.toggle import mean
 from . import toggle
 from .bed import Bed
 from .servers import Server
 
 CLIENTS = 30
-# Kind of file, how many, KBytes each on average, share of the requests. Workload B has files of a quarter of the size.
+# Kind of file, number of files, mean size in KB, share of the requests. Workload B has files of a quarter of the size.
 FILES = (
     ("html", 24, 7.5, 0.192),
     ("images", 29, 13.28, 0.754),
     ("sound", 20, 179.0, 0.05),
     ("video", 4, 2304.0, 0.004),
 )
-# As in overhead.py, and for the same reasons: a host drifts less within short slices, and starts differ. Some 200
-# connections come in one, and the longest of them takes a few milliseconds.
+# Short slices and several starts, for the reasons given in overhead.py. A slice has about 200 connections, and the
+# longest takes a few milliseconds.
 SLICE_S = 0.02
 STARTS, QUICK_STARTS = 8, 2
 START_S = 26
@@ -70,11 +71,11 @@ def table_3(bed: Bed, kind: str) -> Outcome:
     outcome.measured = {
         "connections": slower,
         "bits": toggle.loss_of_runs(of_module, "bytes_per_s"),
-        # Of clients who do not think, R = N/X (the response time law).
+        # R = N/X for clients without think time (the response time law).
         "response": inverse(slower),
     }
-    per_s = {on: toggle.mean(quartets, "connections_per_s", on) for on in (True, False)}
-    mbit = {on: 8e-6 * toggle.mean(quartets, "bytes_per_s", on) for on in (True, False)}
+    per_s = {on: mean(quartets, "connections_per_s", on) for on in (True, False)}
+    mbit = {on: 8e-6 * mean(quartets, "bytes_per_s", on) for on in (True, False)}
     rows = [
         ["connections/s", f"{per_s[True]:,.0f}", f"{per_s[False]:,.0f}", slower.signed()],
         ["Mbit/s", f"{mbit[True]:,.0f}", f"{mbit[False]:,.0f}", outcome.measured["bits"].signed()],
@@ -86,13 +87,13 @@ def table_3(bed: Bed, kind: str) -> Outcome:
     )
     control = toggle.loss_of_runs([run[toggle.CONTROL] for run in runs], "connections_per_s")
     busy = 100 * sum(map(toggle.busy, runs)) / starts
-    outcome.notes.append(f"control: {control.signed()} % of connections/s; {kind} had {busy:.0f} % of its CPU")
+    outcome.notes.append(f"control: {control.signed()} % of connections/s; {kind} used {busy:.0f} % of its CPU")
     outcome.raw = {"starts": [toggle.raw(run) for run in runs]}
     return outcome
 
 
 def inverse(loss: Estimate) -> Estimate:
-    """By how much more R is where X is less by this."""
+    """The increase of the response time, in percent, that belongs to this loss of throughput."""
     value, low, high = (100 * (1 / (1 - x / 100) - 1) for x in (loss.value, loss.low, loss.high))
     return Estimate(value, low, high, loss.of, interval=True)
 
@@ -106,12 +107,12 @@ def kernel_share(bed: Bed) -> Outcome:
                 rows.append([kind, name, *shares(bed, server, outcome, f"{kind} {name}")])
     outcome.table(
         f"CPU time of a saturated server, {CLIENTS} clients, a connection for each request",
-        ["server", "workload", "requests/s", "its CPU, %", "µs/request", "in the kernel, %", "in the phases, %"],
+        ["server", "workload", "requests/s", "server's CPU, %", "µs/request", "in the kernel, %", "in the phases, %"],
         rows,
     )
     outcome.notes.append(
         "In the kernel: by the kernel's account of the server's processes (/proc/PID/stat); "
-        "the paper's Apache of 1997: 90 %. In the phases: of the threads' CPU time; the rest is between requests."
+        "the paper's Apache of 1997: 90 %. In the phases: share of the threads' CPU time; the rest is between requests."
     )
     return outcome
 
@@ -127,8 +128,8 @@ def shares(bed: Bed, server: Server, outcome: Outcome, name: str) -> list[str]:
         elapsed = time.monotonic() - begun
         load.record()
     total, kernel = sum(spent), spent[1] / sum(spent)
-    sampled = sum(one.cpu_count for one in counted.classes.values())
-    inside_ns = sum(one.cpu_ns for one in counted.classes.values())
+    sampled = sum(sums.cpu_count for sums in counted.classes.values())
+    inside_ns = sum(sums.cpu_ns for sums in counted.classes.values())
     phases = inside_ns / sampled * counted.requests / counted.thread_cpu_ns if sampled else 0.0
     outcome.raw[name] = {"kernel": kernel, "cpu_s": total, "requests": counted.requests, "phases": phases}
     return [
@@ -141,7 +142,7 @@ def shares(bed: Bed, server: Server, outcome: Outcome, name: str) -> list[str]:
 
 
 def account(pids: list[int]) -> tuple[float, float]:
-    """Seconds outside the kernel and in it."""
+    """CPU seconds of these processes in user mode and in the kernel."""
     user = system = 0.0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -161,4 +162,4 @@ def case(kind: str) -> Case:
 
 NGINX = case("nginx")
 APACHE = case("apache")
-KERNEL = Case("kernel-share", "How much of a request is spent in the kernel", (), kernel_share)
+KERNEL = Case("kernel-share", "Share of a request's CPU time in the kernel", (), kernel_share)

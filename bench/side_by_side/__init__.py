@@ -1,1 +1,1 @@
-"""Load generators side by side; see bench/README.md."""
+"""Compares load generators; see bench/README.md."""

@@ -29,7 +29,7 @@ def main() -> int:
         if programs.path(name) is None:
             return command.missing("side_by_side", name, options.build, "make bench")
     command.raise_descriptor_limit()
-    # So that watching a generator does not disturb it.
+    # The harness stays on the server's CPU, so that it does not disturb the generator.
     os.sched_setaffinity(0, {options.server_cpu})
     now = datetime.now(UTC)
     document = command.head("brimful.bench/1", now) | {
@@ -67,7 +67,7 @@ def run_case(case: Case, bench: Bench, options: argparse.Namespace) -> dict:
     repetitions = 1 if case.long else options.repetitions
     runs = []
     for repetition in range(repetitions):
-        # Nobody is always first.
+        # Each repetition begins with another generator.
         turn = repetition % max(len(entries), 1)
         for entry in entries[turn:] + entries[:turn]:
             command.say(f"{case.name}: {entry.tool}, repetition {repetition + 1} of {repetitions}")
@@ -84,7 +84,7 @@ def one_run(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
 
 
 def auto_engine(bench: Bench, case: Case) -> str | None:
-    """Which engine brimful takes in this case when left to itself: the one the requirements are judged by."""
+    """The engine that brimful chooses in this case. The requirements are judged by it."""
     try:
         server = bench.start(case.server, room=2 * case.rate)
         try:
@@ -93,7 +93,7 @@ def auto_engine(bench: Bench, case: Case) -> str | None:
             server.stop()
         return json.loads(finished.output)["generator"]["engine"]
     except (Failed, ValueError, KeyError) as failure:
-        command.say(f"  {case.name}: brimful does not say which engine it would take: {failure}")
+        command.say(f"  {case.name}: cannot determine which engine brimful chooses: {failure}")
         return None
 
 
@@ -104,15 +104,17 @@ def parse() -> argparse.Namespace:
     command.add_choice(parser, "--tool", tools)
     command.add_cpus(parser)
     parser.add_argument(
-        "--before", type=program, metavar="FILE", help="an earlier brimful binary, to run beside today's in every case"
+        "--before", type=program, metavar="FILE", help="an earlier brimful binary, to compare with in every case"
     )
     parser.add_argument("--seconds", type=command.positive, default=5, help="length of a run [default: %(default)s]")
-    parser.add_argument("--repetitions", type=command.positive, default=5, help="runs of each generator [default: %(default)s]")
+    parser.add_argument(
+        "--repetitions", type=command.positive, default=5, help="runs of each generator [default: %(default)s]"
+    )
     parser.add_argument(
         "--growth-seconds",
         type=command.positive,
         default=60,
-        help="length of the runs whose memory is watched; the requirement says 600 [default: %(default)s]",
+        help="length of the run that measures memory growth; the requirement says 600 [default: %(default)s]",
     )
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""What a case is: a server, those that load it, what is measured, and what brimful is required to reach."""
+"""A case: a server, the generators that load it, the metrics, and the requirements on brimful."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,18 +27,18 @@ class Case:
     title: str
     server: str
     entries: tuple[Entry, ...]
-    # What its table shows, and of which of these it shows brimful's ratio to the others.
+    # The metrics in its table, and those for which a second table has brimful's ratios to the others.
     columns: tuple[str, ...]
     compared: tuple[str, ...] = ()
     requirements: tuple[Requirement, ...] = ()
-    # What one run of one generator gives: a function of the bench, this case, the entry and the seconds.
+    # Runs one generator once, given the bench, this case, the entry and the seconds; returns its values.
     measure: Callable[..., dict] = field(kw_only=True)
     rate: int = 0
-    # One run, as long as --growth-seconds says.
+    # Whether the case is a single run of --growth-seconds.
     long: bool = False
 
     @property
     def probe(self) -> Entry:
-        """brimful in this case with the engine of its own choice."""
+        """brimful in this case with `--engine auto`."""
         flags = next(entry.flags for entry in self.entries if entry.tool.startswith("brimful"))
         return brimful_with("auto", *flags)

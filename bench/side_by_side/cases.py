@@ -1,4 +1,4 @@
-"""The cases, and what brimful is required to reach in each."""
+"""The cases, with the requirements on brimful."""
 
 from . import measure
 from .case import Case, Requirement
@@ -43,12 +43,12 @@ KEEP_ALIVE = (
     k6("closed.js", CLIENTS=64),
 )
 PIPELINED = (*brimful("--clients", "1024", "--pipeline", "16"), wrk(64, "-s", "pipeline.lua"), h2load(64, "-m16"))
-# 64 connections.
+# 64 connections with 16 streams each.
 STREAMS = (*brimful("--http", "2", "--clients", "1024", "--streams", "16"), h2load_http2(64, 16))
-# More than one core can make, so that the rate found is the most it makes.
+# More attempts than one core can make, so that the measured rate is the generator's maximum.
 ATTEMPTS = ("--s-clients", "2000", "--connect-timeout", "20ms")
 HTTPERF_ATTEMPTS = httperf(60_000, "--timeout=0.02")
-# So that the server closes, for everyone.
+# Makes the server close the connection, whatever the generator.
 CLOSE = "Connection: close"
 
 
@@ -59,7 +59,7 @@ def ratio(
 
 
 def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
-    """Ten connections, for generators that need a number."""
+    """A lateness case. Generators that need a number of connections get ten."""
     return Case(
         f"lateness-{rate // 1000}k",
         f"lateness at {rate:,}/s, seen from outside",
@@ -78,7 +78,7 @@ def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
         ("lateness_p50_us", "lateness_p99_us"),
         requirements,
         rate=rate,
-        measure=measure.late,
+        measure=measure.arrival_lateness,
     )
 
 
@@ -152,7 +152,7 @@ CASES = (
         (
             *brimful("--new-connection", "--close", "server", "--clients", "64"),
             wrk(64, "-H", CLOSE),
-            # More than it can make: then it wastes least on waiting. What it made is counted by the server.
+            # More connections than httperf can make, so that it never waits. The server counts what it made.
             httperf(20_000, "--timeout=5", f"--add-header={CLOSE}\\n"),
             ab(64),
             hey(64, "-disable-keepalive"),
@@ -285,7 +285,7 @@ CASES = (
         ("bytes_per_connection", "few_rss_kib", "many_rss_kib"),
         (),
         (Requirement("bytes per connection", "bytes_per_connection", 1536, 512),),
-        measure=measure.held,
+        measure=measure.memory_per_connection,
     ),
     Case(
         "sessions-10k",

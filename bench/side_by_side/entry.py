@@ -1,22 +1,21 @@
-"""A generator as one case runs it: its command line and its properties."""
+"""The command lines of the generators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-
-# What an earlier brimful is called in the tables.
+# Name of an earlier brimful in the tables.
 BEFORE = "before"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a command line depends on. Everything else is the same in every run of a case."""
+    """The values that differ between runs of a case and appear in the command line."""
 
     port: int
     seconds: int
     connections: int = 0
-    # The certificate that vouches for a server by TLS.
+    # The certificate of a TLS server; None for a server without TLS.
     authority: Path | None = None
 
     @property
@@ -26,17 +25,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a case's table."""
+    """A generator as one case runs it: one row of the case's table."""
 
     tool: str
     argv: Callable[[Setting], list[str]]
     stdin: Callable[[Setting], str] | None = None
-    # Where the rate is spread over connections, each with a schedule of its own: how many.
+    # The number of connections if each has its own schedule at its share of the rate.
     connections: int | None = None
-    # How much longer than the others it must run to do the same.
+    # Time that it runs longer than the others, for its own calibration.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
-    # brimful's flags, from which its own choice of engine is asked.
+    # brimful's flags, used again to ask which engine it chooses.
     flags: tuple[str, ...] = ()
 
     @property
@@ -45,7 +44,7 @@ class Entry:
 
 
 def brimful(*flags: str) -> tuple[Entry, ...]:
-    """Both engines. Exit code 4 says that the generator was the limit, which here is the intention."""
+    """brimful with each engine. Exit code 4 says that the generator was the limit, which is intended here."""
     return tuple(brimful_with(engine, *flags) for engine in ("uring", "epoll"))
 
 
@@ -58,12 +57,12 @@ def brimful_with(engine: str, *flags: str) -> Entry:
 
 
 def brimful_as(tool: str, *flags: str) -> Entry:
-    """brimful in the place of a peer, under another name, with the engine of its own choice."""
+    """brimful as a peer of itself, under another name, with `--engine auto`."""
     return replace(brimful_with("auto", *flags), tool=tool)
 
 
 def earlier(entry: Entry, program: Path) -> Entry:
-    """brimful as it was: another binary, with the same command line."""
+    """An earlier brimful binary with the same command line."""
     tool = entry.tool.replace("brimful", BEFORE)
     return replace(entry, tool=tool, argv=lambda s: [str(program), *entry.argv(s)[1:]])
 
@@ -73,7 +72,7 @@ def wrk(connections: int, *flags: str) -> Entry:
 
 
 def wrk2(connections: int, rate: int) -> Entry:
-    """It calibrates for 10 s before it records anything; a run shorter than that would be of another program."""
+    """wrk2 calibrates for 10 s before it records anything, so its runs are 10 s longer."""
     return Entry(
         "wrk2",
         lambda s: ["wrk2", "-t1", f"-c{connections}", f"-R{rate}", f"-d{s.seconds}s", s.url],
@@ -92,7 +91,7 @@ def h2load(connections: int, *flags: str, rate: int | None = None) -> Entry:
 
 
 def h2load_http2(connections: int, streams: int) -> Entry:
-    """HTTP/2, agreed on by TLS, or by prior knowledge where there is none."""
+    """h2load with HTTP/2, negotiated by TLS, or by prior knowledge without TLS."""
     return Entry(
         "h2load",
         lambda s: ["h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{s.seconds}", s.url],
@@ -101,7 +100,7 @@ def h2load_http2(connections: int, streams: int) -> Entry:
 
 
 def httperf(connections_per_s: int, *flags: str) -> Entry:
-    """One call on each connection: only connections have a rate in httperf."""
+    """httperf with one call per connection: httperf can only set a rate of connections."""
     return Entry(
         "httperf",
         lambda s: [
@@ -118,7 +117,7 @@ def httperf(connections_per_s: int, *flags: str) -> Entry:
 
 
 def httperf_keep_alive(connections: int, calls_per_s: int) -> Entry:
-    """It has no duration: as many calls as it is likely to make in the time."""
+    """httperf on kept-alive connections. It has no duration, so it gets the number of calls that fills the time."""
     return Entry(
         "httperf",
         lambda s: [
@@ -134,7 +133,7 @@ def httperf_keep_alive(connections: int, calls_per_s: int) -> Entry:
 
 
 def ab(connections: int, *flags: str) -> Entry:
-    """It ends after -t seconds; -n, which it takes room for, must be more than it can reach by then."""
+    """ab ends after -t seconds or -n requests, so -n is set higher than it can reach."""
     return Entry(
         "ab", lambda s: ["ab", "-q", *flags, f"-c{connections}", f"-t{s.seconds}", f"-n{150_000 * s.seconds}", s.url]
     )
@@ -149,7 +148,7 @@ def oha(connections: int, *flags: str) -> Entry:
 
 
 def vegeta(rate: int, workers: int) -> Entry:
-    """A rate of 0 is as fast as the workers can."""
+    """vegeta. A rate of 0 means as fast as the workers can."""
     return Entry(
         "vegeta",
         lambda s: [

@@ -1,4 +1,4 @@
-"""What machine the results are from, and what its kernel has counted."""
+"""The machine that the results are from, and its kernel's counters."""
 
 import os
 import platform
@@ -21,17 +21,17 @@ def counter(table: str, protocol: str, name: str) -> int:
 
 
 def connection_attempts() -> int:
-    """How often anyone on this host began to connect."""
+    """Connections begun by any program in this network namespace."""
     return counter("snmp", "Tcp", "ActiveOpens")
 
 
 def ignored_attempts() -> int:
-    """How many attempts met a full accept queue."""
+    """Attempts that the kernel ignored because an accept queue was full."""
     return counter("netstat", "TcpExt", "ListenOverflows")
 
 
 def cpu_busy_s(cpu: int) -> float:
-    """Seconds this CPU has worked, for anyone: also what the kernel did in interrupts and its own threads."""
+    """Seconds for which this CPU was busy with any program, interrupts and kernel threads included."""
     for line in Path("/proc/stat").read_text().splitlines():
         fields = line.split()
         if fields[0] == f"cpu{cpu}":
@@ -41,7 +41,7 @@ def cpu_busy_s(cpu: int) -> float:
 
 
 def memory_kib(pid: int) -> tuple[int, int]:
-    """Resident memory of a process, now and at most, in KiB; zeros when it has ended."""
+    """Current and peak resident memory of a process in KiB; zeros when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,15 +1,14 @@
-"""How late requests arrive, seen from the server: alike for every generator, whatever it says of itself.
+"""How late requests arrive, measured at the server in the same way for every generator.
 
-A generator that promised `rate` requests per second should make its k-th request k/rate after its first. The server
-notes the arrivals a_k; nobody knows when the generator's schedule began, so that is fitted: the 1st percentile of
-a_k - k/rate. A minimum would hang on one odd request, a mean would reward being late always. What is left above it is
-the lateness; it does not contain what a generator needs for every request alike. All requests are identical: the k-th
-arrival is compared with the k-th due time, also where requests overtook one another, which if anything flatters the
-generator.
+A generator with a rate of `rate` requests per second should send its k-th request k/rate after its first. The server
+records the arrivals a_k. The start of the schedule is unknown and is estimated as the 1st percentile of a_k - k/rate: a
+minimum would depend on a single request, and a mean would hide a constant lateness. Lateness is the time after that
+schedule, so a delay that is the same for every request is not in it. Requests are identical: the k-th arrival is
+compared with the k-th due time. Where requests overtake one another this can only make the generator look better.
 
-A generator that spreads its rate over connections (wrk2, h2load) has one schedule per connection, each begun at its own
-time; it is judged by these, each fitted for itself. One that leaves requests out, instead of making them late, falls
-further and further behind; how many are missing is printed beside the lateness.
+A generator that spreads its rate over connections (wrk2, h2load) has one schedule per connection, each with its own
+start. Each connection's schedule is estimated separately. A generator that leaves requests out is late from then on;
+the number of missing requests is printed beside the lateness.
 
 Times are in nanoseconds of CLOCK_MONOTONIC, lateness in microseconds.
 """
@@ -21,14 +20,14 @@ from pathlib import Path
 
 from .stats import percentile
 
-# Connecting, and warming up of runtimes, are not judged.
+# Arrivals in this time are ignored: generators connect and their runtimes warm up.
 WARM_UP_NS = 1_000_000_000
-# The percentile that stands for "on time".
+# The percentile of the delays that is taken as "on time".
 ON_TIME = 1
 
 
 def measure(stamps: Path, rate: float, connections: int | None, seconds: float) -> dict[str, float]:
-    """The lateness of one run whose rate was spread over this number of connections (None: one schedule for all)."""
+    """The lateness of one run, for a rate spread over this number of connections (None: one schedule for all)."""
     arrivals = read(stamps)
     if connections is None:
         schedules: Iterable[Sequence[int]] = [[at for at, _ in arrivals]]
@@ -44,7 +43,7 @@ def measure(stamps: Path, rate: float, connections: int | None, seconds: float) 
 
 
 def against_schedule(arrivals: Sequence[int], rate: float) -> list[float]:
-    """Lateness of the arrivals, in order, that belong to one schedule; those of the warm-up are counted, not judged."""
+    """Lateness of the arrivals of one schedule, in order. Those of the warm-up are counted in k, but not returned."""
     period = 1e9 / rate
     behind = [at - k * period for k, at in enumerate(arrivals) if at - arrivals[0] >= WARM_UP_NS]
     if not behind:
@@ -61,6 +60,6 @@ def by_connection(arrivals: Iterable[tuple[int, int]]) -> Iterable[list[int]]:
 
 
 def read(stamps: Path) -> list[tuple[int, int]]:
-    """The server's notes: pairs of time and connection."""
+    """The arrivals that the server recorded: pairs of time and connection."""
     words = array("Q", stamps.read_bytes())
     return list(zip(words[::2], words[1::2], strict=True))

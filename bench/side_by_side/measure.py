@@ -1,7 +1,7 @@
-"""One run of one generator: a fresh server, the generator pinned to its own CPU, and what both have cost and counted.
+"""One run of one generator against a new server, each on its own CPU, with the cost of the generator.
 
-CPU time is the kernel's account of the finished process (wait4), its start and its report included. Requests are
-counted by the server, not taken from the generator's word.
+CPU time is the kernel's account of the finished process (wait4), its start and its report included. The number of
+requests is the server's count, not the generator's.
 """
 
 import json
@@ -21,22 +21,22 @@ from .servers import LARGE_BYTES, PAGE_BYTES, Nginx, Server, Trivial
 from .tools import Failed, Programs
 
 SCRIPTS = Path(__file__).parent / "scripts"
-# How often a running generator's memory is read.
+# Interval between readings of a running generator's memory.
 PERIOD_S = 0.2
 # Connection attempts per second of the overloaded server: the one of Banga & Druschel (1997), Figure 7.
 SLOW_PER_SECOND = 130
-# How long the holding server waits with its answers, and brimful's clients with their next calls. brimful spreads their
-# first calls over the think time: all have connected before the first is answered, and when the last is answered the
-# first is about to call again. At that moment all connections are open and idle.
+# Delay of the holding server's responses, and think time of brimful's clients. brimful spreads the clients' first calls
+# over the think time, so all have connected before the first is answered. When the last is answered, the first is about
+# to call again: at that moment all connections are open and idle.
 HOLD_S = 3
 THINK_S = 2
 # Numbers of connections whose difference in memory is measured.
-HELD = (2000, 10000)
+CONNECTIONS = (2000, 10000)
 
 
 @dataclass
 class Finished:
-    """A generator's run."""
+    """A generator that has ended."""
 
     command: list[str]
     wall_s: float
@@ -44,13 +44,13 @@ class Finished:
     core_busy_s: float
     peak_rss_kib: int
     output: str
-    # Seconds since its start, KiB.
+    # Readings of its resident memory: seconds since its start, and KiB.
     memory: list[tuple[float, int]] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What all runs share."""
+    """The programs, the scratch directory and the CPUs, the same for all runs."""
 
     programs: Programs
     directory: Path
@@ -58,7 +58,7 @@ class Bench:
     generator_cpu: int
 
     def start(self, kind: str, room: int = 0) -> Server:
-        """A server; `room` is how many requests the stamping one can note."""
+        """Starts a server. `room` is the largest number of requests that the stamping server can record."""
         if kind in ("nginx", "nginx-large", "nginx-tls", "nginx-http2"):
             if (path := self.programs.path("nginx")) is None:
                 raise Failed("nginx is absent")
@@ -85,14 +85,14 @@ class Bench:
 
 
 class Generator:
-    """A running generator. It is killed when it outlives its time threefold, or is left before its end."""
+    """A running generator. It is killed when it exceeds three times its duration, or when the `with` block ends."""
 
     def __init__(self, bench: Bench, entry: Entry, setting: Setting) -> None:
         argv = entry.argv(setting)
         self._entry = entry
         self._cpu = bench.generator_cpu
         self._limit_s = 3 * setting.seconds + 60
-        # Without directories, which are nobody's business.
+        # For the results: program names without directories.
         self.command = ["taskset", "-c", str(self._cpu), *argv]
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         real = [*self.command[:3], bench.programs.path(entry.program), *argv[1:]]
@@ -101,7 +101,7 @@ class Generator:
         self._process = subprocess.Popen(
             real,
             cwd=SCRIPTS,
-            # Where brimful finds whom to trust; the others trust anybody.
+            # brimful verifies the server's certificate; the other generators do not.
             env=os.environ | ({"SSL_CERT_FILE": str(setting.authority)} if setting.authority else {}),
             stdin=subprocess.PIPE if entry.stdin else subprocess.DEVNULL,
             stdout=self._output,
@@ -116,7 +116,7 @@ class Generator:
 
     @property
     def pid(self) -> int:
-        # taskset replaces itself by the generator.
+        # taskset executes the generator in its own process.
         return self._process.pid
 
     def finish(self) -> Finished:
@@ -150,8 +150,8 @@ class Generator:
         return bool(poll.poll(1000 * seconds))
 
     def _peak(self, maxrss_kib: int) -> int:
-        # The kernel's maximum begins with that of the process which made the child, ours; below that only our own
-        # readings tell, the last of which may be PERIOD_S old.
+        # The kernel's maximum starts at the peak of this program, which forked the child. Below that, use the
+        # periodic readings, the last of which may be PERIOD_S old.
         own = host.memory_kib(os.getpid())[1]
         return max(self._peak_kib, maxrss_kib if maxrss_kib > own else 0)
 
@@ -168,24 +168,24 @@ class Generator:
 
 
 def load(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
-    """The ordinary measurement: what a request costs, as counted by the server."""
-    return loaded(bench, case, entry, seconds)[1]
+    """The usual measurement: the cost per request, by the server's count."""
+    return run_loaded(bench, case, entry, seconds)[1]
 
 
 def growth(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
-    """The same over a long run, whose memory is watched once it has settled, after a tenth of it."""
-    finished, run = loaded(bench, case, entry, seconds)
+    """The usual measurement over a long run, and the growth of its memory after the first tenth."""
+    finished, run = run_loaded(bench, case, entry, seconds)
     slope, half_width = stats.slope([(at, kib) for at, kib in finished.memory if at > finished.wall_s / 10])
     run["values"] |= {
         "growth_kib_per_min": 60 * slope,
         "growth_low_kib_per_min": 60 * (slope - half_width),
         "growth_high_kib_per_min": 60 * (slope + half_width),
     }
-    # One reading in a second is enough to draw it.
+    # Store one reading per second.
     return run | {"memory_kib": [kib for _, kib in finished.memory][:: round(1 / PERIOD_S)]}
 
 
-def loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finished, dict]:
+def run_loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finished, dict]:
     server = bench.start(case.server)
     try:
         before, attempts, ignored = server.counted(), host.connection_attempts(), host.ignored_attempts()
@@ -204,8 +204,8 @@ def loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finish
     return finished, {"command": finished.command, "values": values} | own_account(finished)
 
 
-def late(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
-    """Lateness, by the arrivals that the server has noted, and by the generator's own account if it gives one."""
+def arrival_lateness(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
+    """Lateness by the arrivals that the server recorded, and by the generator's own report if it has one."""
     seconds += entry.extra_seconds
     server = bench.start("stamp", room=round(case.rate * seconds * 1.2) + 1000)
     try:
@@ -215,30 +215,30 @@ def late(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
         server.stop()
     seen = lateness.measure(bench.stamps, case.rate, entry.connections, seconds)
     if not seen:
-        raise Failed(f"only {requests} requests arrived: nothing to judge")
+        raise Failed(f"only {requests} requests arrived: too few to measure lateness")
     values, own = cost(finished, requests) | seen, own_account(finished)
     if own:
         values |= {f"own_lateness_{p}_us": own["own"]["lateness_us"][p] for p in ("p50", "p99")}
     return {"command": finished.command, "values": values} | own
 
 
-def held(bench: Bench, case: Case, entry: Entry, _seconds: int) -> dict:
-    """Memory per open connection: the difference between many and few."""
-    few, many = (held_kib(bench, case, entry, number) for number in HELD)
+def memory_per_connection(bench: Bench, case: Case, entry: Entry, _seconds: int) -> dict:
+    """Memory per open connection, from the difference between many connections and few."""
+    few, many = (memory_with_connections_kib(bench, case, entry, number) for number in CONNECTIONS)
     return {
-        "command": entry.argv(Setting(0, 0, HELD[1])),
+        "command": entry.argv(Setting(0, 0, CONNECTIONS[1])),
         "values": {
             "few_rss_kib": few,
             "many_rss_kib": many,
-            "bytes_per_connection": (many - few) * 1024 / (HELD[1] - HELD[0]),
+            "bytes_per_connection": (many - few) * 1024 / (CONNECTIONS[1] - CONNECTIONS[0]),
         },
     }
 
 
-def held_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
-    """Resident memory with this many connections open, after each has had its answer."""
+def memory_with_connections_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
+    """Resident memory with this number of open connections, after each has had its response."""
     server = bench.start(case.server)
-    # Ample time to connect them all and to wait for the answers.
+    # Enough time to connect them all and to wait for the responses.
     setting = Setting(server.port, 3 * (HOLD_S + THINK_S), number)
     try:
         with Generator(bench, entry, setting) as generator:
@@ -246,11 +246,11 @@ def held_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
             while (counted := server.counted()).requests < number:
                 if time.monotonic() > deadline:
                     raise Failed(
-                        f"of {number} connections {counted.connections} were made, {counted.requests} answered in time"
+                        f"of {number} connections, {counted.connections} were made and {counted.requests} answered"
                     )
                 time.sleep(0.02)
             if counted.connections < number:
-                raise Failed(f"{counted.connections} connections were made where {number} were meant")
+                raise Failed(f"{counted.connections} connections were made instead of {number}")
             return host.memory_kib(generator.pid)[0]
     finally:
         server.stop()
@@ -273,7 +273,7 @@ def cost(finished: Finished, requests: int) -> dict:
 
 
 def own_account(finished: Finished) -> dict:
-    """What brimful says of its own run; nothing for others."""
+    """brimful's own report of its run; empty for other generators."""
     try:
         record = json.loads(finished.output)
         own = {
@@ -292,7 +292,7 @@ def text(file: TextIO) -> str:
     return file.read()
 
 
-def complaint(said: str) -> str:
+def complaint(output: str) -> str:
     """The line of an output that most likely says what went wrong: the first error, else the last line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it said nothing")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it printed nothing")

@@ -1,4 +1,4 @@
-"""The tables, from stored results alone: medians with the least and the greatest, and ratios paired by repetition."""
+"""The tables, made from stored results alone: medians with the least and the greatest, ratios paired by repetition."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -37,7 +37,7 @@ TITLES = {
 
 
 def text(document: dict) -> str:
-    """Everything."""
+    """The whole report."""
     return "\n\n".join(
         [header(document), *(case_text(document, case) for case in document["cases"]), requirements_text(document)]
     )
@@ -61,7 +61,7 @@ def header(document: dict) -> str:
 
 
 def case_text(document: dict, result: dict) -> str:
-    """One case: what every tool reached, brimful's ratios, and what is missing."""
+    """One case: the values of every tool, brimful's ratios to them, and the absent or failed tools."""
     case = by_name(result["name"])
     tools = list(dict.fromkeys(run["tool"] for run in sorted(result["runs"], key=lambda run: order(case, run["tool"]))))
     rows = [
@@ -78,7 +78,7 @@ def case_text(document: dict, result: dict) -> str:
         [f"{ours} / {peer}"] + [cell(ratios(result, ours, peer, metric)) for metric in case.compared]
         for peer in peers
         for ours in tools
-        # An earlier brimful's engine is compared with the same of today's.
+        # An earlier brimful is compared only with the same engine of the current one.
         if ours.startswith("brimful") and peer in (peer.replace(BEFORE, "brimful"), ours.replace("brimful", BEFORE))
     ]
     compared = [row for row in compared if any(entry != "-" for entry in row[1:])]
@@ -93,9 +93,9 @@ def notes(result: dict, tools: Iterable[str]) -> Iterable[str]:
         run["values"]["others_percent"] for run in result["runs"] if "others_percent" in run.get("values", {})
     ]:
         middle, _, most = spread(others)
-        yield f"other work on its CPU, the kernel's included: {middle:.0f} % of the time, at most {most:.0f} %"
+        yield f"other work on the generator's CPU, kernel threads included: median {middle:.0f} %, at most {most:.0f} %"
     if engine := result["auto"]:
-        yield f"* what brimful chooses by itself here ({engine}); the requirements are judged by it"
+        yield f"* the engine that brimful chooses here ({engine}); the requirements are judged by it"
     for tool in result["absent"]:
         yield f"{tool} is absent ({KNOWN[tool.partition('-')[0] if tool.startswith('brimful') else tool][1]})"
     for tool in tools:
@@ -106,11 +106,11 @@ def notes(result: dict, tools: Iterable[str]) -> Iterable[str]:
         doubted = [run["own"]["verdict"] for run in of_tool if run.get("own", {}).get("verdict")]
         if doubted:
             codes = ", ".join(sorted({code for verdict in doubted for code in verdict}))
-            yield f"{tool} itself calls {len(doubted)} of {len(of_tool)} runs not valid: {codes}"
+            yield f"{tool} reports that {len(doubted)} of {len(of_tool)} runs are invalid: {codes}"
 
 
 def requirements_text(document: dict) -> str:
-    """Every requirement with what was measured."""
+    """The table of requirements, each with the measured value."""
     rows = []
     for result in document["cases"]:
         for requirement in by_name(result["name"]).requirements:
@@ -151,7 +151,7 @@ def reason(result: dict, requirement: Requirement) -> str:
         if tool in result["absent"]:
             return f"{tool} is absent"
         if all("error" in run for run in runs(result, tool)):
-            return f"{tool} did not do it"
+            return f"every run of {tool} failed"
     return f"no {requirement.metric}"
 
 
@@ -163,7 +163,7 @@ def by_name(name: str) -> Case:
 
 
 def order(case: Case, tool: str) -> int:
-    """An earlier brimful stands behind all others."""
+    """The position of a tool in the table. An earlier brimful comes after all others."""
     tools = [entry.tool for entry in case.entries]
     return tools.index(tool) if tool in tools else len(tools)
 
@@ -181,7 +181,7 @@ def values(result: dict, tool: str, metric: str) -> list[float]:
 
 
 def ratios(result: dict, ours: str, peer: str, metric: str) -> list[float]:
-    """Ours to theirs, repetition by repetition: what disturbed the host then disturbed both."""
+    """brimful's value over the peer's, repetition by repetition: a disturbance of the host affects both."""
     theirs = {run["repetition"]: run["values"][metric] for run in runs(result, peer) if metric in run.get("values", {})}
     return [
         run["values"][metric] / theirs[run["repetition"]]
@@ -208,7 +208,7 @@ def figure(value: float) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Markdown, which is as readable as it is."""
+    """A Markdown table with aligned columns."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     lines = [
         "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"

@@ -1,4 +1,4 @@
-"""The servers under load: Debian's nginx with a configuration of its own, and our trivial one. One for every run."""
+"""The servers under load: Debian's nginx with its own configuration, and brimful-bench-server. Every run starts one."""
 
 import contextlib
 import json
@@ -13,16 +13,16 @@ from typing import Protocol
 
 from .tools import Failed
 
-# Small enough to fit into one segment with its head, and not trivial: the page of the httperf era.
+# The page of Banga & Druschel (1997). It fits into one TCP segment together with the response head.
 PAGE_BYTES = 1294
 LARGE_BYTES = 1 << 20
-# The file with the private key of a server by TLS.
+# File name of a TLS server's private key.
 KEY = "key.pem"
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a server has done so far."""
+    """The connections and requests that a server has accepted so far."""
 
     connections: int
     requests: int
@@ -30,7 +30,7 @@ class Counted:
 
 class Server(Protocol):
     port: int
-    # Of a server by TLS.
+    # The certificate of a TLS server; None without TLS.
     authority: Path | None
 
     def counted(self) -> Counted: ...
@@ -39,7 +39,7 @@ class Server(Protocol):
 
 
 class Trivial:
-    """brimful-bench-server in one of its modes. Talks over its stdin and stdout; the end of stdin ends it."""
+    """brimful-bench-server in one of its modes. A line on its stdin asks for its counts; the end of stdin ends it."""
 
     authority = None
 
@@ -61,10 +61,10 @@ class Trivial:
     def _answer(self) -> str:
         if line := self._process.stdout.readline():
             return line
-        raise Failed("the server has failed, see above")
+        raise Failed("brimful-bench-server has failed; its error message is above")
 
     def stop(self) -> None:
-        """Returns when it has ended, and has written its notes."""
+        """Ends the server. Returns when it has written the arrivals that it recorded."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.wait()
@@ -95,22 +95,24 @@ http {{
 
 
 class Nginx:
-    """One worker on one CPU, one file, which also answers for all paths below /s/, no log, connections kept for ever."""
+    """nginx with one worker on one CPU, without a log. It never closes a connection, and has one file, which it also
+    sends for every path below /s/."""
 
     def __init__(
         self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False, page: int = PAGE_BYTES
     ) -> None:
         directory = directory / "nginx"
         (directory / "www").mkdir(parents=True, exist_ok=True)
-        # Its worker is another user.
+        # nginx's worker runs as another user.
         os.chmod(directory.parent, 0o755)
         (directory / "www" / "index.html").write_text("x" * page)
         self.port, self._status = free_port(), free_port()
         self.authority = certificate(directory) if secure else None
+        identity = f"ssl_protocols TLSv1.3; ssl_certificate {self.authority}; ssl_certificate_key {directory / KEY};"
         settings = {
             "user": "user www-data;" if os.geteuid() == 0 else "",
             "secure": "ssl http2" if secure else "http2" if http2 else "",
-            "identity": f"ssl_protocols TLSv1.3; ssl_certificate {self.authority}; ssl_certificate_key {directory / KEY};" if secure else "",
+            "identity": identity if secure else "",
         }
         (directory / "nginx.conf").write_text(
             NGINX.format(**settings, directory=directory, port=self.port, status=self._status, connections=16384)
@@ -130,7 +132,7 @@ class Nginx:
         self._asked = 1
 
     def counted(self) -> Counted:
-        """What its status page says, without the questions themselves."""
+        """The counts of its status page, without the requests for that page."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._status}/") as page:
             counted = status(page.read().decode())
         self._asked += 1
@@ -142,16 +144,17 @@ class Nginx:
 
 
 def certificate(directory: Path) -> Path:
-    """One for 127.0.0.1 that vouches for itself, beside its key: on P-256, as most sites have them."""
-    made = directory / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    """Makes a self-signed certificate for 127.0.0.1, on P-256 like those of most sites, and its key beside it."""
+    path = directory / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "2"]
+    command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
     command += ["-subj", "/CN=bench", "-addext", "basicConstraints=critical,CA:FALSE"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(directory / KEY), "-out", str(made)]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(directory / KEY), "-out", str(path)]
     try:
         subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as failure:
-        raise Failed(f"openssl makes no certificate: {failure}") from failure
-    return made
+        raise Failed(f"openssl cannot make a certificate: {failure}") from failure
+    return path
 
 
 def status(page: str) -> Counted:
@@ -165,11 +168,12 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_for(port: int, patience_s: float = 10) -> None:
-    deadline = time.monotonic() + patience_s
+def wait_for(port: int, timeout_s: float = 10) -> None:
+    """Waits until a server answers on this port."""
+    deadline = time.monotonic() + timeout_s
     while True:
         try:
-            # A request of its own, so that nothing is left to accept.
+            # A whole request, so that no connection is left in the accept queue.
             urllib.request.urlopen(f"http://127.0.0.1:{port}/").close()
             return
         except OSError:

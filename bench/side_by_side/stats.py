@@ -1,4 +1,4 @@
-"""The few statistics needed: order statistics, and a straight line with the interval of its slope."""
+"""Order statistics, and a regression line with the interval of its slope."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ T_95 = 2.228
 
 
 def percentile(ordered: Sequence[float], p: float) -> float:
-    """Nearest rank: the smallest value that at least p percent do not exceed."""
+    """Percentile by nearest rank: the smallest value that at least p percent of the values do not exceed."""
     rank = math.ceil(p / 100 * len(ordered))
     return ordered[max(rank, 1) - 1]
 
@@ -21,10 +21,10 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Least squares through the means of blocks, and the half-width of the slope's 95 % interval.
+    """The slope of a least-squares line, and the half-width of its 95 % interval.
 
-    Neighbouring readings of a process's memory are almost the same reading; means of BLOCKS long blocks are nearly
-    independent, which the interval supposes.
+    The line is fitted to the means of BLOCKS blocks. Consecutive readings of a process's memory are strongly
+    correlated; block means are nearly independent, as the interval assumes.
     """
     if len(points) < 2 * BLOCKS:
         raise ValueError(f"{len(points)} readings are too few for a slope")

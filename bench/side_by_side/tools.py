@@ -1,18 +1,19 @@
-"""The programs: where they are, which version, and where a missing one comes from."""
+"""The programs: path, version, and how to install a missing one."""
 
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 
 class Failed(Exception):
-    """A program could not do what was asked of it. It is reported, and the comparison goes on."""
+    """A program failed or is missing. The benchmark reports it and goes on."""
 
 
-# How a program tells its version, and where it comes from.
+# For each program, the arguments that print its version, and where it comes from.
 KNOWN = {
     "brimful": (["--version"], "make build"),
     "brimful-bench-server": (["--version"], "make bench"),
@@ -28,22 +29,19 @@ KNOWN = {
     "vegeta": (["-version"], "go install github.com/tsenart/vegeta/v12@latest"),
 }
 
-# Where Debian, cargo and go put programs, whether or not PATH has it.
+# Directories in which Debian, cargo and go install programs. They are searched even if PATH lacks them.
 PLACES = ("/usr/sbin", "~/.cargo/bin", "~/go/bin")
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Every known program's path, or None."""
+    """The path of every known program, or None if it is not installed."""
 
     paths: dict[str, str | None]
 
     @staticmethod
     def find(build: Path) -> "Programs":
-        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
-        return Programs(
-            {name: shutil.which(name, path=str(build) if name.startswith("brimful") else places) for name in KNOWN}
-        )
+        return Programs({name: find_program((name,), build) for name in KNOWN})
 
     def path(self, name: str) -> str | None:
         return name if os.path.isabs(name) else self.paths[name]
@@ -52,15 +50,23 @@ class Programs:
         return {name: version(path, KNOWN[name][0]) if path else None for name, path in self.paths.items()}
 
 
+def find_program(names: Sequence[str], build: Path | None = None) -> str | None:
+    """The path of the first of these names that is installed, or None. Our own programs are searched in `build`."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *map(os.path.expanduser, PLACES)])
+    if build and names[0].startswith("brimful"):
+        path = str(build)
+    return next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+
+
 def version(path: str, arguments: list[str]) -> str:
-    """What the program says its version is, or who installed it; "unknown" if nobody says."""
-    said = output([path, *arguments]) if arguments else ""
-    return version_in(said) or debian_version(path) or go_version(path) or "unknown"
+    """The version that the program prints, else that of its Debian package or Go module, else "unknown"."""
+    printed = output([path, *arguments]) if arguments else ""
+    return version_in(printed) or debian_version(path) or go_version(path) or "unknown"
 
 
-def version_in(said: str) -> str | None:
-    # Not the version of Go.
-    found = re.search(r"(?<!go)(?<![\d.])\d+\.\d+(?:[.\w+~-]*\w)?", said)
+def version_in(printed: str) -> str | None:
+    """The first version number in a text that is not a version of Go."""
+    found = re.search(r"(?<!go)(?<![\d.])\d+\.\d+(?:[.\w+~-]*\w)?", printed)
     return found[0] if found else None
 
 
@@ -70,13 +76,13 @@ def debian_version(path: str) -> str | None:
 
 
 def go_version(path: str) -> str | None:
-    """What Go wrote into the program about its module."""
+    """The module version that Go wrote into the program."""
     found = re.search(r"^\s*mod\s+\S+\s+v(\S+)", output(["go", "version", "-m", path]), re.MULTILINE)
     return found[1] if found else None
 
 
 def output(command: list[str]) -> str:
-    """What a command prints; nothing if there is no such command."""
+    """The output of a command, errors included; empty if there is no such command."""
     try:
         return subprocess.run(
             command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False

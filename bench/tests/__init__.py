@@ -1,1 +1,1 @@
-"""Fast tests of what the comparison reads and computes: `python3 -m unittest discover -s bench -t .`"""
+"""Fast tests of the comparison of load generators: `python3 -m unittest discover -s bench -t .`"""

@@ -1,4 +1,4 @@
-"""What `make test` does when something fails: scripts/test, with programs in place of cargo and the others."""
+"""Tests how scripts/test reports failures, with fake programs in place of cargo, make, python3 and npm."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ class Failures(unittest.TestCase):
             self.assertIn(f"{name} ran", done.stdout)
         return done.returncode, done.stdout.partition("test: failed:")[2]
 
-    def test_nothing_keeps_the_rest_from_running_and_all_that_failed_is_named(self) -> None:
+    def test_all_steps_run_after_a_failure_and_every_failure_is_named(self) -> None:
         status, summary = self.run_with(set(FAILING))
         self.assertEqual(status, 1)
         for name in ["rules", "arrivals::bad", "-p brimful-model --test it", "test_sums", "a page"]:
@@ -38,10 +38,10 @@ class Failures(unittest.TestCase):
         for name in ["arrivals::good", "fine"]:
             self.assertNotIn(name, summary)
 
-    def test_any_step_alone_is_enough(self) -> None:
+    def test_a_single_failing_step_fails_the_run(self) -> None:
         for name in FAILING:
             status, summary = self.run_with({name})
             self.assertEqual((status, name in summary), (1, True), summary)
 
-    def test_all_is_well_if_nothing_failed(self) -> None:
+    def test_the_run_succeeds_if_no_step_fails(self) -> None:
         self.assertEqual(self.run_with(set()), (0, ""))

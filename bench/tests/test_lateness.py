@@ -20,13 +20,13 @@ class AgainstSchedule(unittest.TestCase):
         self.assertEqual(len(found), 2000)
         self.assertLess(max(map(abs, found)), 0.002)
 
-    def test_the_first_second_is_not_judged(self) -> None:
+    def test_the_first_second_is_ignored(self) -> None:
         arrivals = schedule(1000, 3)
         arrivals[3:5] = [at + 300_000 for at in arrivals[3:5]]
         self.assertLess(max(lateness.against_schedule(arrivals, 1000)), 0.002)
 
-    def test_known_delays_come_out_again(self) -> None:
-        # Exponential delays: their median is the mean times ln 2. Neighbours do not overtake one another at this mean.
+    def test_known_delays_are_measured(self) -> None:
+        # Exponential delays: their median is the mean times ln 2. With this mean, requests do not overtake one another.
         rng = random.Random(1)
         arrivals = [at + int(rng.expovariate(1 / 50_000)) for at in schedule(1000, 11)]
         found = sorted(lateness.against_schedule(sorted(arrivals), 1000))
@@ -38,7 +38,7 @@ class AgainstSchedule(unittest.TestCase):
         arrivals[1500] -= 900_000
         self.assertLess(percentile(sorted(lateness.against_schedule(arrivals, 1000)), 50), 0.002)
 
-    def test_a_stall_is_late_for_all_that_were_due_in_it(self) -> None:
+    def test_all_requests_due_during_a_stall_are_late(self) -> None:
         arrivals = schedule(1000, 3)
         resumed = arrivals[1600]
         arrivals[1500:1600] = [resumed] * 100
@@ -46,7 +46,7 @@ class AgainstSchedule(unittest.TestCase):
         self.assertEqual(sum(late > 1 for late in found), 100)
         self.assertAlmostEqual(found[-1], 100_000, delta=1)
 
-    def test_requests_left_out_are_lateness_that_stays(self) -> None:
+    def test_requests_after_a_gap_remain_late(self) -> None:
         arrivals = schedule(1000, 4)
         del arrivals[2000:2500]
         found = lateness.against_schedule(arrivals, 1000)
@@ -60,8 +60,8 @@ class Measure(unittest.TestCase):
             file.flush()
             return lateness.measure(Path(file.name), *arguments)
 
-    def test_connections_with_schedules_of_their_own_are_judged_by_these(self) -> None:
-        # Ten connections, begun 5 ms apart as wrk2 does: no schedule for all fits them, ten fit exactly.
+    def test_each_connection_is_measured_against_its_own_schedule(self) -> None:
+        # Ten connections that start 5.3 ms apart, like wrk2's: ten schedules fit exactly, a common one does not.
         arrivals = sorted((at, c) for c in range(10) for at in schedule(100, 5, begun=SECOND + c * 5_300_000))
         apart = self.measure(arrivals, 1000, 10, 5)
         self.assertLess(apart["lateness_max_us"], 0.002)
@@ -69,10 +69,10 @@ class Measure(unittest.TestCase):
         together = self.measure(arrivals, 1000, None, 5)
         self.assertGreater(together["lateness_p50_us"], 100)
 
-    def test_what_is_missing_is_told(self) -> None:
+    def test_missing_requests_are_counted(self) -> None:
         arrivals = [(at, 0) for at in schedule(1000, 3)][:-7]
         self.assertEqual(self.measure(arrivals, 1000, None, 3)["missing"], 7)
 
-    def test_nothing_is_said_of_too_little(self) -> None:
+    def test_too_few_arrivals_have_no_lateness(self) -> None:
         self.assertEqual(self.measure([], 1000, None, 1), {})
         self.assertEqual(self.measure([(5, 0)], 1000, None, 1), {})

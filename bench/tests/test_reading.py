@@ -1,4 +1,4 @@
-"""What is read from programs and from the kernel."""
+"""Reading the output of programs and the kernel's counters."""
 
 import json
 import os
@@ -18,24 +18,24 @@ class Reading(unittest.TestCase):
         self.assertEqual(servers.status(page), servers.Counted(17, 4711))
 
     def test_versions(self) -> None:
-        said = {
+        versions = {
             "wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer": "4.1.0-3+b2",
             "h2load nghttp2/1.52.0": "1.52.0",
             "nginx version: nginx/1.22.1": "1.22.1",
             "k6 v1.8.1 (go1.26.8, linux/amd64)": "1.8.1",
             "Version: \nCommit: \nRuntime: go1.26.8 linux/amd64\n": None,
         }
-        for text, version in said.items():
+        for text, version in versions.items():
             self.assertEqual(tools.version_in(text), version)
 
-    def test_the_line_that_says_what_went_wrong(self) -> None:
+    def test_the_error_line_of_an_output(self) -> None:
         self.assertEqual(
             measure.complaint("warning: x\nerror: no such flag\nFor more, try --help.\n\n"), "error: no such flag"
         )
         self.assertEqual(measure.complaint("a\n b \n"), "b")
-        self.assertEqual(measure.complaint(""), "it said nothing")
+        self.assertEqual(measure.complaint(""), "it printed nothing")
 
-    def test_brimfuls_own_account(self) -> None:
+    def test_brimfuls_own_report(self) -> None:
         def finished(output: str) -> measure.Finished:
             return measure.Finished([], 1, 1, 1, 1, output, [])
 
@@ -63,7 +63,7 @@ class Reading(unittest.TestCase):
 
 
 class CommandLines(unittest.TestCase):
-    def test_every_tool_is_known_and_every_command_can_be_made(self) -> None:
+    def test_every_tool_is_known_and_has_a_complete_command_line(self) -> None:
         for case in CASES:
             for entry in case.entries:
                 self.assertIn(entry.program, tools.KNOWN)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A Ray cluster of two nodes on this machine, and one load from both. Needs `pip install 'brimful[fleet]'`.
+# Starts a Ray cluster of two nodes on this machine, and runs one load from both. Needs `pip install 'brimful[fleet]'`.
 #
 #   examples/fleet/two-nodes.sh http://127.0.0.1:8080/
 set -euo pipefail
 url=${1:?"usage: $0 URL"}
 
 stop() { kill "$head" "$other" 2> /dev/null || true; }
-# --block keeps each node in a process that is ours to end; ports of other clusters here are left alone.
+# With --block each node is a child process, which this script ends. Port 6399 avoids other clusters on this machine.
 ray start --head --block --node-ip-address 127.0.0.1 --port 6399 --num-cpus 1 --include-dashboard false --disable-usage-stats &
 head=$!
 other=

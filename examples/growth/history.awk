@@ -1,4 +1,5 @@
-# Makes history.csv: a year of daily requests that grow by a half, with weekends and some noise. Invented, but the same everywhere.
+# Generates history.csv: invented daily requests of a year that grow by a half, with weekends and some noise. The noise
+# is pseudo-random with a fixed seed, so the file is the same everywhere.
 BEGIN {
     split("1.06 1.08 1.07 1.05 1.00 0.86 0.88", week, " ")
     noise = 12345

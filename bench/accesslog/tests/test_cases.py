@@ -13,7 +13,7 @@ from bench.side_by_side.tools import Failed
 
 
 class FakeWriter:
-    """Writes next to nothing and says that it was what was asked for."""
+    """Writes one line and claims to have written the log that was requested."""
 
     def __init__(self, directory: str) -> None:
         self.directory, self.asked = Path(directory), []
@@ -50,7 +50,7 @@ class WithDirectory(unittest.TestCase):
 
 
 class Rounds(WithDirectory):
-    def test_programs_take_turns_and_who_is_first_changes(self) -> None:
+    def test_programs_take_turns_and_the_order_is_reversed_every_round(self) -> None:
         turns: list[str] = []
         bed = self.bed(FakeReader(OURS, [1.0], turns), FakeReader(GOACCESS, [4.0], turns), rounds=2)
         CASES[0].measure(bed)
@@ -61,18 +61,18 @@ class Rounds(WithDirectory):
         ratio = CASES[0].measure(bed).measured["ratio"]
         self.assertEqual((ratio.value, ratio.low, ratio.high), (4, 4, 4))
 
-    def test_who_fails_once_has_no_figures_and_is_not_asked_again(self) -> None:
+    def test_a_program_that_fails_once_has_no_figures_and_is_not_run_again(self) -> None:
         other = FakeReader(GOACCESS, [1.0, Failed("GoAccess read 5 lines of 6")])
         found = CASES[0].measure(self.bed(FakeReader(OURS, [1.0]), other))
         self.assertEqual(other.reads, 2)
         self.assertNotIn("ratio", found.measured)
         self.assertIn("GoAccess read 5 lines of 6", found.tables[0]["rows"][1])
 
-    def test_our_own_failure_is_the_case_s(self) -> None:
+    def test_a_failure_of_brimful_fails_the_case(self) -> None:
         with self.assertRaises(Failed):
             CASES[0].measure(self.bed(FakeReader(OURS, [Failed("exit 2")])))
 
-    def test_the_log_is_not_left_behind(self) -> None:
+    def test_the_log_is_deleted(self) -> None:
         CASES[0].measure(self.bed(FakeReader(OURS, [1.0])))
         self.assertEqual(list(Path(self.directory).iterdir()), [])
 
@@ -99,32 +99,36 @@ class Tables(WithDirectory):
 
     def test_every_requirement_has_its_line(self) -> None:
         document = self.document(FakeReader(OURS, [0.02]), FakeReader(GOACCESS, [0.1]))
-        said = report.text(CASES, json.loads(json.dumps(document)))
+        text = report.text(CASES, json.loads(json.dumps(document)))
         for words in ("≥ 2", "≤ 64", "5.00", "40.0 MiB", "aim met"):
-            self.assertIn(words, said)
-        self.assertNotIn("not measured", said)
+            self.assertIn(words, text)
+        self.assertNotIn("not measured", text)
         self.assertEqual(len({case.name for case in CASES}), len(CASES))
 
     def test_without_the_other_program_only_the_ratio_is_missing(self) -> None:
-        said = report.requirements_text(CASES, self.document(FakeReader(OURS, [100.0])))
-        self.assertEqual(said.count("not measured"), len(CASES))
-        self.assertIn("NOT MET", said)
+        text = report.requirements_text(CASES, self.document(FakeReader(OURS, [100.0])))
+        self.assertEqual(text.count("not measured"), len(CASES))
+        self.assertIn("NOT MET", text)
 
 
 class Programs(WithDirectory):
     def log(self) -> Log:
         return Log(Path(self.directory, "access.log"), 1000, 5, "COMBINED")
 
-    def reader(self, said: str, exit_code: int = 0) -> programs.Reader:
-        program = f"import sys; print({said!r}); sys.exit({exit_code})"
+    def reader(self, printed: str, exit_code: int = 0) -> programs.Reader:
+        program = f"import sys; print({printed!r}); sys.exit({exit_code})"
         return programs.Reader("it", "1", lambda *_: [sys.executable, "-c", program], lambda report: report["lines"])
 
-    def test_a_program_has_to_say_that_it_read_every_line(self) -> None:
+    def test_a_program_must_report_that_it_read_every_line(self) -> None:
         run = self.reader('{"lines": 5}').read(self.log(), sessions=False, cpus=os.sched_getaffinity(0))
         self.assertGreater(run.wall_s, 0)
-        for said, code, why in (('{"lines": 4}', 0, "read 4 lines of 5"), ("{}", 0, "cannot be read"), ("x", 3, "exit 3")):
-            with self.assertRaisesRegex(Failed, why):
-                self.reader(said, code).read(self.log(), sessions=False, cpus=os.sched_getaffinity(0))
+        for output, code, error in (
+            ('{"lines": 4}', 0, "read 4 lines of 5"),
+            ("{}", 0, "cannot be read"),
+            ("x", 3, "exit 3"),
+        ):
+            with self.assertRaisesRegex(Failed, error):
+                self.reader(output, code).read(self.log(), sessions=False, cpus=os.sched_getaffinity(0))
 
     def test_commands(self) -> None:
         report_path = Path("report.json")

@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Executors;
 
-/** The JDK's own HTTP server with eight threads: 500 rows, made, sorted and written as JSON anew for every request. */
+/** The JDK's own HTTP server with eight threads: 500 rows, made, sorted and written as JSON for every request. */
 public final class Rows {
     record Row(int id, String name, double price) {}
 

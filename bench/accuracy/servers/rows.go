@@ -1,4 +1,4 @@
-// Go's net/http: 200 rows as JSON, made and compressed anew for every request.
+// Go's net/http: 200 rows as JSON, made and compressed for every request.
 package main
 
 import (

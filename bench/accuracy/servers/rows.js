@@ -1,4 +1,4 @@
-// Node's http server: 400 rows as JSON, made anew for every request.
+// Node's http server: 400 rows as JSON, made for every request.
 const http = require("node:http");
 
 const [port] = process.argv.slice(2).map(Number);

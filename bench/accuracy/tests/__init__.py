@@ -1,1 +1,1 @@
-"""Tests of the reading and the tables, on surveys made up for them; `make test` runs them."""
+"""Tests of the reading and the tables, with made-up surveys; `make test` runs them."""

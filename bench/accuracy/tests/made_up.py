@@ -1,4 +1,4 @@
-"""Surveys as small as they may be."""
+"""Minimal survey documents for tests."""
 
 
 def comparison(
@@ -7,7 +7,7 @@ def comparison(
     interval: tuple[float, float] | None = None,
     given_host: float | None = None,
 ) -> dict:
-    """`given_host`: what would have been predicted of the host as it then was."""
+    """A prediction and its measurement. `given_host` is the prediction corrected for the host's speed."""
     error = predicted / measured - 1 if predicted is not None and measured else None
     found: dict = {"predicted": predicted, "measured": measured, "error": error, "measured_ci95_half_width": None}
     if given_host is not None and error is not None and measured:
@@ -16,7 +16,7 @@ def comparison(
 
 
 def level(fraction: float, role: str = "held_out", valid: bool = True, **more: object) -> dict:
-    """One at which 10 ms were predicted and measured, with an interval of 1 ms, and as much use of the CPU as load."""
+    """A level whose predictions are exact: 10 ms ± 1 ms response time, and a utilization equal to `fraction`."""
     return {
         "fraction": fraction,
         "role": role,
@@ -30,7 +30,7 @@ def level(fraction: float, role: str = "held_out", valid: bool = True, **more: o
 
 
 def survey(*levels: dict, reasons: tuple[str, ...] = (), **more: object) -> dict:
-    """One that predicted 1000/s, measured as much, and said 950 to 1050."""
+    """A survey that predicted a saturation rate of 950 to 1050/s and measured 1000/s."""
     return {
         "schema": "brimful.survey/1",
         "saturation_rate": comparison(1000, 1000, (950, 1050)),

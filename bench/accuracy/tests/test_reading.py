@@ -1,4 +1,4 @@
-"""What is taken from a survey's document, and what is left out."""
+"""The figures that are read from a survey document, and those that are left out."""
 
 import unittest
 
@@ -9,7 +9,7 @@ from .made_up import comparison, level, survey
 
 
 class Errors(unittest.TestCase):
-    def test_each_column_is_of_its_own_level(self) -> None:
+    def test_each_column_shows_its_own_level(self) -> None:
         slow = [level(f, response_time_s=comparison(f, 1.0)) for f in (0.3, 0.5, 0.7, 0.8, 0.9)]
         slow[3]["response_time_s"] = comparison(0.8, 1.0, given_host=1.1)
         drifted = comparison(1000, 1000, given_host=1020)
@@ -20,7 +20,7 @@ class Errors(unittest.TestCase):
         self.assertAlmostEqual(found["saturation_drift_corrected"], 0.02)
         self.assertAlmostEqual(found["response_given_host"], 0.1)
 
-    def test_what_a_document_does_not_have_is_absent(self) -> None:
+    def test_figures_missing_in_the_document_are_absent(self) -> None:
         found = reading.figures(survey(level(0.8)))
         self.assertIsNone(found["errors"]["saturation_drift_corrected"])
         self.assertIsNone(found["errors"]["response_given_host"])
@@ -28,7 +28,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(found["host_speed"], [])
         self.assertNotIn("seconds", found)
 
-    def test_a_level_of_another_load_is_none_of_the_mix(self) -> None:
+    def test_levels_of_other_workloads_are_ignored(self) -> None:
         bursts = level(0.5, workload="bursts", response_time_s=comparison(9, 1))
         found = reading.figures(survey(bursts, level(0.5, response_time_s=comparison(2, 1))))
         self.assertAlmostEqual(found["errors"]["response_50"], 1)
@@ -40,10 +40,10 @@ class Errors(unittest.TestCase):
         self.assertIsNone(found["utilization"])
         self.assertIsNone(found["errors"]["response_given_host"])
 
-    def test_a_survey_that_knows_its_length_is_believed(self) -> None:
+    def test_the_duration_in_the_document_is_used(self) -> None:
         self.assertEqual(reading.figures(survey(elapsed_s=140.5))["seconds"], 140.5)
 
-    def test_the_greatest_miss_of_the_utilization_is_of_levels_that_were_held_out_and_measured_well(self) -> None:
+    def test_the_utilization_error_is_the_worst_of_the_valid_held_out_levels(self) -> None:
         def used(fraction: float, predicted: float, **more: object) -> dict:
             return level(fraction, utilization=comparison(predicted, fraction), **more)
 
@@ -64,9 +64,10 @@ class Errors(unittest.TestCase):
 
 
 class Intervals(unittest.TestCase):
-    def test_every_figure_with_one_counts_once(self) -> None:
+    def test_every_figure_with_an_interval_counts_once(self) -> None:
         percentiles = {name: comparison(2, 2.1, (1, 3)) for name in ("p50", "p95")} | {"p99": None}
-        outside = level(0.5, response_time_s=comparison(0.010, 0.012, (0.009, 0.011)), response_percentiles_s=percentiles)
+        slow = comparison(0.010, 0.012, (0.009, 0.011))
+        outside = level(0.5, response_time_s=slow, response_percentiles_s=percentiles)
         saturated = level(1.0, role="past_saturation", clients=32, response_time_s=comparison(None, 0.03))
         saturated["throughput"] = comparison(1000, 1000, (950, 1050))
         saturated["utilization"] = comparison(1.0, 0.9, (0.97, 1.0))
@@ -77,23 +78,23 @@ class Intervals(unittest.TestCase):
             {"saturation": [1, 1], "response": [1, 2], "percentile": [2, 2], "utilization": [0, 1]},
         )
 
-    def test_levels_in_doubt_say_nothing_about_intervals(self) -> None:
+    def test_invalid_levels_do_not_count_for_intervals(self) -> None:
         wrong = level(0.5, valid=False, response_time_s=comparison(1, 9, (1, 1)))
         self.assertEqual(reading.figures(survey(wrong))["intervals"], {"saturation": [1, 1]})
 
-    def test_bounds_hold(self) -> None:
+    def test_an_interval_contains_its_bounds(self) -> None:
         self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 11, 9, 10).holds())
         self.assertFalse(reading.Predicted("response", "50 %", 9, 10, 11, 8.9, 10).holds())
 
-    def test_an_interval_is_doubled_to_each_side_by_itself(self) -> None:
+    def test_each_side_of_an_interval_is_doubled_separately(self) -> None:
         def doubled(measured: float) -> bool:
             return reading.Predicted("response", "50 %", 9, 10, 13, measured, 10).holds_twice()
 
         self.assertEqual([doubled(measured) for measured in (7.9, 8.1, 15.9, 16.1)], [False, True, True, False])
-        # Of the host as it then was, 20 would have been predicted.
+        # The prediction corrected for the host's speed is 20.
         self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 13, 21, 20).holds_twice())
 
-    def test_only_a_valid_survey_can_be_wrongly_so(self) -> None:
+    def test_only_valid_surveys_list_figures_beyond_twice_their_interval(self) -> None:
         rate = comparison(1000, 1200, (950, 1050))
         self.assertEqual(
             reading.figures(survey(saturation_rate=rate))["valid_beyond_twice"], [["saturation", ""]]
@@ -103,11 +104,11 @@ class Intervals(unittest.TestCase):
 
 
 class Verdict(unittest.TestCase):
-    def test_what_refutes_the_model_was_measured_well(self) -> None:
+    def test_a_survey_that_refutes_its_model_was_measured_well(self) -> None:
         found = reading.figures(survey(reasons=("model_refuted",)))
         self.assertEqual((found["valid"], found["measured_well"], found["client_limited"]), (False, True, False))
 
-    def test_a_client_that_is_the_limit_measured_nothing(self) -> None:
+    def test_a_client_limited_survey_was_not_measured_well(self) -> None:
         stopped = {"level": "50 %", "reason": "the client is the limit"}
         nothing = comparison(52000, None)
         found = reading.figures(survey(reasons=("beyond_client_max",), stopped=stopped, saturation_rate=nothing))

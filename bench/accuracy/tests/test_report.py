@@ -1,4 +1,4 @@
-"""How surveys are put together, and when a requirement is met."""
+"""Summaries of surveys, and verdicts on the requirements."""
 
 import unittest
 
@@ -12,7 +12,8 @@ def row(server: str, repetition: int, made: dict) -> dict:
 
 
 def off_by(share: float, **more: object) -> dict:
-    """A survey that predicted too much by this share of what was measured, as it said itself."""
+    """A survey whose predictions exceed the measurements by this share, with intervals that contain the
+    measurements."""
     wide = (1000 * (1 - 2 * abs(share)), 1000 * (1 + 2 * abs(share)))
     at_80 = level(0.8, response_time_s=comparison(1 + share, 1, given_host=1 + share))
     return survey(at_80, saturation_rate=comparison(1000, 1000 / (1 + share), wide), **more)
@@ -34,7 +35,7 @@ def document(*surveys: dict, absent: dict[str, str] | None = None) -> dict:
 
 
 def cells(text: str, start: str, after: str = "##") -> list[str]:
-    """The cells of the first line of a table that starts so."""
+    """The cells of the first table row that starts with `start`, after the heading `after`."""
     text = text[text.index(after) :]
     line = next(line for line in text.splitlines() if line.startswith(f"| {start}"))
     return [cell.strip() for cell in line.strip("| ").split("|")]
@@ -64,18 +65,18 @@ class Report(unittest.TestCase):
         self.assertEqual(saturation(0.01, -0.04, 0.13)[3], "**missed**")
         self.assertEqual(saturation(0.06, -0.07, 0.08)[3], "**missed**")
 
-    def test_surveys_that_were_not_measured_well_stay_out_of_what_is_required(self) -> None:
+    def test_requirements_ignore_surveys_that_were_not_measured_well(self) -> None:
         disturbed = row("node", 0, off_by(0.5, reasons=("other_work",)))
         text = report.text(document(row("nginx", 0, off_by(0.01)), disturbed))
         self.assertEqual(cells(text, "node")[1], "+50.0")
         self.assertEqual(cells(text, "**worst")[1], "1.0")
-        self.assertIn("1 of them; 1 that were not measured well", text)
+        self.assertIn("1 of them; they leave out 1 that were not measured well", text)
 
     def test_a_refuted_model_counts(self) -> None:
         text = report.text(document(row("nginx", 0, off_by(0.2, reasons=("model_refuted",)))))
         self.assertEqual(cells(text, "saturation, absolute", "## requirements")[3], "**missed**")
 
-    def test_a_failed_survey_is_a_row_and_its_time_counts_if_it_ran_out(self) -> None:
+    def test_a_failed_survey_has_a_row_and_its_length_counts_if_it_reached_the_limit(self) -> None:
         late = {"server": "java", "repetition": 0, "seconds": 301.0, "error": "not done after 300 s"}
         dead = {"server": "node", "repetition": 0, "seconds": 1.0, "error": "exit 2: no"}
         found = document(late, dead, row("nginx", 0, off_by(0.01)))
@@ -84,10 +85,10 @@ class Report(unittest.TestCase):
         self.assertIn("failed", cells(text, "java", "## What")[4])
         self.assertIn("- java, repetition 1: not done after 300 s", text)
         self.assertEqual(cells(text, "length")[2:], ["median 210.5 s, worst 301.0 s", "**missed**"])
-        self.assertEqual(cells(text, "surveys that came")[2], "1 of 3")
+        self.assertEqual(cells(text, "surveys that wrote")[2], "1 of 3")
         self.assertIn("not done after 300 s", report.line(late))
 
-    def test_a_client_that_is_the_limit_and_a_missing_server_are_named(self) -> None:
+    def test_client_limited_servers_and_missing_servers_are_named(self) -> None:
         limited = survey(reasons=("beyond_client_max",), saturation_rate=comparison(60000, None))
         text = report.text(document(row("nginx", 0, limited), absent={"caddy": "caddy is missing: install it"}))
         self.assertEqual(cells(text, "nginx", "## What")[4], "beyond_client_max")
@@ -105,7 +106,7 @@ class Report(unittest.TestCase):
         self.assertEqual(report.shares(both[:1]), "100 % of 2")
         self.assertEqual(report.shares([row("nginx", 0, survey(saturation_rate=comparison(1, 1)))]), "-")
 
-    def test_valid_and_beyond_twice_its_interval_is_a_miss(self) -> None:
+    def test_a_valid_survey_beyond_twice_its_interval_misses_the_requirement(self) -> None:
         slow = level(0.5, response_time_s=comparison(0.010, 0.013, (0.009, 0.011)))
         text = report.text(document(row("nginx", 0, survey(slow)), row("node", 0, survey(level(0.5)))))
         self.assertEqual(cells(text, "nginx", "## What")[5], "response mix at 50 %")
@@ -113,7 +114,7 @@ class Report(unittest.TestCase):
         self.assertEqual(cells(text, "valid, saturation")[2:], ["0 of 2", "met"])
         self.assertEqual(cells(text, "valid, any")[2:], ["1 of 2", "**missed**"])
 
-    def test_without_intervals_nothing_is_said_of_them(self) -> None:
+    def test_surveys_without_intervals_leave_their_requirements_unmeasured(self) -> None:
         bare = survey(saturation_rate=comparison(1000, 1300))
         text = report.text(document(row("nginx", 0, bare)))
         self.assertEqual(cells(text, "90 %")[2:], ["-", "not measured"])

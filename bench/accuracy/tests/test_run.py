@@ -1,4 +1,4 @@
-"""The order of the servers, what is kept, and that every server has a name of its own."""
+"""The order of the servers, the surveys that are kept, and the list of servers."""
 
 import json
 import tempfile
@@ -15,14 +15,14 @@ from .made_up import level, survey
 
 
 def unreachable(_: Place) -> list[list[str]]:
-    raise AssertionError("it was started")
+    raise AssertionError("the server was started")
 
 
-KEPT = Subject("kept", "a server of which there are surveys", (), unreachable)
+KEPT = Subject("kept", "a server with stored surveys", (), unreachable)
 
 
 class Order(unittest.TestCase):
-    def test_every_round_has_every_server_once_and_the_seed_gives_the_order(self) -> None:
+    def test_every_round_has_every_server_once_in_an_order_drawn_from_the_seed(self) -> None:
         found = program.visits(SUBJECTS, 3, seed=7)
         for i in range(3):
             names = [subject.name for repetition, subject in found if repetition == i]
@@ -48,38 +48,38 @@ class Keeping(unittest.TestCase):
         files.run.write_text(json.dumps({"seconds": 130.0, "error": error}))
         return measure.row(self.bench, KEPT, 0)
 
-    def test_a_survey_that_is_there_is_not_made_again(self) -> None:
+    def test_a_stored_survey_is_not_repeated(self) -> None:
         row = self.keep(survey(level(0.8)))
         self.assertEqual((row["server"], row["repetition"], row["seconds"]), ("kept", 0, 130.0))
         self.assertAlmostEqual(row["errors"]["saturation"], 0)
 
-    def test_nor_is_one_that_failed(self) -> None:
+    def test_a_stored_failure_is_not_repeated(self) -> None:
         self.assertEqual(self.keep({}, "not done after 300 s")["error"], "not done after 300 s")
 
-    def test_what_cannot_be_read_is_a_failed_survey(self) -> None:
+    def test_an_unreadable_document_is_a_failed_survey(self) -> None:
         for document in ({}, [], {"schema": "brimful.survey/1"}, survey({"role": "held_out"})):
             self.assertIn("cannot be read", self.keep(document)["error"])
 
-    def test_surveys_of_another_binary_are_not_added_to(self) -> None:
+    def test_surveys_of_another_binary_are_refused(self) -> None:
         self.assertIsNone(program.differs(self.bench))
         self.assertIsNone(program.differs(self.bench))
         Path(self.bench.brimful).write_text("#!/bin/sh\necho brimful 1\n")
         self.assertIn("--keep another directory", program.differs(self.bench))
 
-    def test_the_complaint_is_said_without_the_hint(self) -> None:
+    def test_the_error_is_shown_without_the_hint(self) -> None:
         self.assertEqual(measure.last_line("working\nerror: no server\nhint: start it\n"), "no server")
         self.assertEqual(measure.last_line(""), "")
 
 
 class Subjects(unittest.TestCase):
-    def test_there_are_a_dozen_and_more_by_names_of_their_own(self) -> None:
+    def test_there_are_at_least_twelve_with_unique_names(self) -> None:
         names = {subject.name for subject in SUBJECTS}
         self.assertEqual(len(names), len(SUBJECTS))
         self.assertGreaterEqual(len(names), 12)
         for subject in SUBJECTS:
             self.assertLessEqual(set(subject.programs), set(PROGRAMS))
 
-    def test_what_is_missing_is_named_with_where_it_comes_from(self) -> None:
+    def test_a_missing_program_is_named_with_its_package(self) -> None:
         PROGRAMS["none"] = Program(("no-such-program",), "Debian package none")
         self.addCleanup(PROGRAMS.pop, "none")
         self.assertEqual(Subject("x", "x", ("none",), unreachable).missing(), "none is missing: Debian package none")
@@ -87,7 +87,7 @@ class Subjects(unittest.TestCase):
         self.assertIsNone(module.path())
         self.assertIsNone(module.version())
 
-    def test_a_program_without_what_it_needs_is_missing(self) -> None:
+    def test_a_program_without_its_module_is_missing(self) -> None:
         self.assertIsNone(Program(("echo",), "", lists=("sqlite", "sqlite3")).path())
         self.assertIsNotNone(Program(("echo",), "", lists=("sqlite3", "sqlite3")).path())
 

@@ -1,4 +1,4 @@
-"""What is compared with what, and how it is shown."""
+"""The comparison of predictions with measurements, and the tables."""
 
 import tomllib
 import unittest
@@ -19,7 +19,7 @@ def reached(rate: float, cores: float) -> dict:
 
 
 class Compare(unittest.TestCase):
-    def test_the_cpu_saturates_where_its_free_share_is_used_up(self) -> None:
+    def test_saturation_is_the_free_share_of_the_cpu_over_the_demand(self) -> None:
         found = measure.compare({"model": MODEL}, {"page": 2.0, "large": 1.0}, [reached(400, 0.9), reached(500, 1.0)])
         # (1 - 0.1) / (2/3 · 1 ms + 1/3 · 4 ms)
         self.assertAlmostEqual(found["predicted"], 450)
@@ -31,7 +31,7 @@ class Compare(unittest.TestCase):
         with self.assertRaises(Failed):
             measure.compare({"model": free, "left_out": ["late"]}, {"page": 1.0, "large": 0.0}, [reached(1, 1)])
 
-    def test_a_demand_is_held_against_what_the_server_booked(self) -> None:
+    def test_demands_are_compared_with_the_servers_own_account(self) -> None:
         calibration = {"model": MODEL, "uncertainty": [[{"ci95": {"low": 0.0035, "high": 0.0041}}, {"ci95": None}]]}
         model = calibration["model"] | {"demands": [MODEL["demands"][1]]}
         before = {name: {"cpu_s": 1.0, "requests": 100} for name in ("large", "page")}
@@ -41,14 +41,14 @@ class Compare(unittest.TestCase):
         self.assertAlmostEqual(found["page"]["ratio"], 0.5)
         self.assertEqual([found[name]["covered"] for name in ("large", "page")], [True, False])
 
-    def test_an_interval_is_of_a_server_that_has_its_cpu_all_the_time(self) -> None:
+    def test_intervals_are_compared_with_the_rate_per_cpu_second(self) -> None:
         self.assertTrue(report.holds({"low": 95, "high": 105}, {"measured": 50, "busy": 0.5}))
         self.assertFalse(report.holds({"low": 95, "high": 105}, {"measured": 50, "busy": 1.0}))
         self.assertFalse(report.holds(None, {"measured": 50, "busy": 1.0}))
 
 
 class Subjects(unittest.TestCase):
-    def test_every_workload_can_be_read_and_every_mix_has_its_classes(self) -> None:
+    def test_every_workload_parses_and_every_mix_has_all_classes(self) -> None:
         for subject in SUBJECTS:
             classes = tomllib.loads(subject.workload())["class"]
             self.assertEqual([kind["name"] for kind in classes], list(subject.classes))
@@ -58,7 +58,7 @@ class Subjects(unittest.TestCase):
 
 
 class Report(unittest.TestCase):
-    def test_medians_stand_beside_the_extremes_and_what_failed_is_named(self) -> None:
+    def test_medians_are_shown_with_extremes_and_failures_are_named(self) -> None:
         def repetition(ratio: float) -> dict:
             found = {
                 "predicted": 100 * ratio,

@@ -18,7 +18,7 @@ SOFTNET = "{packets:08x} 00000002 0 0 0 0 0 0 0 0 0 0 00000000 0 0\n00000010 0 0
 
 
 def proc(root, **values):
-    """A /proc with one process, 7, whose namespace is both the server's and the client's."""
+    """A fake /proc with one process, 7, whose namespace is both the server's and the client's."""
     (root / "7" / "net").mkdir(parents=True, exist_ok=True)
     (root / "net").mkdir(exist_ok=True)
     for name, text in {
@@ -33,7 +33,7 @@ def proc(root, **values):
 
 
 class Parsing(unittest.TestCase):
-    def test_values_stand_under_their_names(self):
+    def test_values_are_paired_with_their_names(self):
         found = counters.paired_lines(NETSTAT.format(drops=3, repeated=4))
         self.assertEqual(found["TcpExt"], {"SyncookiesSent": 0, "ListenDrops": 3, "TCPSynRetrans": 4})
         self.assertEqual(found["IpExt"], {"InNoRoutes": 0})
@@ -46,7 +46,7 @@ class Parsing(unittest.TestCase):
         text = "                    CPU0       CPU3\n      NET_RX:         11         33\n"
         self.assertEqual(counters.softirqs(text, "NET_RX"), {0: 11, 3: 33})
 
-    def test_a_kernel_without_the_line_is_named(self):
+    def test_a_missing_line_is_named(self):
         with self.assertRaisesRegex(ValueError, "NET_RX"):
             counters.softirqs("  CPU0\n HI: 1\n", "NET_RX")
 

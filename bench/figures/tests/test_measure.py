@@ -22,15 +22,15 @@ class Measure(unittest.TestCase):
         self.assertEqual(measure.completed(self.record, 100 * S + S // 2, 102 * S + S // 2), 5 + 100 + 100)
         self.assertEqual(measure.completed(self.record, 0, 1000 * S), 360, "nothing outside the run")
 
-    def test_our_own_interruption_is_no_reason_for_doubt(self):
+    def test_an_interrupted_run_is_valid(self):
         self.assertEqual(measure.verdict(self.record), "yes")
         late = {"verdict": {"reasons": [{"code": "generator_late"}, {"code": "interrupted"}]}}
         self.assertEqual(measure.verdict(late), "generator_late")
 
-    def test_errors_are_all_that_was_not_answered(self):
+    def test_errors_are_the_share_of_calls_without_a_response(self):
         self.assertAlmostEqual(figures.errors(self.record), 10)
 
-    def test_a_listener_is_told_from_a_connection_on_its_port(self):
+    def test_a_connection_on_a_port_is_not_a_listener(self):
         header = "  sl  local_address rem_address   st\n"
         listening = header + "   0: 010012C6:0050 00000000:0000 0A 00000000\n"
         connected = header + "   0: 010012C6:0050 020012C6:9C40 01 00000000\n"
@@ -54,11 +54,11 @@ class Measure(unittest.TestCase):
 class Fluid(unittest.TestCase):
     server = Apache(workers=8, backlog=128, size=1)
 
-    def test_a_burst_that_finds_room_loses_nothing(self):
+    def test_a_burst_that_fits_into_the_queue_loses_nothing(self):
         self.assertEqual(figures.fluid(self.server, 40, 3, 0.05, 10), 40)
 
-    def test_what_finds_none_is_lost_once_a_period(self):
-        # 600/s for half a second are (600 - 130)·0.5 = 235 too many; 137 find room.
+    def test_a_burst_that_overflows_the_queue_loses_the_excess_once_per_period(self):
+        # 600/s for half a second exceed the capacity by (600 - 130)·0.5 = 235 calls; 137 fit into the queue.
         self.assertAlmostEqual(figures.fluid(self.server, 100, 6, 0.05, 10), 100 - (235 - 137) / 10)
 
 
@@ -66,14 +66,14 @@ class SynCost(unittest.TestCase):
     def at(self, seconds):
         return Snapshot(round(seconds * S), {}, {}, {})
 
-    def test_the_slope_gives_the_cost_back(self):
+    def test_the_slope_recovers_the_cost(self):
         points = [(s, 130 * (1 - 3e-6 * s)) for s in (1000, 5000, 30000)]
         x0, cost = syncost.slope(points)
         self.assertAlmostEqual(x0, 130)
         self.assertAlmostEqual(cost, 3)
 
     def test_a_stretch_is_compared_with_the_quiet_before_and_after(self):
-        # A spinner that slows down or speeds up by itself, and softirqs of its own, are not the SYNs' doing.
+        # The spinner's own change of speed, and softirqs without SYNs, must not count as the cost of SYNs.
         before, after = {"rounds": 100, "server_softirq": 0.02}, {"rounds": 120, "server_softirq": 0.04}
         found = syncost.costs(before, {"rounds": 88, "server_softirq": 0.13, "syn": 10_000}, after)
         self.assertAlmostEqual(found["work"], 0.8)
@@ -84,7 +84,7 @@ class SynCost(unittest.TestCase):
         samples = [(0, 0), (10 * S, 1000), (20 * S, 1800)]
         self.assertAlmostEqual(syncost.rounds(samples, self.at(5), self.at(15)), (1400 - 500) / 10)
 
-    def test_a_line_cut_off_is_left_out(self):
+    def test_an_incomplete_last_line_is_ignored(self):
         self.assertEqual(syncost.read_spins("1000 1\n2000 2\n30"), [(1000, 1), (2000, 2)])
 
     def test_time_without_samples_is_an_error(self):

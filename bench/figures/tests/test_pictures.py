@@ -9,7 +9,7 @@ from bench.figures import plots, svg, table
 
 
 class Tables(unittest.TestCase):
-    def test_what_is_written_is_read(self):
+    def test_written_rows_are_read_back(self):
         rows = [{"server": "apache", "clients": 4, "syn": 130.25, "valid": "yes"}, {"server": "target", "clients": 8}]
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "t.tsv"
@@ -18,13 +18,13 @@ class Tables(unittest.TestCase):
             self.assertIn("clients [1]\t", path.read_text())
             self.assertEqual(table.read(path), rows)
 
-    def test_every_column_that_is_measured_has_a_unit(self):
+    def test_a_column_without_a_unit_is_refused(self):
         with tempfile.TemporaryDirectory() as directory, self.assertRaises(ValueError):
             table.write(Path(directory) / "t.tsv", [], [{"furlongs": 1}])
 
 
 class Scales(unittest.TestCase):
-    def test_steps_are_round_and_few(self):
+    def test_tick_distances_are_round_and_give_few_ticks(self):
         for most in (0.9, 1, 7, 130, 999, 2065, 40_000):
             step = svg.nice_step(most)
             self.assertIn(f"{step:e}"[0], "125")
@@ -36,7 +36,7 @@ class Scales(unittest.TestCase):
             self.assertGreaterEqual(scale.ticks[-1], max(values))
             self.assertEqual(scale(0), 0)
 
-    def test_decades_are_equally_long(self):
+    def test_a_logarithmic_axis_has_a_tick_per_decade(self):
         scale = svg.Scale(svg.Axis("x", log=True), [2, 900], 0, 300)
         self.assertEqual(scale.ticks, [1, 10, 100, 1000])
         self.assertAlmostEqual(scale(10), 100)
@@ -82,7 +82,7 @@ class Pictures(unittest.TestCase):
         for picture in drawn.values():
             ElementTree.fromstring(picture)
 
-    def test_only_well_past_saturation_counts_for_the_slope(self):
+    def test_the_slope_uses_only_points_well_past_saturation(self):
         self.assertEqual(plots.overloaded([(130, 130), (250, 130), (300, 120)]), [(300, 120)])
 
 

@@ -81,13 +81,13 @@ class Tools(unittest.TestCase):
 
 
 class Kernel(unittest.TestCase):
-    def test_how_often_a_program_ran(self) -> None:
+    def test_run_counts_of_a_program(self) -> None:
         info = "pos:\t0\nprog_type:\t26\nprog_id:\t7\nrun_time_ns:\t900\nrun_cnt:\t3\nrecursion_misses:\t0\n"
         self.assertEqual(bpf.runs_in(info), (3, 900))
         with self.assertRaisesRegex(Failed, "Linux 5.8"):
             bpf.runs_in("prog_id:\t7\n")
 
-    def test_a_process_that_keeps_no_program(self) -> None:
+    def test_a_process_without_ebpf_programs(self) -> None:
         self.assertEqual(bpf.programs([os.getpid()]), set())
 
     def test_cpu_time_and_memory_of_a_process_and_its_children(self) -> None:
@@ -103,7 +103,7 @@ class Kernel(unittest.TestCase):
 
 
 class Accounts(unittest.TestCase):
-    def test_a_command_that_is_over_has_an_account(self) -> None:
+    def test_the_cpu_time_of_a_command_that_has_ended(self) -> None:
         work = "sum(range(10_000_000))"
         with Running(helper("account.py", sys.executable, "-c", work)) as running:
             self.assertGreater(json.loads(running.finish(60))["cpu_us"], 50_000)
@@ -119,10 +119,10 @@ class Accounts(unittest.TestCase):
                 running.check()
             pids = running.pids
             running.pause()
-            # A signal is not at once where it is sent.
+            # Signals are delivered with a delay.
             while any(Path(f"/proc/{pid}/stat").read_text().split()[2] != "T" for pid in pids):
                 running.check()
-            running.go_on()
+            running.resume()
         self.assertFalse(Path(f"/proc/{pids[0]}").exists())
 
 
@@ -134,14 +134,14 @@ class Packets(unittest.TestCase):
         segment = (40000).to_bytes(2) + port.to_bytes(2) + bytes(8) + bytes([0x50, flags]) + bytes(6)
         return bytes(12) + b"\x08\x00" + head + segment
 
-    def test_only_requests_for_a_connection_to_the_port_count(self) -> None:
+    def test_only_syns_to_the_port_count(self) -> None:
         self.assertTrue(syns.is_syn(self.frame(80, 0x02), 80))
         self.assertTrue(syns.is_syn(self.frame(80, 0xC2, options=2), 80), "ECN, and IP options")
         self.assertFalse(syns.is_syn(self.frame(80, 0x12), 80), "the answer")
         self.assertFalse(syns.is_syn(self.frame(80, 0x10), 80))
         self.assertFalse(syns.is_syn(self.frame(81, 0x02), 80))
 
-    def test_what_is_no_such_packet_counts_nothing(self) -> None:
+    def test_truncated_and_other_packets_do_not_count(self) -> None:
         whole = self.frame(80, 0x02)
         for length in range(len(whole) - 7):
             self.assertFalse(syns.is_syn(whole[:length], 80), length)

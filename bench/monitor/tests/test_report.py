@@ -16,7 +16,7 @@ def interval(low: float, high: float) -> Estimate:
 
 
 class Verdicts(unittest.TestCase):
-    def test_a_value_is_judged_by_itself(self) -> None:
+    def test_an_estimate_without_interval_is_judged_by_its_value(self) -> None:
         for value, verdict in ((5, "aim met"), (7, "met"), (11, "NOT MET")):
             self.assertEqual(report.verdict(COST, Estimate(value, 1, 100, 5)), verdict)
         self.assertEqual(report.verdict(RATIO, Estimate(3.9, 1, 9, 5)), "NOT MET")
@@ -26,7 +26,7 @@ class Verdicts(unittest.TestCase):
         )
         self.assertEqual(report.verdict(Figure("x", "x", "x"), Estimate.exact(10)), "-")
 
-    def test_an_interval_is_judged_by_all_of_itself(self) -> None:
+    def test_an_interval_is_judged_by_both_ends(self) -> None:
         for low, high, verdict in (
             (-1, 4, "aim met"),
             (3, 9, "met"),
@@ -37,7 +37,7 @@ class Verdicts(unittest.TestCase):
 
 
 class Tables(unittest.TestCase):
-    def test_every_figure_has_its_line_whether_measured_or_not(self) -> None:
+    def test_every_figure_has_a_line_even_if_not_measured(self) -> None:
         outcome = Outcome(measured={"lookup": Estimate(4.4, 4.3, 4.9, 5)}, notes=["ss is absent"])
         outcome.table("times", ["", "µs"], [["each", "4.4"]])
         results = [{"name": "overflow", "error": "no root"}, {"name": "lookup"} | outcome.document()]
@@ -53,7 +53,7 @@ class Tables(unittest.TestCase):
                 }
             )
         )
-        said = report.text(CASES, document)
+        text = report.text(CASES, document)
         for words in (
             "4.40 (4.30–4.90) µs",
             "aim met",
@@ -62,9 +62,9 @@ class Tables(unittest.TestCase):
             "too short",
             "| each | 4.4 |",
         ):
-            self.assertIn(words, said)
+            self.assertIn(words, text)
 
-    def test_cases_and_figures_have_names_of_their_own(self) -> None:
+    def test_cases_and_figures_have_unique_names(self) -> None:
         self.assertEqual(len({case.name for case in CASES}), len(CASES))
         for case in CASES:
             self.assertEqual(len({figure.key for figure in case.figures}), len(case.figures))
@@ -74,9 +74,9 @@ class Toggling(unittest.TestCase):
     def quartet(self, *requests: int) -> list[Slice]:
         return [Slice(on, 1.0, done, 1, 1.0, 0.5) for on, done in zip(toggle.PATTERN, requests, strict=True)]
 
-    def test_a_loss_is_found_and_a_drift_is_not(self) -> None:
+    def test_a_loss_is_measured_despite_a_drift(self) -> None:
         quartets = [self.quartet(1000, 990, 990, 1000), self.quartet(2000, 1980, 1980, 2000)]
-        found = overhead.loss(toggle.change(quartets, "requests_per_s"))
+        found = toggle.change(quartets, "requests_per_s").negated()
         self.assertAlmostEqual(found.value, 1)
         self.assertAlmostEqual(toggle.change(quartets, "cpu_us_per_request").value, 100 * (1 / 0.99 - 1))
         self.assertEqual(toggle.mean(quartets, "requests_per_s"), 1500)
@@ -85,7 +85,7 @@ class Toggling(unittest.TestCase):
         self.assertAlmostEqual(outcome.measured["throughput"].value, 1)
         self.assertEqual([row[-1] for row in outcome.tables[0]["rows"]], ["-", "0.100"])
 
-    def test_a_server_that_idles_is_told_of(self) -> None:
+    def test_an_unsaturated_server_is_reported(self) -> None:
         idle = [[Slice(on, 1.0, 10, 1, 0.5, 0.5) for on in toggle.PATTERN] for _ in range(2)]
         outcome = Outcome()
         overhead.judge(outcome, {overhead.WATCH: idle}, {overhead.WATCH: 0.0})
@@ -93,12 +93,12 @@ class Toggling(unittest.TestCase):
 
 
 class Inside(unittest.TestCase):
-    def test_what_one_more_port_costs(self) -> None:
+    def test_the_cost_of_each_further_port(self) -> None:
         found = lookup.per_port({"one_port_us": [20.0] * 10, "all_ports_us": [60.0] * 9 + [1000.0]})
         self.assertEqual((found.value, found.low), (5, 5))
         self.assertIsNone(lookup.per_port({"one_port_us": [20.0], "all_ports_us": []}))
 
-    def test_a_way_that_counts_wrong_has_no_time(self) -> None:
+    def test_a_way_that_counts_wrong_has_no_result(self) -> None:
         def way(established: int, us: float, source: str) -> dict:
             return {"connections": {"established": established}, "us": [us, us], "source": source}
 

@@ -15,13 +15,13 @@ NODE = [
 ]
 
 
-def readings(**of: object) -> Readings:
-    nothing = {"brimful": {}, "sar": {}, "pidstat": {}, "vmstat": {}, "node_exporter": []}
-    return Readings(seconds=60, **(nothing | of))
+def readings(**by_tool: object) -> Readings:
+    empty = {"brimful": {}, "sar": {}, "pidstat": {}, "vmstat": {}, "node_exporter": []}
+    return Readings(seconds=60, **(empty | by_tool))
 
 
 def by_name(name: str) -> Shared:
-    return next(one for one in SHARED if one.name == name)
+    return next(figure for figure in SHARED if figure.name == name)
 
 
 class Comparison(unittest.TestCase):
@@ -47,7 +47,7 @@ class Comparison(unittest.TestCase):
         )
         self.assertEqual([line.theirs for line in shared.compared(by_name("cpu.user"), seen)], [0.25, 0.25, 0.25])
 
-    def test_what_brimful_lacks_is_not_compared_and_what_a_tool_lacks_is_said(self) -> None:
+    def test_figures_missing_in_brimful_are_skipped_and_columns_missing_in_a_tool_are_named(self) -> None:
         self.assertEqual(list(shared.compared(by_name("forks_per_s"), readings(sar={"proc/s": {"": 1.0}}))), [])
         (line,) = shared.compared(by_name("forks_per_s"), readings(brimful={"forks_per_s": 1}, sar={"x": {}}))
         self.assertFalse(line.counts)
@@ -67,4 +67,4 @@ class Comparison(unittest.TestCase):
             self.assertEqual((line.ours, line.theirs), (value, value))
 
     def test_names_are_unique(self) -> None:
-        self.assertEqual(len({one.name for one in SHARED}), len(SHARED))
+        self.assertEqual(len({figure.name for figure in SHARED}), len(SHARED))

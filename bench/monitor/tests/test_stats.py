@@ -7,10 +7,10 @@ from bench.monitor.stats import Estimate
 
 
 class Quartets(unittest.TestCase):
-    def test_a_steady_drift_is_no_effect(self) -> None:
+    def test_a_steady_drift_has_no_effect(self) -> None:
         self.assertAlmostEqual(stats.effect([math.exp(x) for x in (1, 2, 3, 4)]), 0)
 
-    def test_an_effect_is_found_whatever_the_level(self) -> None:
+    def test_an_effect_is_relative_to_the_level(self) -> None:
         found = stats.change_percent([[level, 0.99 * level, 0.99 * level, level] for level in (10, 1000, 70)])
         self.assertAlmostEqual(found.value, -1)
         self.assertAlmostEqual(found.low, -1)
@@ -27,7 +27,7 @@ class TrimmedMean(unittest.TestCase):
         self.assertAlmostEqual(found.value, 2)
         self.assertAlmostEqual(found.high - found.value, 4.303 / math.sqrt(3))
 
-    def test_a_tenth_of_accidents_at_either_end_does_not_matter(self) -> None:
+    def test_extreme_values_are_trimmed(self) -> None:
         calm = [0.0, 1.0] * 9
         self.assertAlmostEqual(stats.trimmed_mean([*calm, -1e9, 1e9]).value, 0.5)
 
@@ -36,7 +36,7 @@ class TrimmedMean(unittest.TestCase):
         for number, scale in ((5, 0), (30, 0), (30, 10)):
             covered = 0
             for _ in range(1000):
-                # Now and then a slice is disturbed.
+                # Some slices are disturbed.
                 values = [rng.gauss(1, 1) + (rng.gauss(0, scale) if rng.random() < 0.05 else 0) for _ in range(number)]
                 found = stats.trimmed_mean(values)
                 covered += found.low <= 1 <= found.high

@@ -11,7 +11,7 @@ from bench.side_by_side.tools import Failed
 
 
 class FakeProgram:
-    """Answers at once, with throughputs of 1."""
+    """Answers every request with fixed values."""
 
     def ask(self, request: dict) -> tuple[dict, float]:
         if "agreement" in request:
@@ -46,12 +46,12 @@ class Repetitions(unittest.TestCase):
     def repeated(self, peer: FakePeer) -> Runs:
         return cases.repeated(bed(peer), {"solve": {}}, {}, "throughput")
 
-    def test_everyone_runs_in_every_repetition(self) -> None:
+    def test_every_solver_runs_in_every_repetition(self) -> None:
         runs = self.repeated(FakePeer("LINE", [{"cpu_s": 1.0, "throughput": [1.0, 1.1]}]))
         self.assertEqual({name: len(seconds) for name, seconds in runs.seconds.items()}, {OURS: 3, "LINE": 3})
         self.assertEqual(list(runs.rows())[1], ["LINE", "1,000", "2.00", "1.0e-01"])
 
-    def test_who_fails_once_is_not_asked_again_and_has_no_time(self) -> None:
+    def test_a_solver_that_fails_once_is_not_run_again_and_has_no_time(self) -> None:
         peer = FakePeer("LINE", [{"cpu_s": 1.0, "throughput": [1.0, 1.0]}, Failed("LINE: not done in 1 s")])
         runs = self.repeated(peer)
         self.assertEqual(peer.asked, 2)
@@ -64,12 +64,12 @@ class Repetitions(unittest.TestCase):
 
 
 class Agreement(unittest.TestCase):
-    def test_numbers_present_are_compared_where_a_solver_has_them(self) -> None:
+    def test_queue_lengths_are_compared_if_a_solver_has_them(self) -> None:
         ours = {"throughput": [2.0, 0.0], "queue_length": [[9.0, 0.0], [4.0, 0.0]]}
         theirs = {"throughput": [2.0, 0.0], "queues": [1], "queue_length": [[4.4, 0.0]]}
         self.assertAlmostEqual(cases.apart(ours, theirs), 0.1)
 
-    def test_what_a_solver_cannot_is_said(self) -> None:
+    def test_networks_that_a_solver_cannot_solve_are_reported(self) -> None:
         good = {"throughput": [2.0], "queues": [0], "queue_length": [[9.0]]}
         outcome = cases.agreement(bed(FakePeer("LINE", [good, Failed("LINE: load-dependent rates")])))
         self.assertEqual(outcome.raw["LINE"]["compared"], 1)
@@ -87,21 +87,21 @@ class Tables(unittest.TestCase):
             "settings": {"quick": False},
             "cases": [{"name": case.name} | case.measure(bed()).document() for case in CASES],
         }
-        said = report.text(CASES, json.loads(json.dumps(document)))
+        text = report.text(CASES, json.loads(json.dumps(document)))
         for words in ("10.0 million events/s", "500 ms", "NOT MET", "0.50 s", "5.00 MB", "95.0 %"):
-            self.assertIn(words, said)
-        self.assertEqual(said.count("not measured"), 0)
+            self.assertIn(words, text)
+        self.assertEqual(text.count("not measured"), 0)
         self.assertEqual(len({case.name for case in CASES}), len(CASES))
 
 
 class Networks(unittest.TestCase):
-    def test_they_are_the_same_in_every_run_and_fit_together(self) -> None:
+    def test_networks_are_reproducible_and_have_consistent_dimensions(self) -> None:
         self.assertEqual(networks.closed(4, 10, 30), networks.closed(4, 10, 30))
         for model in (networks.closed(2, 3, 1), networks.web_server(), networks.one_queue(), networks.busy_server()):
             self.assertEqual(len(model["demands"]), len(model["stations"]))
             self.assertEqual({len(row) for row in model["demands"]}, {len(model["classes"])})
 
-    def test_the_server_can_just_take_the_end_of_the_range(self) -> None:
+    def test_the_server_is_not_saturated_at_the_end_of_the_range(self) -> None:
         model = networks.web_server()
         rates = [1.02 * c["rate"] for c in model["classes"]]
         for station, row in zip(model["stations"], model["demands"], strict=True):
@@ -118,14 +118,14 @@ for line in filter(str.strip, sys.stdin):
 
 
 class Peers(unittest.TestCase):
-    def test_one_that_is_not_there_is_named_with_what_was_tried(self) -> None:
+    def test_a_missing_solver_is_named_with_its_source(self) -> None:
         with mock.patch("bench.planner.peers.shutil.which", return_value="/nowhere/octave"):
-            there, absent = peers.find(Path("/nowhere/python"))
-        self.assertEqual(there, [])
+            running, absent = peers.find(Path("/nowhere/python"))
+        self.assertEqual(running, [])
         for name, word in (("LINE", "peers.sh"), ("Octave queueing", "Debian"), ("PDQ", "Debian"), ("JMT", "Maven")):
             self.assertIn(word, absent[name])
 
-    def test_one_stays_for_the_next_question_and_is_ended_when_it_takes_too_long(self) -> None:
+    def test_an_interpreter_is_reused_and_ended_when_it_exceeds_the_limit(self) -> None:
         peer = peers.Peer("echo", [sys.executable, "-c", ECHO])
         self.addCleanup(peer.end)
         self.assertEqual(peer.ask({"sleep": 0}, 60), {"sleep": 0})

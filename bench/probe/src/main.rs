@@ -1,9 +1,8 @@
-//! Times the monitor from inside, by the CPU clock of the thread that samples, and prints one JSON object: what
-//! `bench/monitor` cannot see from outside. Only the monitor's public interface is used: what is timed is what
-//! `brimful watch` does.
+//! Times the monitor from inside for `bench/monitor`, by the CPU clock of the sampling thread, and prints one JSON
+//! object. It uses only the monitor's public interface, like `brimful watch`.
 //!
 //! Times are in microseconds and contain one reading of that clock, a system call of about a microsecond. *eBPF* is the
-//! monitor as it is, *plain* the same without eBPF.
+//! monitor with its default settings, *plain* the monitor without eBPF.
 #![forbid(unsafe_code)]
 
 mod proc_net_tcp;
@@ -21,8 +20,8 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long to wait for a figure that the monitor does not bring with every sample, because it is expensive.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest time to wait for a figure that is not in every sample, because it is expensive.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Times the parts of the monitor and prints JSON.
 #[derive(Debug, Parser)]
@@ -42,43 +41,43 @@ enum Part {
         /// The port it listens on
         #[arg(long)]
         port: u16,
-        /// How many samples of each kind
+        /// Number of samples of each kind
         #[arg(long)]
         samples: u32,
-        /// Milliseconds from sample to sample
+        /// Milliseconds between samples
         #[arg(long)]
         interval_ms: u64,
     },
     /// The connections of one port by state: /proc/net/tcp, sock_diag, and eBPF
     States {
-        /// Which
+        /// The port
         #[arg(long)]
         port: u16,
-        /// How often each is timed
+        /// Number of times that each is timed
         #[arg(long)]
         rounds: u32,
     },
     /// The listening sockets of several ports, one for each
     Lookup {
-        /// Which, at least two
+        /// The ports, at least two
         #[arg(long, value_delimiter = ',', required = true)]
         ports: Vec<u16>,
-        /// How often each is timed
+        /// Number of times that each is timed
         #[arg(long)]
         rounds: u32,
     },
 }
 
-/// Full samples by one sampler.
+/// The samples of one sampler.
 #[derive(Debug, Serialize)]
 struct Sampled {
     sources: BTreeMap<String, String>,
-    /// Of the last sample, to know that all of them were seen.
+    /// Threads in the last full sample, to check that the monitor found all of them.
     threads: Option<u64>,
     full_us: Vec<f64>,
-    /// Full samples one after the other, which find in the caches what they need.
+    /// Full samples without pauses, which use warm caches.
     warm_us: Vec<f64>,
-    /// One group alone, at other moments than the full samples.
+    /// Samples of a single group, made between the full samples.
     groups_us: BTreeMap<&'static str, Vec<f64>>,
 }
 
@@ -86,12 +85,12 @@ struct Sampled {
 #[derive(Debug, Default, Serialize)]
 struct Counted {
     source: String,
-    /// What it counted last, without the listening socket.
+    /// The last counts, without the listening socket.
     connections: BTreeMap<State, u64>,
     us: Vec<f64>,
 }
 
-/// Samples of the connections group, without those in which connections were counted by a walk over all sockets.
+/// Samples of the connections group. Those in which sock_diag walked over all sockets are left out.
 #[derive(Debug, Default, Serialize)]
 struct LookedUp {
     source: String,
@@ -121,7 +120,8 @@ fn run(part: &Part) -> Result<()> {
     writeln!(stdout(), "{document}").context("cannot write to stdout")
 }
 
-/// Both samplers in turn, half an interval apart, so that each finds what it reads as cold as it would alone.
+/// Runs both samplers alternately, half an interval apart, so that the caches are as cold for each as they would be for
+/// a single sampler.
 fn sample(
     processes: &[ProcessSelector],
     port: u16,
@@ -134,7 +134,7 @@ fn sample(
     }
     let mut measured = BTreeMap::new();
     let mut due = Instant::now();
-    // The first round finds the pages and the descriptors; then a full sample, and each group for itself.
+    // Round 0 is a warm-up. Then rounds alternate between a full sample and each group alone.
     for round in 0..=samples * 2 {
         for (name, sampler) in &mut samplers {
             due += interval / 2;
@@ -193,13 +193,16 @@ fn states(port: u16, rounds: u32) -> Result<BTreeMap<&'static str, Counted>> {
     Ok(measured)
 }
 
-/// The first sample in which the connections of a port are counted; `None` if there is none for a long time.
+/// The counts and the time of the first sample that counts the connections of a port; `None` if there is none within
+/// `COUNT_TIMEOUT`.
 fn counted(sampler: &mut Sampler, port: u16) -> Option<(BTreeMap<State, u64>, f64)> {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < COUNT_TIMEOUT {
         let (sample, us) = timed(|| sampler.sample());
         let ports = sample.groups.connections.map(|connections| connections.ports).unwrap_or_default();
-        if let Some(counted) = ports.into_iter().find_map(|of| of.connections.filter(|_| of.port == port)) {
+        if let Some(counted) =
+            ports.into_iter().find(|counts| counts.port == port).and_then(|counts| counts.connections)
+        {
             return Some((counted, us));
         }
         sleep(Duration::from_millis(20));
@@ -207,9 +210,9 @@ fn counted(sampler: &mut Sampler, port: u16) -> Option<(BTreeMap<State, u64>, f6
     None
 }
 
-/// One port and all of them in turn.
+/// Samples one port and all ports alternately.
 fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>> {
-    ensure!(ports.len() > 1, "what one more port costs takes two of them: --ports 8080,8081");
+    ensure!(ports.len() > 1, "lookup compares one port with several: name at least two, such as --ports 8080,8081");
     let mut measured = BTreeMap::new();
     for (name, ebpf) in [("ebpf", true), ("plain", false)] {
         let mut one = Sampler::open(&config(&[], &ports[..1], &[GroupName::Connections], ebpf))?;
@@ -225,7 +228,7 @@ fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>
     Ok(measured)
 }
 
-/// `None` if more was done than a look-up: a dump of all connections, which `plain` makes now and then.
+/// The time of a sample. `None` if the sample also dumped all connections, which *plain* does in some samples.
 fn look_up(sampler: &mut Sampler, ebpf: bool) -> Option<f64> {
     let (sample, us) = timed(|| sampler.sample());
     let ports = sample.groups.connections?.ports;
@@ -241,7 +244,7 @@ fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[GroupName], eb
     MonitorConfig { processes: processes.to_vec(), ports: ports.to_vec(), intervals, ebpf, ..MonitorConfig::default() }
 }
 
-/// Threads of the first program.
+/// Number of threads of the first program.
 fn threads(sample: &Sample) -> Option<u64> {
     let programs = Rates::between(sample, sample).process?.figures.process;
     programs.first()?.threads
@@ -259,7 +262,7 @@ fn see(
     (counted.source, counted.connections) = (source, connections);
 }
 
-/// What something returns, and the CPU time of this thread that it took.
+/// The result of `work`, and the CPU time of this thread that it took, in microseconds.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let begun = cpu_us();
     let done = work();

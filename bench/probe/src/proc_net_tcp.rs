@@ -1,5 +1,5 @@
-//! The connections of a port by state as other programs count them: by reading /proc/net/tcp, of which the kernel writes
-//! a line for every socket of the namespace. As cheaply as that can be done: one buffer, two fields of each line.
+//! Counts the connections of a port by state as other programs do: by reading /proc/net/tcp, which has a line for every
+//! socket of the namespace. The parser is as cheap as possible: one buffer, and two fields of each line.
 
 use brimful_core::server::State;
 use std::collections::BTreeMap;
@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// In the order of the kernel's numbers (include/net/tcp_states.h), from 1. CLOSE and LISTEN are no connections.
+/// The states in the order of the kernel's numbers (include/net/tcp_states.h), from 1. `None` for CLOSE and LISTEN,
+/// which are not connections.
 const STATES: [Option<State>; 11] = [
     Some(State::Established),
     Some(State::SynSent),
@@ -22,14 +23,14 @@ const STATES: [Option<State>; 11] = [
     Some(State::Closing),
 ];
 
-/// IPv4 connections of a local port. A state without any is left out.
+/// IPv4 connections of a local port by state. States without connections are left out.
 pub fn connections(port: u16) -> io::Result<BTreeMap<State, u64>> {
     let mut text = Vec::new();
     File::open(Path::new("/proc/net/tcp"))?.read_to_end(&mut text)?;
     Ok(count(&text, port))
 }
 
-/// Lines like `0: 0100007F:1F90 0200007F:C350 01 …`: number, local address, remote address, state.
+/// Counts lines like `0: 0100007F:1F90 0200007F:C350 01 …`: number, local address, remote address, state.
 fn count(text: &[u8], port: u16) -> BTreeMap<State, u64> {
     let mut counts = [0u64; STATES.len()];
     for line in text.split(|&byte| byte == b'\n') {
@@ -43,10 +44,11 @@ fn count(text: &[u8], port: u16) -> BTreeMap<State, u64> {
             *count += 1;
         }
     }
-    STATES.iter().zip(counts).filter_map(|(state, count)| Some(((*state)?, count))).filter(|of| of.1 > 0).collect()
+    let by_state = STATES.iter().zip(counts).filter_map(|(state, count)| Some(((*state)?, count)));
+    by_state.filter(|&(_, count)| count > 0).collect()
 }
 
-/// At most eight digits.
+/// Parses up to eight hexadecimal digits.
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
     let plausible = (1..=8).contains(&digits.len());
     plausible
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_counts_nothing() {
+    fn malformed_lines_are_ignored() {
         for text in [&b""[..], b"\n\n", b"a b c d", b"0: :1F90 x ZZ", b"0: x:1F90 x FF", b"0: x:1F90 x 00"] {
             assert_eq!(count(text, 8080), BTreeMap::new());
         }

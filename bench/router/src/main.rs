@@ -1,10 +1,10 @@
-//! How far off the delays of the test bed's router are: datagrams at a constant rate from a client to the server, each
-//! with the instant that it was sent at.
+//! Measures the error of the delays of the test bed's router. A client sends datagrams at a constant rate to the
+//! server, each with the time at which it was sent.
 //!
-//! Two errors are printed, in microseconds beyond the delay asked for. `router`: how late packets left it, as it states
-//! itself. `end to end`: from the sender's `send` to the receiver's `recv`, so with the work of two sockets, the wait
-//! until the router reads a packet, and the wake-up of the receiver. A first run without delay says what of the latter
-//! is not the delay's.
+//! The program prints two errors, in microseconds beyond the requested delay. `router` is the lateness of packets that
+//! leave the router, by its own account. `end to end` is measured from the sender's `send` to the receiver's `recv`. It
+//! includes the work of two sockets, the wait until the router reads a packet, and the wake-up of the receiver. A first
+//! run without delay shows the size of these.
 #![forbid(unsafe_code)]
 
 use anyhow::Context;
@@ -16,16 +16,16 @@ use clap::Parser;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-/// How far off the delays of the test bed's router are.
+/// Measures the error of the delays of the test bed's router.
 #[derive(Parser)]
 struct Args {
-    /// Datagrams a second
+    /// Datagrams per second
     #[arg(long, default_value = "50000")]
     rate: u64,
     /// Round-trip time; a datagram takes half of it
     #[arg(long, default_value = "40ms")]
     rtt: RttRange,
-    /// For how long
+    /// Duration of each run
     #[arg(long, default_value = "10s")]
     duration: Nanos,
     /// Bytes of a datagram
@@ -78,19 +78,22 @@ fn measure(args: &Args, rtt: RttRange) -> anyhow::Result<()> {
     let (sent, errors) =
         (sent.ok().context("the sender panicked")??, errors.as_mut().ok().context("the receiver panicked")?);
     errors.sort_unstable();
-    let at = |q: f64| errors.get(((errors.len() as f64 - 1.0) * q).round() as usize).map_or(0.0, |ns| *ns as f64 / 1e3);
+    let quantile_us = |q: f64| {
+        let rank = ((errors.len() as f64 - 1.0) * q).round() as usize;
+        errors.get(rank).map_or(0.0, |ns| *ns as f64 / 1e3)
+    };
     let lost = sent.saturating_sub(errors.len() as u64);
     println!(
         "{:>10} {sent:>9} {:>9} {lost:>7} {:>12} {:>8.1} {:>8.1} {:>8.1} {:>8.1}",
         delay.to_string(),
         errors.len(),
         "end to end",
-        at(0.5),
-        at(0.99),
-        at(0.999),
-        at(1.0)
+        quantile_us(0.5),
+        quantile_us(0.99),
+        quantile_us(0.999),
+        quantile_us(1.0)
     );
-    let router = bed.stop().context("the router has ended early")?.router;
+    let router = bed.stop().context("the router ended early")?.router;
     let late = router.late_us.context("no packet passed the router")?;
     println!(
         "{:>10} {:>9} {:>9} {:>7} {:>12} {:>8.1} {:>8.1} {:>8.1} {:>8.1}   CPU time {:.1} s",
@@ -99,7 +102,7 @@ fn measure(args: &Args, rtt: RttRange) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends at the rate; returns how many datagrams.
+/// Sends datagrams at the requested rate; returns their number.
 fn send(socket: &UdpSocket, args: &Args, cpu: Option<usize>) -> anyhow::Result<u64> {
     prepare(cpu)?;
     let mut datagram = vec![0; args.size.clamp(8, 1400)];
@@ -117,21 +120,22 @@ fn send(socket: &UdpSocket, args: &Args, cpu: Option<usize>) -> anyhow::Result<u
     Ok(total)
 }
 
-/// How much later than due each datagram came, in nanoseconds, until none has come for a second.
+/// Receives datagrams until none has arrived for a second. Returns the lateness of each in nanoseconds.
 fn receive(socket: &UdpSocket, delay: Nanos, cpu: Option<usize>) -> Vec<u64> {
     let mut errors = Vec::new();
     let mut datagram = [0; 2048];
-    // Without a CPU of its own it is only less exact.
+    // Pinning may fail; the measurement is then less exact.
     let _ = prepare(cpu);
     while let Ok(length) = socket.recv(&mut datagram) {
-        let came = now();
+        let arrived = now();
         if let (8.., Ok(sent)) = (length, datagram[..8].try_into().map(u64::from_ne_bytes)) {
-            errors.push((came - (Nanos(sent) + delay)).0);
+            errors.push((arrived - (Nanos(sent) + delay)).0);
         }
     }
     errors
 }
 
+/// Pins this thread to a CPU and makes its timers exact.
 fn prepare(cpu: Option<usize>) -> anyhow::Result<()> {
     if let Some(cpu) = cpu {
         cpus::pin_this_thread(cpu)?;

@@ -1,9 +1,10 @@
-//! The trivial server: one thread, one epoll instance, a fixed small answer per request.
+//! The trivial server: one thread, one epoll instance, a fixed small response per request.
 //!
-//! Answers to requests that arrived together leave in one write. Reading pauses while an answer cannot be written.
+//! Responses to requests that arrive together are sent in one write. While a response cannot be written, the server
+//! does not read from that connection.
 
 use crate::Counters;
-use crate::head::{Finder, Found};
+use crate::head::{Finder, RequestCounts};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -15,18 +16,21 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Answers laid end to end, so that many leave without being copied.
+/// Number of responses stored back to back, so that one write can send several without copying.
 const BATCH: usize = 64;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 
-/// The answers, with the fields that every origin server sends (RFC 9110 §6.6.1 requires the date), renewed every second.
+/// The responses, with the fields that every origin server sends. RFC 9110 §6.6.1 requires the date, so they are
+/// renewed every second.
 #[derive(Debug)]
 struct Answers {
     second: i64,
-    /// `BATCH` of them.
+    /// `BATCH` responses that keep the connection open.
     keep: Vec<u8>,
+    /// `BATCH` responses that also confirm `Connection: keep-alive`.
     keep_asked: Vec<u8>,
+    /// One response that closes the connection.
     close: Vec<u8>,
 }
 
@@ -50,15 +54,14 @@ fn second() -> i64 {
     clock_gettime(ClockId::RealtimeCoarse).tv_sec
 }
 
-/// When requests are answered.
+/// The time at which requests are answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
+    /// Immediately.
     AtOnce,
-    /// At once, noting the arrivals of the first `limit` requests, and polling instead of sleeping.
-    Stamp {
-        limit: usize,
-    },
-    /// This long after they came.
+    /// Immediately. Records the arrivals of the first `limit` requests, and polls instead of sleeping.
+    Stamp { limit: usize },
+    /// This time after they arrived.
     Hold(Duration),
 }
 
@@ -68,14 +71,14 @@ pub(crate) struct Answering {
     epoll: OwnedFd,
     mode: Mode,
     counters: &'static Counters,
-    /// By descriptor.
+    /// The open connections, indexed by descriptor.
     connections: Vec<Option<Connection>>,
     finder: Finder,
     scratch: Box<[u8]>,
     answers: Answers,
-    /// In the order in which they are due, for the pause is the same for all.
+    /// Delayed requests in the order in which they are due. The delay is the same for all.
     held: VecDeque<Held>,
-    /// Nanoseconds of `CLOCK_MONOTONIC` and the connection's number.
+    /// Recorded arrivals: nanoseconds of `CLOCK_MONOTONIC`, and the connection's number.
     stamps: Vec<(u64, u64)>,
 }
 
@@ -83,23 +86,23 @@ pub(crate) struct Answering {
 struct Connection {
     socket: OwnedFd,
     number: u64,
-    /// The beginning of a request whose end has not come.
+    /// The beginning of a request that has not arrived completely.
     partial: Vec<u8>,
-    /// What could not be written yet.
+    /// Bytes that could not be written yet.
     unsent: Vec<u8>,
-    /// Waits to write instead of to read.
+    /// Whether it waits to write instead of to read.
     blocked: bool,
-    /// Ends when all is written.
+    /// Whether it closes when everything is written.
     close: bool,
 }
 
-/// Requests that wait for their answer. The number is there because descriptors are used again.
+/// Requests that wait for their response. `number` identifies the connection, because descriptors are reused.
 #[derive(Debug)]
 struct Held {
     due: Instant,
     descriptor: usize,
     number: u64,
-    found: Found,
+    counts: RequestCounts,
 }
 
 impl Answering {
@@ -108,7 +111,7 @@ impl Answering {
         rustix::io::ioctl_fionbio(&listener, true)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         let limit = if let Mode::Stamp { limit } = mode { limit } else { 0 };
-        // Written to, so that no page is missing when the first stamp is.
+        // Fill the memory first, so that recording an arrival causes no page fault.
         let mut stamps = vec![(u64::MAX, u64::MAX); limit];
         stamps.clear();
         Ok(Answering {
@@ -125,7 +128,7 @@ impl Answering {
         })
     }
 
-    /// Serves until it is stopped; returns the stamps as bytes.
+    /// Serves until it is stopped; returns the recorded arrivals as bytes.
     pub(crate) fn run(mut self) -> io::Result<Vec<u8>> {
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !self.counters.stop.load(Ordering::Relaxed) {
@@ -141,7 +144,7 @@ impl Answering {
             for event in ready {
                 match event.data.u64() {
                     LISTENER => self.accept()?,
-                    descriptor => self.turn(descriptor as usize),
+                    descriptor => self.handle_event(descriptor as usize),
                 }
             }
             self.release();
@@ -164,7 +167,7 @@ impl Answering {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                // Out of descriptors or memory: the comparison would be worthless.
+                // Out of descriptors or memory: fail, since the comparison would be invalid.
                 Err(errno) => return Err(errno.into()),
             };
             let number = self.counters.connections.fetch_add(1, Ordering::Relaxed);
@@ -179,42 +182,48 @@ impl Answering {
         }
     }
 
-    /// Gives the connection its turn, and drops it if that was the last.
-    fn turn(&mut self, descriptor: usize) {
+    /// Handles an event of a connection, and drops the connection if it has ended.
+    fn handle_event(&mut self, descriptor: usize) {
         let Some(mut connection) = self.connections.get_mut(descriptor).and_then(Option::take) else { return };
-        let lives = if connection.blocked { self.flush(&mut connection) } else { self.read(&mut connection) };
-        if lives {
+        let is_open = if connection.blocked { self.flush(&mut connection) } else { self.read(&mut connection) };
+        if is_open {
             self.connections[descriptor] = Some(connection);
         }
     }
 
-    /// Reads what is there and answers it. Returns whether the connection lives on, like all that follow.
+    /// Reads requests and answers them. Returns whether the connection stays open, as do `answer`, `flush` and
+    /// `update_interest`.
     fn read(&mut self, connection: &mut Connection) -> bool {
         let n = match recv(&connection.socket, &mut *self.scratch, RecvFlags::empty()) {
             Ok((n, _)) if n > 0 => n,
             Err(Errno::AGAIN | Errno::INTR) => return true,
             _ => return false,
         };
-        let found = if connection.partial.is_empty() {
-            let (found, used) = self.finder.find_all(&self.scratch[..n]);
+        let counts = if connection.partial.is_empty() {
+            let (counts, used) = self.finder.find_all(&self.scratch[..n]);
             connection.partial.extend_from_slice(&self.scratch[used..n]);
-            found
+            counts
         } else {
             connection.partial.extend_from_slice(&self.scratch[..n]);
-            let (found, used) = self.finder.find_all(&connection.partial);
+            let (counts, used) = self.finder.find_all(&connection.partial);
             connection.partial.drain(..used);
-            found
+            counts
         };
-        connection.close |= found.close;
+        connection.close |= counts.close;
         match self.mode {
-            Mode::AtOnce => self.answer(connection, found),
+            Mode::AtOnce => self.answer(connection, counts),
             Mode::Stamp { limit } => {
-                self.stamp(connection.number, found.requests().min(limit - self.stamps.len()));
-                self.answer(connection, found)
+                self.stamp(connection.number, counts.requests().min(limit - self.stamps.len()));
+                self.answer(connection, counts)
             }
             Mode::Hold(pause) => {
                 let descriptor = connection.socket.as_raw_fd() as usize;
-                self.held.push_back(Held { due: Instant::now() + pause, descriptor, number: connection.number, found });
+                self.held.push_back(Held {
+                    due: Instant::now() + pause,
+                    descriptor,
+                    number: connection.number,
+                    counts,
+                });
                 true
             }
         }
@@ -226,7 +235,7 @@ impl Answering {
         self.stamps.extend(std::iter::repeat_n((at, number), requests));
     }
 
-    /// Answers what has waited long enough.
+    /// Answers the delayed requests that are due.
     fn release(&mut self) {
         while self.held.front().is_some_and(|held| held.due <= Instant::now())
             && let Some(held) = self.held.pop_front()
@@ -234,28 +243,28 @@ impl Answering {
             let Some(mut connection) = self.connections.get_mut(held.descriptor).and_then(Option::take) else {
                 continue;
             };
-            if connection.number != held.number || self.answer(&mut connection, held.found) {
+            if connection.number != held.number || self.answer(&mut connection, held.counts) {
                 self.connections[held.descriptor] = Some(connection);
             }
         }
     }
 
-    fn answer(&self, connection: &mut Connection, found: Found) -> bool {
-        self.counters.requests.fetch_add(found.requests() as u64, Ordering::Relaxed);
+    fn answer(&self, connection: &mut Connection, counts: RequestCounts) -> bool {
+        self.counters.requests.fetch_add(counts.requests() as u64, Ordering::Relaxed);
         let Answers { keep, keep_asked, close, .. } = &self.answers;
-        put(connection, keep, found.keep * keep.len() / BATCH)
-            && put(connection, keep_asked, found.keep_asked * keep_asked.len() / BATCH)
-            && put(connection, close, if found.close { close.len() } else { 0 })
-            && self.wait(connection)
+        send_repeated(connection, keep, counts.keep * keep.len() / BATCH)
+            && send_repeated(connection, keep_asked, counts.keep_asked * keep_asked.len() / BATCH)
+            && send_repeated(connection, close, if counts.close { close.len() } else { 0 })
+            && self.update_interest(connection)
     }
 
     fn flush(&self, connection: &mut Connection) -> bool {
         let unsent = std::mem::take(&mut connection.unsent);
-        put(connection, &unsent, unsent.len()) && self.wait(connection)
+        send_repeated(connection, &unsent, unsent.len()) && self.update_interest(connection)
     }
 
-    /// Ensures that the next event is the one wanted.
-    fn wait(&self, connection: &mut Connection) -> bool {
+    /// Makes epoll report when the socket can be written if bytes are unsent, else when it can be read.
+    fn update_interest(&self, connection: &mut Connection) -> bool {
         let blocked = !connection.unsent.is_empty();
         if blocked != std::mem::replace(&mut connection.blocked, blocked) {
             let data = EventData::new_u64(connection.socket.as_raw_fd() as u64);
@@ -266,8 +275,9 @@ impl Answering {
     }
 }
 
-/// Sends `len` bytes of `pattern` laid end to end; what the socket does not take is kept.
-fn put(connection: &mut Connection, pattern: &[u8], mut len: usize) -> bool {
+/// Sends the first `len` bytes of `pattern` repeated. Keeps the bytes that the socket does not accept in `unsent`.
+/// Returns whether the connection is still usable.
+fn send_repeated(connection: &mut Connection, pattern: &[u8], mut len: usize) -> bool {
     while len > 0 {
         let piece = &pattern[..len.min(pattern.len())];
         let sent = if connection.unsent.is_empty() {
@@ -317,7 +327,7 @@ mod tests {
         receive_answers(&mut client, 200);
         client.write_all(b" / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n\r\n").unwrap();
         let mut rest = Vec::new();
-        // The second was not read: closing over it resets the connection, after the answer.
+        // The server does not read the second request, so its close resets the connection after the response.
         let _ = client.read_to_end(&mut rest);
         let rest = String::from_utf8(rest).unwrap();
         assert!(rest.contains("Connection: close") && rest.ends_with("\r\n\r\nHello World\n"), "{rest}");
@@ -339,16 +349,16 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_noted_up_to_the_limit() {
+    fn arrivals_are_recorded_up_to_the_limit() {
         let (mut client, counters, server) = start(Mode::Stamp { limit: 2 });
         for _ in 0..3 {
             client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
             receive_answers(&mut client, 1);
         }
         counters.stop.store(true, Ordering::Relaxed);
-        let notes = server.join().unwrap().unwrap();
-        let word = |i: usize| u64::from_le_bytes(notes[8 * i..8 * i + 8].try_into().unwrap());
-        assert_eq!(notes.len(), 2 * 16);
+        let arrivals = server.join().unwrap().unwrap();
+        let word = |i: usize| u64::from_le_bytes(arrivals[8 * i..8 * i + 8].try_into().unwrap());
+        assert_eq!(arrivals.len(), 2 * 16);
         assert!(word(0) < word(2) && word(2) - word(0) < 60_000_000_000, "{} {}", word(0), word(2));
         assert_eq!((word(1), word(3)), (0, 0));
     }

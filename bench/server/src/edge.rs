@@ -1,4 +1,4 @@
-//! Servers at their limit: one whose accept queue is full, and one that serves few connections in a second.
+//! Servers at their limit: one with a full accept queue, and one that serves few connections per second.
 
 use crate::Counters;
 use crate::head::Finder;
@@ -10,14 +10,14 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Linux accepts one connection more than this into the queue.
+/// Backlog of the server with a full queue. Linux accepts one connection more than the backlog.
 pub(crate) const FULL_BACKLOG: i32 = 1;
-/// How long the slow server waits for a client that has connected and says nothing.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Time that the slow server waits for the request of a connected client.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
-/// Fills its own accept queue and leaves it so.
+/// Fills its own accept queue and never accepts.
 pub(crate) fn full(_listener: &OwnedFd, addr: SocketAddr) -> io::Result<Vec<u8>> {
     let _held = (0..=FULL_BACKLOG).map(|_| TcpStream::connect(addr)).collect::<io::Result<Vec<_>>>()?;
     loop {
@@ -25,25 +25,25 @@ pub(crate) fn full(_listener: &OwnedFd, addr: SocketAddr) -> io::Result<Vec<u8>>
     }
 }
 
-/// Serves one connection per `slot`. It counts as requests those it answered.
+/// Serves one connection per `slot`. Only answered requests are counted.
 pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> io::Result<Vec<u8>> {
     let mut free = Instant::now();
     loop {
         let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        // From now if it was idle; else from when the last slot ended, so that no time is lost between two.
+        // If the server was idle, the slot begins now; else when the last one ended, so that no time is lost between.
         free = free.max(Instant::now() - slot) + slot;
         thread::sleep(free.saturating_duration_since(Instant::now()));
-        // A client that has gone away is no failure of the server.
+        // Ignore errors: a client may have closed its connection.
         if answer_one(&socket).unwrap_or(false) {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Reads a request and answers it; `false` if none came.
+/// Reads a request and answers it. Returns `false` if the client sent none.
 fn answer_one(socket: &OwnedFd) -> rustix::io::Result<bool> {
-    sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
+    sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(REQUEST_TIMEOUT))?;
     let mut input = [0; 4096];
     let mut filled = 0;
     while Finder::default().find(&input[..filled]).is_none() {

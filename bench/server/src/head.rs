@@ -1,31 +1,32 @@
-//! Finding requests: one ends with its blank line, for none has a body.
+//! Finds requests in a stream. A request ends with its blank line, because no request has a body.
 
-/// What becomes of the connection after the answer.
+/// Whether the connection stays open after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// It stays open, as HTTP/1.1 has it.
+    /// It stays open, the default of HTTP/1.1.
     Keep,
-    /// It stays open because an HTTP/1.0 client asked for it; the answer must confirm that.
+    /// It stays open because an HTTP/1.0 client asked for that. The response must confirm it.
     KeepAsked,
+    /// It closes.
     Close,
 }
 
-/// How many requests want what. After one that wants the connection closed there are none.
+/// Numbers of requests by persistence. A request that closes the connection is the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct RequestCounts {
     pub(crate) keep: usize,
     pub(crate) keep_asked: usize,
     pub(crate) close: bool,
 }
 
-impl Found {
+impl RequestCounts {
     pub(crate) fn requests(self) -> usize {
         self.keep + self.keep_asked + usize::from(self.close)
     }
 }
 
-/// Finds requests in a stream of bytes. A load generator repeats itself, so the last request is compared before anything is
-/// searched: identical bytes are an identical request.
+/// Finds requests in a stream of bytes. A load generator repeats its requests, so the input is compared with the last
+/// request first, and searched only if it differs.
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
     last: Vec<u8>,
@@ -33,23 +34,23 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
-    /// All whole requests that `input` begins with, and their length.
-    pub(crate) fn find_all(&mut self, input: &[u8]) -> (Found, usize) {
-        let (mut found, mut used) = (Found::default(), 0);
-        while !found.close
+    /// Counts the complete requests at the beginning of `input`, and returns their total length.
+    pub(crate) fn find_all(&mut self, input: &[u8]) -> (RequestCounts, usize) {
+        let (mut counts, mut used) = (RequestCounts::default(), 0);
+        while !counts.close
             && let Some((len, persistence)) = self.find(&input[used..])
         {
             used += len;
             match persistence {
-                Persistence::Keep => found.keep += 1,
-                Persistence::KeepAsked => found.keep_asked += 1,
-                Persistence::Close => found.close = true,
+                Persistence::Keep => counts.keep += 1,
+                Persistence::KeepAsked => counts.keep_asked += 1,
+                Persistence::Close => counts.close = true,
             }
         }
-        (found, used)
+        (counts, used)
     }
 
-    /// The length of the request that `input` begins with, and what it wants; `None` while its blank line is missing.
+    /// The length and the persistence of the first request in `input`; `None` while its blank line is missing.
     pub(crate) fn find(&mut self, input: &[u8]) -> Option<(usize, Persistence)> {
         if let Some(persistence) = self.persistence
             && input.starts_with(&self.last)
@@ -64,7 +65,7 @@ impl Finder {
     }
 }
 
-/// RFC 9112 §9.3.
+/// The persistence that a request head asks for (RFC 9112 §9.3).
 fn persistence(head: &[u8]) -> Persistence {
     let mut lines = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
     let old = lines.next().is_some_and(|request| request.ends_with(b" HTTP/1.0"));
@@ -96,7 +97,7 @@ mod tests {
         let two = [&one[..], b"GET /b HTTP/1.1\r\n\r\n"].concat();
         assert_eq!(finder.find(&one[..one.len() - 1]), None);
         assert_eq!(finder.find(&two), Some((one.len(), Persistence::Keep)));
-        // Now from memory, and then one that differs.
+        // The same request again, and then another.
         assert_eq!(finder.find(&two), Some((one.len(), Persistence::Keep)));
         assert_eq!(finder.find(&one[..one.len() - 1]), None);
         assert_eq!(finder.find(&two[one.len()..]), Some((two.len() - one.len(), Persistence::Keep)));
@@ -104,15 +105,14 @@ mod tests {
 
     #[test]
     fn connections_persist_as_the_client_asks() {
-        let of = |head: &str| Finder::default().find(head.as_bytes()).unwrap().1;
-        assert_eq!(of("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Persistence::Keep);
-        assert_eq!(of("GET / HTTP/1.1\r\nconnection: x, Close\r\n\r\n"), Persistence::Close);
-        assert_eq!(of("GET / HTTP/1.0\r\nHost: a\r\n\r\n"), Persistence::Close);
-        assert_eq!(of("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"), Persistence::KeepAsked);
+        assert_eq!(persistence(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Persistence::Keep);
+        assert_eq!(persistence(b"GET / HTTP/1.1\r\nconnection: x, Close\r\n\r\n"), Persistence::Close);
+        assert_eq!(persistence(b"GET / HTTP/1.0\r\nHost: a\r\n\r\n"), Persistence::Close);
+        assert_eq!(persistence(b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"), Persistence::KeepAsked);
     }
 
     #[test]
-    fn what_was_learned_from_one_request_is_not_said_of_another() {
+    fn the_persistence_of_a_request_does_not_affect_the_next() {
         let mut finder = Finder::default();
         let close = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n";
         assert_eq!(finder.find(close).unwrap().1, Persistence::Close);

@@ -1,7 +1,7 @@
 //! Servers for comparing load generators, one behaviour each, on a free port of 127.0.0.1.
 //!
-//! The first line on stdout is that port. Every line on stdin is answered with one line of JSON, what was counted so far; the
-//! end of stdin ends the server, so it cannot outlive the harness that started it. Pin it with `taskset`.
+//! The first line on stdout is the port. The server answers every line on stdin with its counts as a line of JSON. It
+//! ends when stdin ends, so it cannot outlive the harness that started it. Pin it with `taskset`.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -20,29 +20,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What the server does with a connection.
+/// A server for comparing load generators, on a free port of 127.0.0.1.
 #[derive(Debug, Parser)]
 #[command(version)]
 enum Args {
-    /// Answers every request at once
+    /// Answers every request immediately
     Answer,
-    /// Answers at once, and notes when each request arrived; it never sleeps, so that its own waking is not in the notes
+    /// Answers immediately and records when each request arrived; it polls, so that its own wake-up adds no delay
     Stamp {
-        /// Requests to have room for; what exceeds it is answered but not noted
+        /// Largest number of recorded requests; further ones are answered but not recorded
         #[arg(long)]
         limit: usize,
-        /// File for the notes, written at the end: per request, nanoseconds of CLOCK_MONOTONIC and the connection's number, both
-        /// 64 bits, little-endian
+        /// File for the arrivals, written at the end: per request, nanoseconds of CLOCK_MONOTONIC and the connection's
+        /// number, both 64 bits, little-endian
         #[arg(long)]
         out: PathBuf,
     },
-    /// Answers every request after a pause, so that as many connections are opened as there are clients
+    /// Answers every request after a delay, so that every client opens a connection of its own
     Hold {
-        /// The pause, in seconds
+        /// The delay, in seconds
         #[arg(long)]
         pause_s: u64,
     },
-    /// Never accepts, and has its accept queue filled from the start: every attempt to connect is ignored
+    /// Never accepts, and fills its own accept queue: the kernel ignores every attempt to connect
     Full,
     /// Accepts one connection at a time, at most this many per second, and answers one request on each
     Slow {
@@ -52,7 +52,7 @@ enum Args {
     },
 }
 
-/// What a server has done so far. Written by the thread that serves, read by the one that reports.
+/// The counts so far. The serving thread writes them, and the reporting thread reads them.
 #[derive(Debug, Default)]
 struct Counters {
     connections: AtomicU64,
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<()> {
-    // Lives as long as the process, like the thread that uses it.
+    // Never freed: the serving thread uses it until the process ends.
     let counters: &'static Counters = Box::leak(Box::default());
     let backlog = match args {
         Args::Full => edge::FULL_BACKLOG,
@@ -98,7 +98,7 @@ fn run(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-/// A thread that serves, and returns its notes, if it makes any, when it is stopped.
+/// The serving thread. When it is stopped, it returns the recorded arrivals, if any.
 type Server = JoinHandle<Vec<u8>>;
 
 fn serve(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Result<Server> {
@@ -106,7 +106,7 @@ fn serve(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Resu
     Ok(spawn(move || answering.run()))
 }
 
-/// A server that fails takes the process with it: the harness must not measure what is left.
+/// Starts the serving thread. If it fails, the process exits, so that the harness does not measure a broken server.
 fn spawn(serve: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static) -> Server {
     thread::spawn(move || {
         serve().unwrap_or_else(|error| {
@@ -116,7 +116,7 @@ fn spawn(serve: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static) -> Server
     })
 }
 
-/// Tells the port, then the counters as often as asked.
+/// Prints the port, then the counts for every line on stdin.
 fn report(addr: SocketAddr, counters: &Counters) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "{}", addr.port())?;
@@ -133,7 +133,7 @@ fn report(addr: SocketAddr, counters: &Counters) -> io::Result<()> {
 
 fn listen(backlog: i32) -> io::Result<(OwnedFd, SocketAddr)> {
     let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // Accepted sockets inherit it.
+    // Accepted sockets inherit this option.
     sockopt::set_tcp_nodelay(&socket, true)?;
     net::bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     net::listen(&socket, backlog)?;

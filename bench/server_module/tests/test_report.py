@@ -12,7 +12,7 @@ from ..webstone import FILES, files, inverse
 
 
 def quartets(number: int, cost: float) -> list[list[Slice]]:
-    """The module costs this percentage of throughput."""
+    """Quartets in which the module costs this percentage of throughput."""
     slower = {True: 1 - cost / 100, False: 1.0}
     return [
         [
@@ -34,19 +34,19 @@ class ReportTest(unittest.TestCase):
             line = next(line for line in report.requirements_text(CASES, document).splitlines() if "throughput" in line)
             self.assertIn(words, line)
 
-    def test_less_throughput_is_a_longer_response(self) -> None:
+    def test_a_loss_of_throughput_becomes_a_longer_response_time(self) -> None:
         found = inverse(Estimate(50, 0, 75, 9, interval=True))
         self.assertEqual((found.value, found.low, found.high), (100, 0, 300))
 
-    def test_demands_have_their_share_of_the_rest(self) -> None:
+    def test_demands_include_a_share_of_the_time_outside_phases(self) -> None:
         nothing = (0,) * len(PHASES)
         classes = {name: Class(10, 0, 1, 1000 * (i + 1), 0, nothing, nothing) for i, name in enumerate(CLASSES)}
-        # Within the phases 10 × (1 + 2 + 3 + 4) µs; outside as much again, for 40 requests.
+        # Per run, 10 × (1 + 2 + 3 + 4) µs are within the phases; on average as much is outside, for 40 requests.
         found = demands_us([Run(Counted(classes, 0, 0), 1.0, cpu_s) for cpu_s in (150e-6, 250e-6)])
         for us, expected in zip(found.values(), (3.5, 4.5, 5.5, 6.5), strict=True):
             self.assertAlmostEqual(us, expected)
 
-    def test_mixes_and_files_are_whole(self) -> None:
+    def test_shares_add_up_to_one(self) -> None:
         for mix in (WATCHED, *PREDICTED):
             self.assertAlmostEqual(sum(mix), 1)
         self.assertAlmostEqual(sum(share for *_, share in FILES), 1)

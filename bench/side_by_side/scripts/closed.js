@@ -1,4 +1,4 @@
-// k6: CLIENTS clients, each asking again as soon as it has its answer.
+// k6: CLIENTS clients, each sending its next request as soon as it has a response.
 import http from "k6/http";
 
 export const options = { vus: Number(__ENV.CLIENTS), duration: `${__ENV.SECONDS}s`, discardResponseBodies: true };

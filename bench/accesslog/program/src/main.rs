@@ -1,5 +1,5 @@
-//! Writes an access log: reads one JSON object that says of what shape, and prints one that says what was written.
-//! `bench/accesslog` drives it.
+//! Writes an access log for `bench/accesslog`. Reads the log's shape as a JSON object from standard input, and prints a
+//! JSON object with the size of what it wrote.
 #![forbid(unsafe_code)]
 
 use brimful_testkit::logs::{Burstiness, LogFormat, LogShape};
@@ -11,10 +11,10 @@ use std::io::{self, Read, Write, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How many lines the average length of a line is measured on.
-const SAMPLE: u64 = 20_000;
+/// Number of lines from which the average length of a line is measured.
+const SAMPLE_LINES: u64 = 20_000;
 
-/// What to write. What is not said is as [`LogShape::default`] has it.
+/// The log to write. Absent fields have the values of [`LogShape::default`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -45,9 +45,9 @@ enum Format {
 }
 
 fn main() -> ExitCode {
-    match written() {
-        Ok(answer) => {
-            println!("{answer}");
+    match write_log() {
+        Ok(summary) => {
+            println!("{summary}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn written() -> Result<serde_json::Value, Box<dyn Error>> {
+fn write_log() -> Result<serde_json::Value, Box<dyn Error>> {
     let mut text = String::new();
     stdin().read_to_string(&mut text)?;
     let request: Request = serde_json::from_str(&text)?;
@@ -65,9 +65,9 @@ fn written() -> Result<serde_json::Value, Box<dyn Error>> {
     shape.lines = match (request.lines, request.bytes) {
         (Some(lines), None) => lines,
         (None, Some(bytes)) => lines_in(bytes, &shape)?,
-        _ => return Err("say either how many lines or how many bytes".into()),
+        _ => return Err("the request needs either `lines` or `bytes`, not both".into()),
     };
-    let mut file = Counted { to: File::create(&request.path)?, bytes: 0 };
+    let mut file = CountingWriter { inner: File::create(&request.path)?, bytes: 0 };
     shape.write(&mut file)?;
     Ok(json!({ "bytes": file.bytes, "lines": shape.lines, "format": shape.log_format() }))
 }
@@ -94,26 +94,27 @@ impl Request {
     }
 }
 
+/// Estimates the number of lines that a log of this size has.
 fn lines_in(bytes: u64, shape: &LogShape) -> io::Result<u64> {
-    let mut sample = Counted { to: io::sink(), bytes: 0 };
-    LogShape { lines: SAMPLE, ..shape.clone() }.write(&mut sample)?;
-    Ok((bytes as f64 / sample.bytes as f64 * SAMPLE as f64) as u64)
+    let mut sample = CountingWriter { inner: io::sink(), bytes: 0 };
+    LogShape { lines: SAMPLE_LINES, ..shape.clone() }.write(&mut sample)?;
+    Ok((bytes as f64 / sample.bytes as f64 * SAMPLE_LINES as f64) as u64)
 }
 
-/// A writer that knows how much it was given.
-struct Counted<W> {
-    to: W,
+/// A writer that counts the bytes written to it.
+struct CountingWriter<W> {
+    inner: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.to.write(bytes)?;
+        let count = self.inner.write(bytes)?;
         self.bytes += count as u64;
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        self.inner.flush()
     }
 }

@@ -4,10 +4,11 @@ use crate::networks::{errors, network};
 use brimful_model::{Method, ModelError, SimulationOptions, simulate, solve};
 use serde_json::{Value, json};
 
-/// Standard errors of a 95 % interval.
-const INTERVAL: f64 = 1.96;
+/// Half-width of a 95 % interval in standard errors.
+const HALF_WIDTH_95: f64 = 1.96;
 
-/// How many figures were compared, how many intervals cover the exact one, and which is the farthest from it.
+/// Compares simulations with exact solutions. Returns the number of figures, the number of 95 % intervals that contain
+/// the exact figure, and the largest error in standard errors with the number of its network.
 pub fn simulated(networks: u64, events: u64) -> Result<Value, ModelError> {
     let (mut figures, mut covered, mut farthest) = (0, 0, (0.0f64, 0));
     for number in 0..networks {
@@ -15,7 +16,7 @@ pub fn simulated(networks: u64, events: u64) -> Result<Value, ModelError> {
         let options = SimulationOptions { seed: number, events, precision: None, ..SimulationOptions::default() };
         for error in errors(&model, &simulate(&model, &options)?, Method::Exact)? {
             figures += 1;
-            covered += u32::from(error.abs() <= INTERVAL);
+            covered += u32::from(error.abs() <= HALF_WIDTH_95);
             if error.abs() > farthest.0 {
                 farthest = (error.abs(), number);
             }
@@ -24,7 +25,7 @@ pub fn simulated(networks: u64, events: u64) -> Result<Value, ModelError> {
     Ok(json!({ "figures": figures, "covered": covered, "farthest_errors": farthest.0, "farthest_network": farthest.1 }))
 }
 
-/// The networks, and their exact solutions.
+/// The random networks with their exact solutions.
 pub fn networks_solved(networks: u64) -> Result<Value, ModelError> {
     let solved = |number| {
         let model = network(number);

@@ -1,7 +1,8 @@
-//! Times the solvers and the simulator from inside: reads one JSON object that says what to do, and prints one that says
-//! what came of it. `bench/planner` drives it.
+//! Times the solvers and the simulator for `bench/planner`. Reads one request as a JSON object from standard input, and
+//! prints the answer as a JSON object.
 //!
-//! Times are seconds of this process's CPU clock, which do not grow when others want the core too. All of it is one thread.
+//! Times are seconds of this process's CPU clock, so that other programs on the core are not counted. The program is
+//! single-threaded.
 #![forbid(unsafe_code)]
 
 mod agreement;
@@ -20,19 +21,19 @@ use std::hint::black_box;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-/// What to do.
+/// The task to do.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Request {
-    /// Number of times to solve a model.
+    /// Solve a model `repetitions` times.
     Solve { model: Model, method: String, repetitions: usize },
-    /// Number of times to solve it along a range.
+    /// Solve a model along a range of changes, `repetitions` times.
     Curve { model: Model, change: String, repetitions: usize },
-    /// Simulate it.
+    /// Simulate a model once.
     Simulate { model: Model, events: u64, seed: u64 },
-    /// The random networks with their exact solutions.
+    /// Return the random networks with their exact solutions.
     Networks { networks: u64 },
-    /// Simulations of the same against their exact solutions.
+    /// Compare simulations of the random networks with their exact solutions.
     Agreement { networks: u64, events: u64 },
 }
 
@@ -91,7 +92,7 @@ fn cpu_s() -> f64 {
     spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
 }
 
-/// Peak memory of this process. What wait4 reports to its parent includes the parent's own memory.
+/// Peak memory of this process. The value that wait4 reports to the parent includes the parent's memory at the fork.
 fn peak_rss_kib() -> Option<u64> {
     let status = read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
