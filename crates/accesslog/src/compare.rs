@@ -4,7 +4,7 @@
 //! includes random variation. A figure that one profile lacks is shown, but does not count. Rates, mix and dispersion
 //! are those of the peak windows; all other figures are those of the whole logs.
 
-use crate::profile::classes::EMPTY;
+use crate::profile::classes::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
@@ -228,13 +228,13 @@ fn class_pairs<'a>(
     after: &'a [LogClass],
 ) -> Vec<(String, Option<&'a LogClass>, Option<&'a LogClass>)> {
     let named = |classes: &'a [LogClass], name: &str| classes.iter().find(|class| class.name == name);
-    let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY));
+    let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY_CLASS));
     let has_all = with_body.clone().all(|class| named(after, &class.name).is_some());
     let mut pairs = Vec::new();
-    if let (empty, other) = (named(before, EMPTY), named(after, EMPTY))
+    if let (empty, other) = (named(before, EMPTY_CLASS), named(after, EMPTY_CLASS))
         && (empty.is_some() || other.is_some())
     {
-        pairs.push((EMPTY.to_owned(), empty, other));
+        pairs.push((EMPTY_CLASS.to_owned(), empty, other));
     }
     if with_body.clone().count() == other_with_body.clone().count() && !has_all {
         let in_order = with_body.zip(other_with_body);
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(apart(&a_profile(), &renamed), [""; 0]);
         assert!(compare(&a_profile(), &renamed).differences.iter().any(|d| d.figure.starts_with("class large / b: ")));
         let with_empty = |name: &str, empty: f64, rest: f64| {
-            with(vec![class(EMPTY, 1_000, empty, 0.0), class(name, 9_000, rest, 1.0)])
+            with(vec![class(EMPTY_CLASS, 1_000, empty, 0.0), class(name, 9_000, rest, 1.0)])
         };
         assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &with_empty("2-99", 0.11, 0.89)), [""; 0]);
         let none = with(vec![class("3-100", 10_000, 1.0, 1.0)]);

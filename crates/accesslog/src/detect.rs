@@ -60,7 +60,7 @@ impl CountedFormat {
 
 impl Formats {
     /// Creates the set from given formats, the likeliest first.
-    pub fn given(formats: Vec<Format>) -> Formats {
+    pub fn from_list(formats: Vec<Format>) -> Formats {
         Formats { formats: formats.into_iter().map(|format| CountedFormat::new(format, None)).collect(), current: 0 }
     }
 

@@ -289,7 +289,7 @@ impl Format {
 
     /// All formats that a server's configuration file defines or uses, the most used first. They are named as in the
     /// file. Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
-    pub fn of_configuration(text: &str) -> Result<Vec<Format>, LogError> {
+    pub fn from_configuration(text: &str) -> Result<Vec<Format>, LogError> {
         configuration::formats(text)
     }
 

@@ -3,14 +3,14 @@
 use crate::LogError;
 use crate::detect::Formats;
 use crate::logs::Logs;
-use crate::read::{Kept, Progress, ReadOptions, ReadSummary};
+use crate::read::{EntryDecision, Progress, ReadOptions, ReadSummary};
 use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Length of a step in seconds. It is short enough to show daily patterns, and divides changes of daylight saving time.
-pub const STEP_S: i64 = 3600;
-const STEP_NS: i64 = STEP_S * 1_000_000_000;
+pub const HISTORY_STEP_S: i64 = 3600;
+const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
 /// The longest gap between two requests, in hours. A longer gap means that a stamp is wrong.
 const MAX_GAP_HOURS: i64 = 24 * 366;
 
@@ -35,7 +35,7 @@ pub fn is_log(head: &[u8]) -> bool {
         return true;
     }
     // The last line may be incomplete.
-    let head = brimful_core::text::bytes_without_mark(head);
+    let head = brimful_core::text::strip_bom_bytes(head);
     let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(head, |end| &head[..end]);
     let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(50).collect();
     !lines.is_empty() && Formats::detect(&lines).is_ok()
@@ -53,20 +53,20 @@ pub fn history(
     let mut hours: BTreeMap<i64, u64> = BTreeMap::new();
     let mut sink = |entry: &crate::Entry<'_>| {
         *hours.entry(entry.time_ns.div_euclid(STEP_NS)).or_default() += 1;
-        Kept::Yes
+        EntryDecision::Yes
     };
     let logs = Logs::open(paths, options)?;
     let offset_s = logs.offset_s().unwrap_or(0);
     let read = logs.read_in_turn(&mut sink, progress)?;
     if hours.is_empty() {
-        return Err(read.no_requests());
+        return Err(read.no_requests_error());
     }
     let (from, counts) = whole_hours(&hours).ok_or_else(|| {
         LogError::NoRequests(
             "the logs have no two whole hours one after another: a history needs days of them".to_owned(),
         )
     })?;
-    Ok(History { from_s: from * STEP_S, offset_s, counts, read })
+    Ok(History { from_s: from * HISTORY_STEP_S, offset_s, counts, read })
 }
 
 /// The first whole hour, and the counts of all whole hours. If a gap is too long, only the part with the most requests
@@ -87,7 +87,7 @@ impl History {
     pub fn to_csv(&self) -> String {
         let mut text = "time,requests\n".to_owned();
         for (step, count) in (0..).zip(&self.counts) {
-            if let Ok(time) = jiff::Timestamp::from_second(self.from_s + step * STEP_S) {
+            if let Ok(time) = jiff::Timestamp::from_second(self.from_s + step * HISTORY_STEP_S) {
                 let offset = Offset::from_seconds(self.offset_s).ok().filter(|offset| *offset != Offset::UTC);
                 let time = offset.map_or(time.to_string(), |offset| time.display_with_offset(offset).to_string());
                 // Writing to a string cannot fail.

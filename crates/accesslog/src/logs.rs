@@ -9,12 +9,12 @@
 //! sorted. If a stamp is far ahead, its request is held until the next line is known, so that a wrong stamp does not
 //! delay its log until all other logs have ended. `read = parsed + malformed + filtered` over all logs.
 //!
-//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT`]. Requests of any additional
+//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT_LOGS`]. Requests of any additional
 //! logs of the same period are delivered later, out of order.
 
 mod batch;
 
-use crate::read::{Kept, Prepared, Progress, ReadOptions, ReadSummary, prepare, read_prepared};
+use crate::read::{EntryDecision, Prepared, Progress, ReadOptions, ReadSummary, prepare, read_prepared};
 use crate::source;
 use crate::source::blocks::Limits;
 use crate::source::sample::{self, OpenedLog};
@@ -29,7 +29,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Maximum number of logs that are read concurrently besides the current one.
-pub const MAX_CONCURRENT: usize = 64;
+pub const MAX_CONCURRENT_LOGS: usize = 64;
 /// Number of batches of entries by which each concurrent log may be ahead of the merge.
 const BATCHES_AHEAD: usize = 2;
 /// Number of bytes per read of a concurrent log.
@@ -66,7 +66,7 @@ impl Logs {
     /// Returns an error if no thread can be started.
     pub fn read(
         self,
-        sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+        sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<ReadSummary, LogError> {
         if self.prepared.logs.len() < 2 {
@@ -88,7 +88,7 @@ impl Logs {
     /// The errors of [`Logs::read`].
     pub fn read_in_turn(
         self,
-        sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+        sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<ReadSummary, LogError> {
         read_prepared(self.prepared, &self.options, Limits::default(), sink, progress)
@@ -139,7 +139,7 @@ struct Results {
     read: ReadSummary,
 }
 
-impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
+impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
     fn run(mut self, paths: Vec<String>, progress: &mut dyn FnMut(&Progress)) -> Result<ReadSummary, LogError> {
         let unread = |path| Source { path, cut_short: Some("nothing more was wanted".to_owned()), ..Source::default() };
         self.results.read.sources = paths.into_iter().map(unread).collect();
@@ -175,17 +175,17 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         let mut packer = Packer::default();
         let mut last_ns = i64::MIN;
         let mut sink = |entry: &Entry<'_>| {
-            let leaps = packer.leaps(entry.time_ns);
+            let leaps = packer.is_leap_ahead(entry.time_ns);
             if !held.is_empty() {
                 self.pass_on_held(&mut held, entry.time_ns, &mut last_ns);
             }
             if leaps {
                 held.push(entry, entry.time_ns);
-                return Kept::Yes;
+                return EntryDecision::Yes;
             }
             self.pass_on_before(entry.time_ns);
             self.delivery.deliver(entry, &mut last_ns);
-            Kept::Yes
+            EntryDecision::Yes
         };
         let mut before = Progress::default();
         let mut shown = |now: &Progress| progress(&shared.add(now, &mut before));
@@ -222,7 +222,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
 
     /// Starts threads for logs whose first request arrived before `time_ns`, up to the limit.
     fn start_threads_until(&mut self, time_ns: i64) {
-        while self.concurrent.len() < MAX_CONCURRENT
+        while self.concurrent.len() < MAX_CONCURRENT_LOGS
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
             // The comparison is `<`, not `<=`, because the end of one rotated log and the start of the next may share a
             // second.
@@ -279,7 +279,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
     /// Computes the time until which the concurrent logs have no requests to pass on.
     fn update_next_time(&mut self) {
         let heads = self.concurrent.iter_mut().filter_map(ConcurrentLog::next_ns).min();
-        let more = self.concurrent.len() < MAX_CONCURRENT;
+        let more = self.concurrent.len() < MAX_CONCURRENT_LOGS;
         let waiting = self.waiting.front().filter(|_| more).and_then(|(_, log)| log.first_ns);
         self.next_ns = heads.into_iter().chain(waiting).min().unwrap_or(i64::MAX);
     }
@@ -309,11 +309,11 @@ impl ConcurrentLog {
     }
 }
 
-impl<S: FnMut(&Entry<'_>) -> Kept> Delivery<'_, S> {
+impl<S: FnMut(&Entry<'_>) -> EntryDecision> Delivery<'_, S> {
     /// Passes an entry on. `last_ns` is the stamp of the last accepted entry of the same log.
     #[inline]
     fn deliver(&mut self, entry: &Entry<'_>, last_ns: &mut i64) {
-        if (self.sink)(entry) == Kept::Yes {
+        if (self.sink)(entry) == EntryDecision::Yes {
             self.kept += 1;
             self.out_of_order += u64::from(entry.time_ns < *last_ns);
             *last_ns = entry.time_ns;
@@ -382,10 +382,10 @@ fn read_concurrently(
     let mut packer = Packer::default();
     let mut sink = |entry: &Entry<'_>| {
         packer.pack(entry, &mut batch);
-        if packer.may_end(&batch) && batches.send(std::mem::take(&mut batch)).is_err() {
+        if packer.is_batch_complete(&batch) && batches.send(std::mem::take(&mut batch)).is_err() {
             options.enough.store(true, Ordering::Relaxed);
         }
-        Kept::Yes
+        EntryDecision::Yes
     };
     let mut before = Progress::default();
     let mut progress = |now: &Progress| {

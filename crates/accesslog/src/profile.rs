@@ -33,7 +33,7 @@ pub use sizes::{SizeCount, SizeCounts};
 pub use urls::{TopUrl, TopUrls};
 pub use window::{KeyedRequests, Window};
 
-use crate::read::{Kept, ReadSummary};
+use crate::read::{EntryDecision, ReadSummary};
 use crate::{Entry, LogError};
 use brimful_core::profile::{self as document, Arrivals, Peak, Profile};
 use bursts::Bursts;
@@ -109,8 +109,8 @@ impl Profiler {
         }
     }
 
-    /// Adds a request. Returns `Kept::No` if the policy on robots excludes it.
-    pub fn add(&mut self, entry: &Entry<'_>) -> Kept {
+    /// Adds a request. Returns `EntryDecision::No` if the policy on robots excludes it.
+    pub fn add(&mut self, entry: &Entry<'_>) -> EntryDecision {
         let bytes = entry.bytes.unwrap_or(0);
         let agent = fixed_hash(entry.agent);
         let is_robot = self.agents.is_robot(entry.agent, agent);
@@ -124,7 +124,7 @@ impl Profiler {
             Robots::Only => !is_robot,
         };
         if is_left_out {
-            return Kept::No;
+            return EntryDecision::No;
         }
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -148,7 +148,7 @@ impl Profiler {
                 sessions.add_hashed(client, agent, entry.time_ns);
             }
         }
-        Kept::Yes
+        EntryDecision::Yes
     }
 
     /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
@@ -156,7 +156,7 @@ impl Profiler {
     /// # Errors
     /// [`LogError::NoRequests`] if there was no request, or none in the given peak window.
     pub fn finish(mut self, read: &ReadSummary) -> Result<Profile, LogError> {
-        let Some(span) = self.calendar.span() else { return Err(read.no_requests()) };
+        let Some(span) = self.calendar.span() else { return Err(read.no_requests_error()) };
         let zone = self.options.zone.clone();
         let sizes = self.windows.sizes();
         let Some(window) = self.windows.take_busiest() else { return Err(no_peak(&self.options, &span)) };
@@ -167,7 +167,7 @@ impl Profiler {
         let span_s = self.span_s(&span);
         let notes = notes::notes(&self, read, &span, window, &bursts);
         let (classes, classes_by) = classes::classes(window, &self.options);
-        let times = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.in_units_of(SECOND_NS));
+        let times = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.to_times(SECOND_NS));
         let shares = read.formats.shares();
         Ok(Profile {
             schema: document::SCHEMA.to_owned(),

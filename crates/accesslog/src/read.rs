@@ -48,7 +48,7 @@ impl Default for ReadOptions {
 
 /// Whether the sink accepted an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum EntryDecision {
     /// The entry counts.
     Yes,
     /// The entry was filtered out.
@@ -86,7 +86,7 @@ pub struct ReadSummary {
 pub fn read(
     paths: &[String],
     options: ReadOptions,
-    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<ReadSummary, LogError> {
     read_logs(source::find(paths)?, options, Limits::default(), sink, progress)
@@ -101,7 +101,7 @@ pub fn read_stream(
     name: &str,
     reader: impl io::Read + Send + 'static,
     options: ReadOptions,
-    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<ReadSummary, LogError> {
     read_logs(vec![Log::stream(name, reader)], options, Limits::default(), sink, progress)
@@ -111,7 +111,7 @@ fn read_logs(
     logs: Vec<Log>,
     options: ReadOptions,
     limits: Limits,
-    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<ReadSummary, LogError> {
     read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
@@ -146,7 +146,7 @@ pub(crate) fn read_prepared(
     prepared: Prepared,
     options: &ReadOptions,
     limits: Limits,
-    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    sink: &mut impl FnMut(&Entry<'_>) -> EntryDecision,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<ReadSummary, LogError> {
     let Prepared { logs, formats, total_bytes } = prepared;
@@ -238,7 +238,7 @@ struct Parser<'a, S> {
     current: u64,
 }
 
-impl<S: FnMut(&Entry<'_>) -> Kept> Parser<'_, S> {
+impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
     /// Reads small logs in this thread. They have been read to their ends when they were opened.
     fn parse_whole(&mut self, logs: Vec<OpenedLog>, options: &ReadOptions, limits: Limits) {
         let is_wanted = || !options.enough.load(Ordering::Relaxed);
@@ -335,7 +335,7 @@ impl ProgressReporter<'_> {
 
 impl ReadSummary {
     /// The error for logs without a request. It contains the counts of lines, and the first malformed lines.
-    pub fn no_requests(&self) -> LogError {
+    pub fn no_requests_error(&self) -> LogError {
         let lines = &self.lines;
         LogError::NoRequests(format!(
             "no request is left of {} lines: {} are malformed and {} were left out; check the format and the filters{}",
@@ -376,7 +376,7 @@ mod tests {
         let mut stamps = Vec::new();
         let mut sink = |entry: &Entry<'_>| {
             stamps.push(entry.time_ns);
-            if entry.target == b"/filtered" { Kept::No } else { Kept::Yes }
+            if entry.target == b"/filtered" { EntryDecision::No } else { EntryDecision::Yes }
         };
         let mut last = Progress::default();
         let read = read_logs(logs, ReadOptions::default(), limits, &mut sink, &mut |progress| last = *progress)?;
@@ -452,7 +452,7 @@ mod tests {
         let enough = options.enough.clone();
         let mut sink = |_: &Entry<'_>| {
             enough.store(true, Ordering::Relaxed);
-            Kept::Yes
+            EntryDecision::Yes
         };
         let read =
             read_stream("log", std::io::Cursor::new(text.into_bytes()), options, &mut sink, &mut |_| {}).unwrap();

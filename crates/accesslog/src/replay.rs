@@ -7,7 +7,7 @@
 //! stamp far ahead of its neighbours. `timeline` identifies these requests. Pauses longer than [`Options::max_gap_ns`]
 //! are shortened to that length.
 //!
-//! Memory is bounded by the number of requests within `window_ns`, and by [`MAX_HELD`] requests.
+//! Memory is bounded by the number of requests within `window_ns`, and by [`MAX_BUFFERED_REQUESTS`] requests.
 
 mod spread;
 mod target;
@@ -21,12 +21,12 @@ use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::path::PathBuf;
 use timeline::{LOOK_AHEAD, Place, Timeline};
 
-pub use target::{MapRule, requestable};
+pub use target::{MapRule, requestable_path};
 
 /// Classes of calls, by the status in the log.
 pub const CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
 /// Maximum number of requests that are sorted at a time.
-pub const MAX_HELD: usize = 100_000;
+pub const MAX_BUFFERED_REQUESTS: usize = 100_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Options of a replay.
@@ -86,19 +86,19 @@ pub struct Summary {
     /// Number of requests that were not replayed because of their methods.
     pub other_methods: u64,
     /// Number of requests that were not replayed because they have no path that can be requested.
-    pub without_path: u64,
+    pub requests_without_path: u64,
     /// Number of calls due at once because their stamps are too far behind the lines above them to be sorted.
     pub late: u64,
     /// Number of calls due at once because their stamps are far ahead of their neighbours.
     pub ahead: u64,
     /// Number of times that the log's clock was set back permanently. The replay continues without a pause.
-    pub set_back: u64,
+    pub clock_setbacks: u64,
     /// The longest pause between two calls, in nanoseconds of the replay.
     pub longest_pause_ns: u64,
     /// Number of pauses shortened to [`Options::max_gap_ns`].
-    pub pauses_cut: u64,
+    pub shortened_pauses: u64,
     /// Total time by which pauses were shortened, in nanoseconds of the replay.
-    pub cut_ns: u64,
+    pub removed_pause_ns: u64,
 }
 
 /// Converts entries into calls.
@@ -187,7 +187,7 @@ impl Replayer {
         let following = self.unjudged.iter().map(|held| held.time_ns);
         let sorted_ns = self.first_ns.map(|_| self.last_ns);
         let place = self.timeline.judge(next.time_ns, following, sorted_ns);
-        self.summary.set_back = self.timeline.set_back;
+        self.summary.clock_setbacks = self.timeline.clock_setbacks;
         let time_ns = match place {
             Place::Course(time_ns) => time_ns,
             Place::Behind => {
@@ -204,8 +204,8 @@ impl Replayer {
     }
 
     fn pending_request(&mut self, entry: &Entry<'_>) -> Result<Option<PendingRequest>, LogError> {
-        let Some(path) = requestable(entry.target) else {
-            self.summary.without_path += 1;
+        let Some(path) = requestable_path(entry.target) else {
+            self.summary.requests_without_path += 1;
             return Ok(None);
         };
         let method = String::from_utf8_lossy(entry.method).into_owned();
@@ -241,7 +241,7 @@ impl Replayer {
             let time_ns = next.time_ns;
             let is_fine = next.is_fine;
             let ends_ns = if is_fine { time_ns } else { time_ns.saturating_add(SECOND_NS) };
-            if ends_ns > horizon_ns && self.held.len() <= MAX_HELD {
+            if ends_ns > horizon_ns && self.held.len() <= MAX_BUFFERED_REQUESTS {
                 return true;
             }
             if !is_fine {
@@ -280,12 +280,12 @@ impl Replayer {
         }
         self.last_ns = self.last_ns.max(time_ns);
         let logged_ns = (self.last_ns.saturating_sub(first_ns).max(0) as f64 / self.options.speed) as u64;
-        let mut gap_ns = logged_ns.saturating_sub(self.summary.cut_ns).saturating_sub(self.last_due_ns);
+        let mut gap_ns = logged_ns.saturating_sub(self.summary.removed_pause_ns).saturating_sub(self.last_due_ns);
         if let Some(max_gap_ns) = self.options.max_gap_ns
             && gap_ns > max_gap_ns
         {
-            self.summary.pauses_cut += 1;
-            self.summary.cut_ns += gap_ns - max_gap_ns;
+            self.summary.shortened_pauses += 1;
+            self.summary.removed_pause_ns += gap_ns - max_gap_ns;
             gap_ns = max_gap_ns;
         }
         self.summary.longest_pause_ns = self.summary.longest_pause_ns.max(gap_ns);
@@ -440,11 +440,11 @@ mod tests {
         let max_gap_ns = Some(10_000_000_000);
         let (calls, summary) = replayed(&log, Options { max_gap_ns, ..Options::default() });
         assert_eq!(due_ms(&calls), [0, 1_000, 11_000, 12_000, 22_000]);
-        assert_eq!((summary.pauses_cut, summary.cut_ns / 1_000_000_000), (2, 50 + 3_590));
+        assert_eq!((summary.shortened_pauses, summary.removed_pause_ns / 1_000_000_000), (2, 50 + 3_590));
         assert_eq!(summary.longest_pause_ns, 10_000_000_000);
         // Pauses are measured in the time of the replay, not of the log.
         let (calls, summary) = replayed(&log, Options { max_gap_ns, speed: 100.0, ..Options::default() });
-        assert_eq!((due_ms(&calls), summary.pauses_cut), (vec![0, 10, 610, 620, 10_620], 1));
+        assert_eq!((due_ms(&calls), summary.shortened_pauses), (vec![0, 10, 610, 620, 10_620], 1));
     }
 
     #[test]
@@ -453,7 +453,7 @@ mod tests {
         let unchanged = Entry { status: 304, ..entry(2, "/a?b=c") };
         let garbage = entry(3, "\\x16\\x03");
         let (calls, summary) = replayed(&[post, unchanged, garbage], Options::default());
-        assert_eq!((calls.len(), summary.other_methods, summary.without_path), (1, 1, 1));
+        assert_eq!((calls.len(), summary.other_methods, summary.requests_without_path), (1, 1, 1));
         assert!(calls[0].unchanged && calls[0].path == "/a?b=c" && CLASSES[usize::from(calls[0].class)] == "304");
         let (calls, _) = replayed(&[post], Options { methods: vec!["POST".to_owned()], ..Options::default() });
         assert_eq!(calls[0].method, "POST");

@@ -9,7 +9,7 @@ pub mod arrivals;
 mod sessions;
 
 use crate::LogError;
-use crate::profile::classes::EMPTY;
+use crate::profile::classes::EMPTY_CLASS;
 use arrivals::{FittedArrivals, fit};
 use brimful_core::Rate;
 use brimful_core::profile::{LogClass as ProfileClass, PopularUrl, Profile};
@@ -60,7 +60,7 @@ pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWor
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
     for seen in profile.classes.iter().filter(|class| class.share_requests > 0.0) {
-        let made = if seen.name == EMPTY { without_body(profile, seen) } else { vec![with_body(seen)] };
+        let made = if seen.name == EMPTY_CLASS { without_body(profile, seen) } else { vec![with_body(seen)] };
         classes.extend(made.into_iter().filter(|class| names.insert(class.name.clone())));
     }
     if classes.is_empty() {
@@ -111,12 +111,12 @@ fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
 
 /// A URL of a class: its own path if that can be requested, otherwise a synthetic one.
 fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
-    let path = requestable(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
+    let path = requestable_path(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
 }
 
 /// A URL that can be requested. Non-ASCII bytes, which a log has unchanged or as `\xC3`, are percent-encoded.
-fn requestable(url: &str) -> Option<String> {
+fn requestable_path(url: &str) -> Option<String> {
     let mut parts = url.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -167,7 +167,7 @@ fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
 
 /// URLs whose files exist, of any size.
 fn existing(seen: &ProfileClass, name: &str) -> Vec<Url> {
-    let urls = seen.urls.iter().filter_map(|url| Some((requestable(&url.url)?, url.requests))).take(URLS);
+    let urls = seen.urls.iter().filter_map(|url| Some((requestable_path(&url.url)?, url.requests))).take(URLS);
     let mut found: Vec<Url> = urls.map(|(path, requests)| Url { path, weight: requests as f64, bytes: None }).collect();
     if found.is_empty() {
         found.push(Url { path: format!("{SYNTHETIC}/{name}"), weight: 1.0, bytes: Some(1) });
@@ -192,7 +192,7 @@ mod tests {
 
     fn profile() -> Profile {
         let empty = ProfileClass {
-            name: EMPTY.to_owned(),
+            name: EMPTY_CLASS.to_owned(),
             share_requests: 0.4,
             urls: vec![url("/a", 30, 0.0), url("/gone", 10, 0.0)],
             ..ProfileClass::default()
@@ -242,7 +242,7 @@ mod tests {
             ("/\u{fffd}", None),
             ("/a b", None),
         ] {
-            assert_eq!(requestable(url).as_deref(), expected, "{url}");
+            assert_eq!(requestable_path(url).as_deref(), expected, "{url}");
         }
     }
 

@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 /// Options to read logs in the formats of `--format`; if none is given, the formats are detected.
 pub fn read_options(formats: &[String]) -> Result<ReadOptions, LogError> {
     let formats: Vec<Format> = formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>()?;
-    let formats = (!formats.is_empty()).then(|| Formats::given(formats));
+    let formats = (!formats.is_empty()).then(|| Formats::from_list(formats));
     Ok(ReadOptions { formats, ..ReadOptions::default() })
 }
 

@@ -10,7 +10,7 @@ use crate::access_logs::log_error;
 use crate::command_line;
 use crate::documents::{display_name, from_json, schema};
 use crate::exit::{Exit, UsageError};
-use crate::output::{OutFile, complain, deliver, print, print_document};
+use crate::output::{OutFile, deliver, print, print_document, print_error};
 use crate::progress;
 use crate::results::write_page;
 use args::{ArrivalUnit, CharacterizeArgs, ClassCriterion, RobotPolicy};
@@ -19,11 +19,11 @@ use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
-use brimful_accesslog::read::{Kept, ReadOptions};
+use brimful_accesslog::read::{EntryDecision, ReadOptions};
 use brimful_accesslog::workload::{ArrivalChoice, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
-use brimful_core::text::{bytes_without_mark, one_line, without_mark};
+use brimful_core::text::{one_line, strip_bom, strip_bom_bytes};
 use brimful_report::profile::{Against, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
@@ -52,7 +52,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let stop = progress::stop_flag()?;
     let Some((profile, interrupted)) = characterize(args, classes, formats, &stop)? else {
-        complain("interrupted before the first request was read");
+        print_error("interrupted before the first request was read");
         return Ok(Exit::Interrupted);
     };
     let compared = other.as_ref().map(|other| compare(other, &profile));
@@ -109,9 +109,9 @@ fn characterize(
     let mut sink = |entry: &Entry<'_>| {
         if stop.load(Ordering::Relaxed) {
             skipped += 1;
-            return Kept::No;
+            return EntryDecision::No;
         }
-        if filter.keeps(entry) { profiler.add(entry) } else { Kept::No }
+        if filter.keeps(entry) { profiler.add(entry) } else { EntryDecision::No }
     };
     let mut meter = Meter::new(args.quiet);
     let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(log_error)?;
@@ -223,7 +223,7 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     }
     if let Some(path) = &args.format_from {
         let bytes = std::fs::read(path).map_err(|source| log_error(LogError::Io { path: path.clone(), source }))?;
-        let of_file = Format::of_configuration(&String::from_utf8_lossy(bytes_without_mark(&bytes)));
+        let of_file = Format::from_configuration(&String::from_utf8_lossy(strip_bom_bytes(&bytes)));
         formats.extend(of_file.map_err(|error| UsageError(format!("{}: {error}", path.display())))?);
         if formats.is_empty() {
             return Err(UsageError(format!(
@@ -233,7 +233,7 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
             .into());
         }
     }
-    Ok((!formats.is_empty()).then(|| Formats::given(formats)))
+    Ok((!formats.is_empty()).then(|| Formats::from_list(formats)))
 }
 
 /// Reads the profile to compare with.
@@ -241,7 +241,7 @@ fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text =
         std::fs::read_to_string(path).map_err(|source| log_error(LogError::Io { path: path.to_owned(), source }))?;
     let wrong = |why: String| UsageError(format!("{}: {why}", display_name(path)));
-    let text = without_mark(&text);
+    let text = strip_bom(&text);
     if schema(text) != profile::SCHEMA {
         let what = "this is not a profile: give a file that `brimful characterize --out FILE.json` wrote";
         return Err(wrong(what.to_owned()).into());

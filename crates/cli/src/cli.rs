@@ -16,7 +16,7 @@ use crate::plan::args::PlanArgs;
 use crate::replay::args::ReplayArgs;
 use crate::survey::args::SurveyArgs;
 use crate::target::TargetArgs;
-use crate::testbed::args::{InsideArgs, TestbedArgs};
+use crate::testbed::args::{TestbedArgs, TestbedInitArgs};
 use crate::watch::args::WatchArgs;
 use brimful_survey::GUARDIAN_COMMAND;
 use brimful_testbed::INIT_COMMAND;
@@ -86,7 +86,7 @@ pub enum Command {
     PutBack,
     /// Run as the first process of a test bed's command
     #[command(name = INIT_COMMAND, hide = true)]
-    Inside(InsideArgs),
+    Inside(TestbedInitArgs),
 }
 
 /// Parses a command line.
@@ -98,7 +98,7 @@ pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let shown = if words.iter().any(|word| word == "-h") { ShownFlags::Usual } else { ShownFlags::All };
     let program = help::with_help(Cli::command(), shown);
     let parsed = program.clone().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
-    parsed.map_err(|error| other_tools::with_tip(error, words, &program))
+    parsed.map_err(|error| other_tools::with_hint(error, words, &program))
 }
 
 /// The definition of all commands with all their flags, for completions and man pages.

@@ -1,7 +1,7 @@
 //! The command line as documents record it. Secrets are masked, because users share documents.
 
 use crate::flags::RequestArgs;
-use brimful_core::secret::{self, MASK};
+use brimful_core::secret::{self, CREDENTIAL_MASK};
 
 /// This process's command line, without the secrets in the request flags.
 pub fn without_secrets(args: &RequestArgs) -> Vec<String> {
@@ -22,12 +22,12 @@ fn without_credentials_in_url(word: &str) -> String {
 /// Masks a word that ends with a secret. The same word may also contain the flag, in any spelling.
 fn mask_secrets(word: String, args: &RequestArgs) -> String {
     if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
-        return format!("{flag}{MASK}");
+        return format!("{flag}{CREDENTIAL_MASK}");
     }
     let mut secrets = args.headers.iter().filter(|header| secret::is_header(&header.name, &args.secret_headers));
     if let Some((flag, header)) = secrets.find_map(|header| Some((word.strip_suffix(&header.written)?, header))) {
         let name = header.written.split(':').next().unwrap_or_default();
-        return format!("{flag}{name}: {MASK}");
+        return format!("{flag}{name}: {CREDENTIAL_MASK}");
     }
     without_credentials_in_url(&word)
 }
@@ -94,7 +94,7 @@ mod tests {
         let word = mask_secrets("http://me:hunter2@host/".to_owned(), &args.request);
         assert_eq!(word, "http://•••@host/");
         for (words, shown) in [
-            (&["-u", "me:hunter2"][..], &["-u", MASK][..]),
+            (&["-u", "me:hunter2"][..], &["-u", CREDENTIAL_MASK][..]),
             (&["-ume:hunter2"], &["-u•••"]),
             (&["-qame:hunter2"], &["-qa•••"]),
             (&["--user=me:hunter2"], &["--user=•••"]),

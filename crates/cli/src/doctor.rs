@@ -1,9 +1,9 @@
 //! `brimful doctor`: examines the limits of this host, and names the command that raises each limit that is too low.
 
 use crate::exit::Exit;
-use crate::output::{Painted, columns, print, print_document, print_painted};
+use crate::output::{StyledText, columns, print, print_document, print_styled};
 use brimful_core::text::wrap;
-use brimful_monitor::host::{Finding, Status, TOPICS, examine};
+use brimful_monitor::host::{FINDING_TOPICS, Finding, Status, examine};
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -41,7 +41,7 @@ pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     } else if args.json {
         print_document(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     } else {
-        print_painted(&text(&findings, columns().unwrap_or(usize::MAX)))?;
+        print_styled(&text(&findings, columns().unwrap_or(usize::MAX)))?;
     }
     Ok(exit_of(&findings))
 }
@@ -53,9 +53,9 @@ fn exit_of(findings: &[Finding]) -> Exit {
 
 /// Parses the topic of a finding.
 fn topic(text: &str) -> Result<String, String> {
-    match TOPICS.contains(&text) {
+    match FINDING_TOPICS.contains(&text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("the topics are {}", TOPICS.join(", "))),
+        false => Err(format!("the topics are {}", FINDING_TOPICS.join(", "))),
     }
 }
 
@@ -76,9 +76,9 @@ fn script(findings: &[Finding]) -> String {
 }
 
 /// The findings in lines of at most `width` columns. Commands stay on one line so that they can be copied.
-fn text(findings: &[Finding], width: usize) -> Painted {
+fn text(findings: &[Finding], width: usize) -> StyledText {
     use clap::builder::styling::AnsiColor::{Green, Red, Yellow};
-    let mut text = Painted::default();
+    let mut text = StyledText::default();
     for finding in findings {
         let (mark, colour) = match finding.status {
             Status::Ok => ("ok       ", Green),

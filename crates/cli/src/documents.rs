@@ -2,7 +2,7 @@
 
 use crate::exit::UsageError;
 use brimful_core::record::{self, Record};
-use brimful_core::text::without_mark;
+use brimful_core::text::strip_bom;
 use brimful_core::workload::{Workload, WorkloadError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +26,7 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     read.map_err(|error| UsageError(format!("cannot read {name}: {error}; check its name and permissions")))?;
     let text = std::str::from_utf8(&bytes);
     let text = text.map_err(|error| UsageError(format!("{name}: {error}: it is not a text file")))?;
-    Ok(without_mark(text).to_owned())
+    Ok(strip_bom(text).to_owned())
 }
 
 /// The name of a file in messages: its path, or `stdin` for `-`.
@@ -67,7 +67,7 @@ pub fn parse_record(text: &str) -> Result<Record, String> {
 
 /// Parses a Workload in TOML, and reads the files that its classes name.
 pub fn parse_workload(text: &str) -> Result<Workload, String> {
-    let mut workload: Workload = toml::from_str(without_mark(text)).map_err(|error| error.to_string())?;
+    let mut workload: Workload = toml::from_str(strip_bom(text)).map_err(|error| error.to_string())?;
     load_files(&mut workload).map_err(|error| error.to_string())?;
     Ok(workload)
 }

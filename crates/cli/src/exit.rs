@@ -42,11 +42,11 @@ pub struct UsageError(pub String);
 /// The error that the model misses an objective even without load.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct MissedError(pub String);
+pub struct MissedObjectiveError(pub String);
 
 /// The exit code of an error.
-pub fn of_error(error: &anyhow::Error) -> Exit {
-    if error.is::<MissedError>() {
+pub fn code_for_error(error: &anyhow::Error) -> Exit {
+    if error.is::<MissedObjectiveError>() {
         return Exit::Objective;
     }
     let usage = error.is::<UsageError>()
@@ -63,9 +63,9 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
 
 /// The exit code of a run. Failed calls do not make a run invalid, but scripts must notice them. So every load has the
 /// objective that more calls are completed than fail.
-pub fn of_run(record: &Record) -> Exit {
+pub fn code_for_record(record: &Record) -> Exit {
     let failing = record.verdict.failing == Some(true);
-    match of_verdict(&record.verdict, record.interrupted) {
+    match code_for_verdict(&record.verdict, record.interrupted) {
         Exit::Ok if failing && record.counts.established == 0 && record.counts.sent == 0 => Exit::Environment,
         Exit::Ok if failing || record.objectives.iter().any(|objective| !objective.met) => Exit::Objective,
         exit => exit,
@@ -73,7 +73,7 @@ pub fn of_run(record: &Record) -> Exit {
 }
 
 /// The exit code of a verdict.
-pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
+pub fn code_for_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
     use ReasonCode::{
         Incomplete, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,
     };

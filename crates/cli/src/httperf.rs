@@ -16,7 +16,7 @@ use crate::output::{print, say};
 use crate::progress;
 use brimful_core::record::Record;
 use brimful_core::{Nanos, record};
-use brimful_report::httperf::{Extra, SessionExtra, text};
+use brimful_report::httperf::{HttperfFigures, HttperfSessionFigures, text};
 use brimful_run::{RunObserver, RunOutput, run};
 use brimful_stats::Detail;
 use options::{Options, Period};
@@ -59,11 +59,11 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
 }
 
 /// The figures of httperf's report that are not in the Record.
-fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
+fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> HttperfFigures {
     let cpu_s = cpu_s(&record.generator);
-    let Some(detail) = detail else { return Extra { cpu_s, ..Extra::default() } };
+    let Some(detail) = detail else { return HttperfFigures { cpu_s, ..HttperfFigures::default() } };
     let duration = Nanos::from_secs_f64(record.duration_s);
-    let sessions = SessionExtra {
+    let sessions = HttperfSessionFigures {
         rate: detail.session_rate(duration),
         fail_time_s: detail.fail_time_us().map(|times| times.mean / 1e6),
         lengths: detail.session_lengths().to_vec(),
@@ -73,7 +73,7 @@ fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.longest_burst(),
     };
-    Extra {
+    HttperfFigures {
         longest_burst: burst,
         lifetime_us: detail.lifetime_us(),
         replies_per_connection: detail.responses_per_connection(),

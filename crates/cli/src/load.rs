@@ -16,7 +16,7 @@ use crate::run_plan::{DEFAULT_DURATION, request_plan};
 use args::{LoadArgs, WatchedArgs};
 use brimful_core::quantity;
 use brimful_core::record::Record;
-use brimful_core::text::bytes_without_mark;
+use brimful_core::text::strip_bom_bytes;
 use brimful_core::workload::{self, Load, LoadKind, Stage};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Address;
@@ -24,7 +24,7 @@ use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owner
 use brimful_run::{Endpoint, MonitorTarget, RunPlan, client_limit, run};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{Process, Speed, Trace};
-use keep::KeptFile;
+use keep::PartialRecordFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,7 +39,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let limit_only = wants_client_limit_only(args, &plan)?;
     if limit_only {
         // The limit is measured for one kind of load, so a kind must be chosen.
-        plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START)));
+        plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START_RATE)));
     }
     plan.validate()?;
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
@@ -47,7 +47,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let hdr = args.hdr.open()?;
-    let kept = args.part.keep.as_deref().map(KeptFile::create).transpose()?;
+    let kept = args.part.keep.as_deref().map(PartialRecordFile::create).transpose()?;
     let stop = progress::stop_flag()?;
     if args.part.until_stdin_ends {
         keep::stop_when_stdin_ends(&stop)?;
@@ -221,7 +221,7 @@ fn max_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<
 fn read_trace(file: &Path) -> anyhow::Result<Trace> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;
-    Ok(Trace::parse(bytes_without_mark(&bytes)).map_err(|error| named(&error))?)
+    Ok(Trace::parse(strip_bom_bytes(&bytes)).map_err(|error| named(&error))?)
 }
 
 fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<MonitorTarget>> {

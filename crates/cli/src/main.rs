@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
-    brimful_report::at_width(output::columns().unwrap_or(brimful_report::WIDTH), run)
+    brimful_report::at_width(output::columns().unwrap_or(brimful_report::DEFAULT_WIDTH), run)
 }
 
 fn run() -> ExitCode {
@@ -49,7 +49,7 @@ fn run() -> ExitCode {
         return match httperf::main(&words) {
             Ok(exit) => exit.into(),
             Err(error) => {
-                output::complain(&message(&error));
+                output::print_error(&message(&error));
                 ExitCode::FAILURE
             }
         };
@@ -75,7 +75,7 @@ fn run() -> ExitCode {
         Command::Doctor(args) => doctor::main(&args),
         Command::Completions(args) => manual::completions(&args, &cli::program()),
         Command::Man(args) => manual::man(&args, cli::program()),
-        Command::PutBack => survey::put_back(),
+        Command::PutBack => survey::restore_former_state(),
         // The exit code is that of the command in the test bed.
         Command::Testbed(args) => return exit_code(testbed::main(&args)),
         Command::Inside(args) => return exit_code(testbed::inside(&args)),
@@ -95,8 +95,8 @@ fn exit_code(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            output::complain(&message(&error));
-            exit::of_error(&error).into()
+            output::print_error(&message(&error));
+            exit::code_for_error(&error).into()
         }
     }
 }

@@ -23,7 +23,7 @@ mod trust;
 use crate::exit::Exit;
 use crate::output::print;
 use anyhow::Context;
-use args::{Action, Kind, ModuleArgs, PlaceArgs, StatusArgs, SwitchArgs};
+use args::{Action, Kind, ModuleArgs, ServerLocationArgs, StatusArgs, SwitchArgs};
 use install::{manifest_path, memory_path};
 use installed::find_server;
 use manifest::Manifest;
@@ -60,7 +60,7 @@ fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     let kinds = args.server.map_or_else(|| vec![Kind::Nginx, Kind::Apache], |kind| vec![kind]);
     for kind in &kinds {
-        let elsewhere = memory::in_containers(*kind);
+        let elsewhere = memory::container_servers(*kind);
         for (server, status) in &elsewhere {
             print(&format!("{server}\n    {status}\n"))?;
         }
@@ -83,7 +83,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
             Some(_) => {
                 print(&format!("{}: {}\n    {}\n", server.version(), server.module().display(), memory::status(&path)))?
             }
-            None if memory::is_memory(&path) => {
+            None if memory::is_module_memory(&path) => {
                 print(&format!(
                     "{}: installed, but not by brimful\n    {}\n",
                     server.version(),
@@ -100,7 +100,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
 }
 
 /// The manifest of an installed server; `None` if brimful has not installed the module.
-fn manifest(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Option<Manifest>> {
+fn manifest(kind: Kind, place: &ServerLocationArgs) -> anyhow::Result<Option<Manifest>> {
     Manifest::read(&manifest_path(&*find_server(kind, place)?), kind)
 }
 

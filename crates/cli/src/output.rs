@@ -7,7 +7,7 @@ mod file;
 pub use file::{OutFile, RewrittenFile, StreamFile, deliver, page, text_or_document};
 
 use anyhow::Context;
-use brimful_core::text::{ascii, visible, wrap};
+use brimful_core::text::{to_ascii, visible, wrap};
 use clap::builder::styling::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
@@ -15,17 +15,17 @@ use std::sync::LazyLock;
 
 /// Text that contains no control characters except those of this program's colours.
 #[derive(Default)]
-pub struct Painted(String);
+pub struct StyledText(String);
 
-impl Painted {
+impl StyledText {
     /// Adds text without colour. Control characters are escaped.
-    pub fn plain(&mut self, text: &str) -> &mut Painted {
+    pub fn plain(&mut self, text: &str) -> &mut StyledText {
         self.0 += &visible(text);
         self
     }
 
     /// Adds text in a style. Control characters are escaped.
-    pub fn styled(&mut self, style: Style, text: &str) -> &mut Painted {
+    pub fn styled(&mut self, style: Style, text: &str) -> &mut StyledText {
         self.0 += &format!("{style}{}{style:#}", visible(text));
         self
     }
@@ -39,9 +39,9 @@ pub fn columns() -> Option<usize> {
 }
 
 /// Replaces the characters that this locale does not have.
-pub fn in_locale(text: &str) -> Cow<'_, str> {
+pub fn to_locale_charset(text: &str) -> Cow<'_, str> {
     static IS_UNICODE: LazyLock<bool> = LazyLock::new(|| is_unicode(|name| std::env::var(name).ok()));
-    if *IS_UNICODE { Cow::Borrowed(text) } else { ascii(text) }
+    if *IS_UNICODE { Cow::Borrowed(text) } else { to_ascii(text) }
 }
 
 /// Whether the first variable that is set (locale(7)) names UTF-8. If none is set, as in many containers, the result is
@@ -57,12 +57,12 @@ fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// Writes results to stdout, or to stderr if stdout is reserved for a document. If the reader has closed the pipe, as
 /// `| head` does, that is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    print_painted(Painted::default().plain(text))
+    print_styled(StyledText::default().plain(text))
 }
 
 /// Writes results with colours, if the terminal supports them.
-pub fn print_painted(text: &Painted) -> anyhow::Result<()> {
-    put(&in_locale(&text.0))
+pub fn print_styled(text: &StyledText) -> anyhow::Result<()> {
+    put(&to_locale_charset(&text.0))
 }
 
 /// Writes a document to the destination of results. Documents are the same in every locale.
@@ -82,12 +82,12 @@ fn put(text: &str) -> anyhow::Result<()> {
 
 /// Writes to stdout, even if stdout is reserved for a document.
 pub fn write(text: &str) -> io::Result<()> {
-    to_stdout(&in_locale(&visible(text)))
+    to_stdout(&to_locale_charset(&visible(text)))
 }
 
 /// Writes a line to stderr. Errors are ignored.
 pub fn say(text: &str) {
-    let _ = to_stderr(&in_locale(&wrapped(&visible(text))));
+    let _ = to_stderr(&to_locale_charset(&wrapped(&visible(text))));
 }
 
 /// Merges the results of several outputs, all of which were attempted. Returns the first error, and prints the others.
@@ -98,7 +98,7 @@ pub fn first_failure<T>(
     others.into_iter().fold(main, |result, other| match (result, other) {
         (Ok(_), Err(error)) => Err(error),
         (Err(first), Err(error)) => {
-            complain(&format!("{error:#}"));
+            print_error(&format!("{error:#}"));
             Err(first)
         }
         (result, Ok(())) => result,
@@ -106,10 +106,10 @@ pub fn first_failure<T>(
 }
 
 /// Writes an error to stderr. If stderr cannot be written, that is ignored.
-pub fn complain(text: &str) {
-    let mut said = Painted::default();
+pub fn print_error(text: &str) {
+    let mut said = StyledText::default();
     said.styled(AnsiColor::Red.on_default().bold(), "error:").plain(" ").plain(text);
-    let _ = to_stderr(&in_locale(&wrapped(&said.0)));
+    let _ = to_stderr(&to_locale_charset(&wrapped(&said.0)));
 }
 
 /// Breaks a text into lines that fit the terminal on stderr. Without a terminal, the text is unchanged.

@@ -5,7 +5,7 @@ use crate::output;
 use anyhow::Context;
 use brimful_core::quantity::{count, counted};
 use brimful_core::{Nanos, panics};
-use brimful_stats::{Live, SoFar};
+use brimful_stats::{Live, LiveSummary};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -35,12 +35,12 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
         let refresh = || {
             let began = Instant::now();
             while !done.load(Ordering::Relaxed) {
-                show(&bar, began, lasts, &described(&live.so_far()));
+                show(&bar, began, lasts, &describe_progress(&live.so_far()));
                 std::thread::park_timeout(REFRESH);
             }
         };
         // The run continues even if the code of the bar panics.
-        scope.spawn(move || panics::caught(refresh));
+        scope.spawn(move || panics::catch_panic(refresh));
         let result = body();
         done.store(true, Ordering::Relaxed);
         bar.finish_and_clear();
@@ -49,7 +49,7 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
 }
 
 /// A text with the numbers of calls completed and failed so far, and the latest response times.
-pub fn described(so_far: &SoFar) -> String {
+pub fn describe_progress(so_far: &LiveSummary) -> String {
     let counts = so_far.counts();
     let failed = match counts.errors() {
         0 => String::new(),
@@ -77,7 +77,7 @@ pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, calls: &str) {
     bar.set_position((elapsed.as_millis() as u64).min(lasts.0 / 1_000_000));
     let of = if lasts < Nanos::from_secs(86_400) { format!(" of {lasts}") } else { String::new() };
     let message = format!("{:.0}s{of}, {calls}", elapsed.as_secs_f64());
-    bar.set_message(fitted(&output::in_locale(&message), bar.prefix().chars().count()));
+    bar.set_message(fitted(&output::to_locale_charset(&message), bar.prefix().chars().count()));
 }
 
 /// The parts of the message that fit into one line of the terminal, beside the prefix and the bar.
@@ -94,7 +94,7 @@ fn fitted(message: &str, prefix: usize) -> String {
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    on_stop(hang_up_signal(), move || flag.store(true, Ordering::Relaxed))?;
+    handle_stop_signals(hang_up_signal(), move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
@@ -109,7 +109,7 @@ fn hang_up_signal() -> &'static [i32] {
 
 /// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it follows at
 /// once: `timeout -s INT` and some shells send the signal twice.
-pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+pub fn handle_stop_signals(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     const REPEATED_SIGNAL: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));
     let mut signals =

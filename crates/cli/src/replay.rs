@@ -11,7 +11,7 @@ use crate::output::{OutFile, first_failure};
 use crate::progress;
 use crate::results::deliver_record;
 use args::ReplayArgs;
-use run::{Pass, check_readable_twice, mean_rate, plan, run};
+use run::{ReplayPass, check_readable_twice, mean_rate, plan, run};
 use std::sync::atomic::Ordering;
 
 /// Replays the logs, once or twice, and delivers the Records.
@@ -42,9 +42,9 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         (true, Some(length)) => Some(mean_rate(length.calls, length.last, "--flatten")?),
         _ => None,
     };
-    let lasts = length::say_length(args, length.as_ref());
-    let replayed = run(args, plan, Pass { flattened, max_calls: u64::MAX, lasts }, &stop)?;
-    replayed.say_account(args);
+    let lasts = length::print_replay_length(args, length.as_ref());
+    let replayed = run(args, plan, ReplayPass { flattened, max_calls: u64::MAX, lasts }, &stop)?;
+    replayed.print_replay_summary(args);
     let delivered = deliver_record(&replayed.record, &args.output, args.detail, out);
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&replayed.record)), replayed.check_logs_read()])
 }

@@ -23,7 +23,7 @@ pub fn deliver_record(
     if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
         say(&warning);
     }
-    Ok(exit::of_run(record))
+    Ok(exit::code_for_record(record))
 }
 
 /// Writes the page of a Record to the file of `--html`, if that is given.

@@ -58,7 +58,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
 
 fn exit_of(survey: &Survey) -> Exit {
     let interrupted = survey.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Interrupted);
-    exit::of_verdict(&survey.verdict, interrupted)
+    exit::code_for_verdict(&survey.verdict, interrupted)
 }
 
 fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
@@ -143,7 +143,7 @@ fn default_report() -> PathBuf {
 
 /// Restores the CPUs of a surveyed server at the end of stdin, however the survey ended. The survey itself starts this
 /// command.
-pub fn put_back() -> anyhow::Result<Exit> {
+pub fn restore_former_state() -> anyhow::Result<Exit> {
     // A signal that ends the survey, sent by a terminal or by a shell's job control, must not end this process as well.
     let ignored = Arc::default();
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {

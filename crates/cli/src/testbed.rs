@@ -9,14 +9,14 @@ use crate::command_line;
 use crate::exit::UsageError;
 use crate::output::{OutFile, say};
 use anyhow::Context;
-use args::{InsideArgs, TestbedArgs};
+use args::{TestbedArgs, TestbedInitArgs};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, percent};
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
-use brimful_core::text::without_mark;
+use brimful_core::text::strip_bom;
 use brimful_testbed::{
-    Bed, CpuRequest, Cpus, LinkShape, NoSuchHost, RttHistogram, Rtts, Shape, TestbedError, TestbedResults,
+    Bed, CpuRequest, Cpus, LinkShape, RttHistogram, Rtts, Shape, TestbedError, TestbedResults, UnknownHostError,
 };
 use std::time::SystemTime;
 
@@ -27,7 +27,8 @@ const MAX_LATENESS_US: f64 = 200.0;
 pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let shape = shape(args)?;
     let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
-    let command: Vec<String> = args.command.iter().map(fill).collect::<Result<_, NoSuchHost>>().map_err(usage_error)?;
+    let command: Vec<String> =
+        args.command.iter().map(fill).collect::<Result<_, UnknownHostError>>().map_err(usage_error)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
         return Err(UsageError("stdout belongs to the command: give --out a file".to_owned()).into());
@@ -71,7 +72,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
 }
 
 /// Runs as the first process of the user's command, inside the test bed. Returns the command's exit code.
-pub fn inside(args: &InsideArgs) -> anyhow::Result<u8> {
+pub fn inside(args: &TestbedInitArgs) -> anyhow::Result<u8> {
     brimful_testbed::run_init(args.parent, &args.command).map_err(with_exit_code)
 }
 
@@ -85,7 +86,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
                 UsageError(format!("cannot read {name}: {error}; give --rtts a file of lines like `20ms..40ms, 0.25`"))
             })?;
             Rtts::Drawn(
-                without_mark(&text).parse::<RttHistogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
+                strip_bom(&text).parse::<RttHistogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
             )
         }
     };

@@ -26,7 +26,7 @@ use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
 use brimful_core::text::{one_line, visible, wrap};
 use brimful_monitor::Finding;
-use brimful_report::WIDTH;
+use brimful_report::DEFAULT_WIDTH;
 use display::Display;
 use events::{Event, Events, Flow};
 use log::Logs;
@@ -48,10 +48,10 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let mut display = Display::open(&options, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
         // The screen hides the message on stderr, so it is repeated on the screen.
-        screen.mention(serving.message.clone());
+        screen.show_news(serving.message.clone());
     }
     if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json && !args.paper_tables) {
-        display.mention(format!("metrics are at http://{}/metrics", exporter.address));
+        display.show_news(format!("metrics are at http://{}/metrics", exporter.address));
     }
     let ended = run(&options, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
     let notices = display.close();
@@ -91,10 +91,10 @@ fn run(
     let mut presence = Presence::new(&options.config.processes);
     loop {
         if let Some(tick) = session.tick() {
-            presence.news(&tick.sample).into_iter().for_each(|news| display.mention(news));
+            presence.news(&tick.sample).into_iter().for_each(|news| display.show_news(news));
             let suspended = tick.rates.suspended();
             if suspended > Nanos::ZERO {
-                display.mention(format!("the machine was suspended for {}", suspended.rounded()));
+                display.show_news(format!("the machine was suspended for {}", suspended.rounded()));
             }
             if let Some(logs) = &mut logs {
                 logs.write(&tick, &mut |notice| display.say(notice));
@@ -113,9 +113,9 @@ fn run(
         if ends_in == Nanos::ZERO || intervals >= options.count {
             return Ok(End::Planned);
         }
-        match events.next(ends_in.min(session.due_in())) {
+        match events.next(ends_in.min(session.time_until_due())) {
             Some(Event::Stop) => return Ok(End::Stopped),
-            Some(Event::Client(news)) => display.mention(news),
+            Some(Event::Client(news)) => display.show_news(news),
             Some(Event::Terminal(event)) if display.handle(&event)? == Flow::Leave => return Ok(End::Stopped),
             _ => {}
         }
@@ -142,7 +142,7 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
 
 /// Wraps the text to the terminal's width, if there is a terminal.
 fn wrapped(text: &str) -> String {
-    columns().map_or(format!("{text}\n"), |columns| wrap(text, 0, columns.min(WIDTH)))
+    columns().map_or(format!("{text}\n"), |columns| wrap(text, 0, columns.min(DEFAULT_WIDTH)))
 }
 
 /// The findings in one line.

@@ -15,7 +15,7 @@ pub struct Row {
 
 /// Reads all records of a text.
 pub fn read(text: &str) -> Vec<Row> {
-    let text = crate::text::without_mark(text);
+    let text = crate::text::strip_bom(text);
     let separator = separator(text);
     let mut rows = Vec::new();
     let mut line = 1;

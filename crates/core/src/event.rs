@@ -34,7 +34,7 @@ pub struct SessionOutcome {
     /// Whether a failed call ended the session.
     pub failed: bool,
     /// Whether the session was already in progress when the run began. The figures do not include its earlier calls.
-    pub from_before: bool,
+    pub began_before_run: bool,
 }
 
 /// A session that has ended.
@@ -284,7 +284,7 @@ pub enum End {
     },
     /// This host had no descriptor, port or memory for the call, or could not read its body: the generator failed, not
     /// the server. The call counts as not sent, even if its head was.
-    ClientLimited(Limit),
+    ClientLimited(ExhaustedResource),
     /// The run ended before the call did.
     Unfinished {
         /// Whether any byte of the request had been sent.
@@ -294,7 +294,7 @@ pub enum End {
 
 /// Why a redirect was not followed, in a run that follows redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unfollowed {
+pub enum UnfollowedReason {
     /// The redirect leads to another server, or to another scheme or port of this server.
     Elsewhere,
     /// The limit of redirects in a row was reached.
@@ -307,7 +307,7 @@ pub enum Unfollowed {
 
 /// The resource that the generator's host lacked for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Limit {
+pub enum ExhaustedResource {
     /// File descriptors (`EMFILE`, `ENFILE`).
     Descriptors,
     /// Local ports (`EADDRNOTAVAIL`).
@@ -344,7 +344,7 @@ pub trait Observer {
     fn on_bytes(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// Called when a redirect is not followed, in a run that follows redirects.
-    fn on_unfollowed(&mut self, _why: Unfollowed) {}
+    fn on_unfollowed(&mut self, _why: UnfollowedReason) {}
 
     /// Called when a call's response is complete.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
@@ -406,7 +406,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.on_response(&mut call.1, size);
     }
 
-    fn on_unfollowed(&mut self, why: Unfollowed) {
+    fn on_unfollowed(&mut self, why: UnfollowedReason) {
         self.0.on_unfollowed(why);
         self.1.on_unfollowed(why);
     }

@@ -45,8 +45,8 @@ pub mod url;
 pub mod workload;
 
 pub use event::{
-    CallSpec, ClassId, ConnectionEnded, End, Event, Limit, Next, Observer, Outcome, RequestId, ResponseSize, Retry,
-    SessionEnded, SessionId, SessionOutcome, Unfollowed, Workload,
+    CallSpec, ClassId, ConnectionEnded, End, Event, ExhaustedResource, Next, Observer, Outcome, RequestId,
+    ResponseSize, Retry, SessionEnded, SessionId, SessionOutcome, UnfollowedReason, Workload,
 };
 pub use http2::Http2Frame;
 pub use slo::Slo;

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 ///
 /// # Errors
 /// The message of the panic, if `body` panics.
-pub fn caught<T>(body: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch_panic<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|payload| message(&*payload))
 }
 
@@ -26,9 +26,9 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_its_message_and_a_result_stays_one() {
-        assert_eq!(caught(|| 7), Ok(7));
-        assert_eq!(caught(|| panic!("fixed")), Err::<(), _>("fixed".to_owned()));
-        assert_eq!(caught(|| panic!("slot {}", 3)), Err::<(), _>("slot 3".to_owned()));
-        assert_eq!(caught(|| std::panic::panic_any(3)), Err::<(), _>("it gave no reason".to_owned()));
+        assert_eq!(catch_panic(|| 7), Ok(7));
+        assert_eq!(catch_panic(|| panic!("fixed")), Err::<(), _>("fixed".to_owned()));
+        assert_eq!(catch_panic(|| panic!("slot {}", 3)), Err::<(), _>("slot 3".to_owned()));
+        assert_eq!(catch_panic(|| std::panic::panic_any(3)), Err::<(), _>("it gave no reason".to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The expected content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum PemKind {
     /// One or several certificates.
     Certificate,
     /// A private key without a passphrase.
@@ -20,7 +20,7 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
 }
 
 /// Describes the content of a file if it is not the expected one, with the remedy; `None` if it looks right.
-pub fn explain(path: &Path, bytes: &[u8], wanted: Wanted) -> Option<String> {
+pub fn explain(path: &Path, bytes: &[u8], wanted: PemKind) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
@@ -31,8 +31,8 @@ pub fn explain(path: &Path, bytes: &[u8], wanted: Wanted) -> Option<String> {
     }
     let has = |label: &str| find(bytes, format!("-----BEGIN {label}-----").as_bytes());
     match wanted {
-        Wanted::PrivateKey => key(&file, bytes, has),
-        Wanted::Certificate => certificate(&file, has),
+        PemKind::PrivateKey => key(&file, bytes, has),
+        PemKind::Certificate => certificate(&file, has),
     }
 }
 
@@ -138,7 +138,7 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn explained(bytes: &[u8], wanted: Wanted) -> String {
+    fn explained(bytes: &[u8], wanted: PemKind) -> String {
         explain(Path::new("a b.pem"), bytes, wanted).unwrap_or_default()
     }
 
@@ -146,26 +146,26 @@ mod tests {
     fn text_of_another_kind_is_named_with_what_to_do() {
         let pem = |label: &str| format!("\u{feff}Bag Attributes\r\n-----BEGIN {label}-----\r\nAAAA\r\n");
         for (label, wanted, part) in [
-            ("PRIVATE KEY", Wanted::PrivateKey, ""),
-            ("RSA PRIVATE KEY", Wanted::PrivateKey, ""),
-            ("CERTIFICATE", Wanted::Certificate, ""),
-            ("ENCRYPTED PRIVATE KEY", Wanted::PrivateKey, "`openssl pkey -in 'a b.pem' -out plain.pem`"),
-            ("RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n-----", Wanted::PrivateKey, "encrypted"),
-            ("OPENSSH PRIVATE KEY", Wanted::PrivateKey, "ssh-keygen"),
-            ("CERTIFICATE", Wanted::PrivateKey, "swapped"),
-            ("EC PRIVATE KEY", Wanted::Certificate, "swapped"),
-            ("PUBLIC KEY", Wanted::PrivateKey, "public key"),
-            ("EC PARAMETERS", Wanted::PrivateKey, "-genkey"),
-            ("TRUSTED CERTIFICATE", Wanted::Certificate, "openssl x509"),
-            ("PKCS7", Wanted::Certificate, "-print_certs"),
-            ("CERTIFICATE REQUEST", Wanted::Certificate, "request"),
+            ("PRIVATE KEY", PemKind::PrivateKey, ""),
+            ("RSA PRIVATE KEY", PemKind::PrivateKey, ""),
+            ("CERTIFICATE", PemKind::Certificate, ""),
+            ("ENCRYPTED PRIVATE KEY", PemKind::PrivateKey, "`openssl pkey -in 'a b.pem' -out plain.pem`"),
+            ("RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n-----", PemKind::PrivateKey, "encrypted"),
+            ("OPENSSH PRIVATE KEY", PemKind::PrivateKey, "ssh-keygen"),
+            ("CERTIFICATE", PemKind::PrivateKey, "swapped"),
+            ("EC PRIVATE KEY", PemKind::Certificate, "swapped"),
+            ("PUBLIC KEY", PemKind::PrivateKey, "public key"),
+            ("EC PARAMETERS", PemKind::PrivateKey, "-genkey"),
+            ("TRUSTED CERTIFICATE", PemKind::Certificate, "openssl x509"),
+            ("PKCS7", PemKind::Certificate, "-print_certs"),
+            ("CERTIFICATE REQUEST", PemKind::Certificate, "request"),
         ] {
             let found = explained(pem(label).as_bytes(), wanted);
             assert!(found.contains(part) && found.is_empty() == part.is_empty(), "{label}: {found}");
         }
-        assert_eq!(explained(b" \n", Wanted::Certificate), "");
-        assert!(explained(b"\xff\xfe-\0-\0", Wanted::Certificate).contains("UTF-16"));
-        assert_eq!(explained(b"something", Wanted::Certificate), "");
+        assert_eq!(explained(b" \n", PemKind::Certificate), "");
+        assert!(explained(b"\xff\xfe-\0-\0", PemKind::Certificate).contains("UTF-16"));
+        assert_eq!(explained(b"something", PemKind::Certificate), "");
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             (&[0x30], "binary"),
             (&[0x30, 0x82], "binary"),
         ] {
-            assert!(explained(bytes, Wanted::PrivateKey).contains(part), "{bytes:?}");
+            assert!(explained(bytes, PemKind::PrivateKey).contains(part), "{bytes:?}");
         }
     }
 }

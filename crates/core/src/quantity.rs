@@ -14,7 +14,7 @@ pub fn number(x: f64) -> String {
         return signed_minus(format!("{:.2}M", x / 1e6));
     }
     if size >= 99.95 {
-        return grouped(x);
+        return group_thousands(x);
     }
     // With three digits, 9.996 rounds to 10.0, so the bounds are slightly below the powers of ten.
     let decimals = if size >= 9.995 {
@@ -28,7 +28,7 @@ pub fn number(x: f64) -> String {
 }
 
 /// A whole number with its thousands grouped: `1,235`.
-pub fn grouped(x: f64) -> String {
+pub fn group_thousands(x: f64) -> String {
     let digits = format!("{:.0}", x.abs());
     let mut text = if x <= -0.5 { MINUS.to_owned() } else { String::new() };
     for (i, digit) in digits.chars().enumerate() {
@@ -42,7 +42,7 @@ pub fn grouped(x: f64) -> String {
 
 /// Formats a count: `27,000`.
 pub fn count(n: u64) -> String {
-    grouped(n as f64)
+    group_thousands(n as f64)
 }
 
 /// A count with its noun, given in the singular: `1 call`, `27,000 calls`, `3 processes`.
@@ -69,9 +69,9 @@ pub fn short(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
         x if x < 99.95 => three_digits(x),
-        x if x < 999_999.5 => grouped(x),
+        x if x < 999_999.5 => group_thousands(x),
         x if x < 99_999_500.0 => format!("{:.2}M", x / 1e6),
-        x => grouped(x / 1e6) + "M",
+        x => group_thousands(x / 1e6) + "M",
     }
 }
 
@@ -94,7 +94,7 @@ pub fn seconds(s: f64) -> String {
 /// A size in bytes, with prefixes of powers of 1,000: `12.3 kB`.
 pub fn bytes(bytes: f64) -> String {
     match bytes.abs() {
-        size if size < 9999.5 => grouped(bytes) + " B",
+        size if size < 9999.5 => group_thousands(bytes) + " B",
         size if size < 999_500.0 => number(bytes / 1e3) + " kB",
         size if size < 999_500_000.0 => number(bytes / 1e6) + " MB",
         _ => number(bytes / 1e9) + " GB",
@@ -145,7 +145,7 @@ mod tests {
         let shown = [0.0, 0.1234, 9.876, 99.94, 99.96, 999.6, 12_345.6, 999_999.0, 1_234_567.0, -0.5].map(number);
         assert_eq!(shown, ["0.00", "0.123", "9.88", "99.9", "100", "1,000", "12,346", "999,999", "1.23M", "−0.500"]);
         assert_eq!([rate(1234.5), rate(30.46), count(27_000)], ["1,234/s", "30.5/s", "27,000"]);
-        let shown = [0.0, -0.2, 999.5, 12_345.6, -1_234_567.0].map(grouped);
+        let shown = [0.0, -0.2, 999.5, 12_345.6, -1_234_567.0].map(group_thousands);
         assert_eq!(shown, ["0", "0", "1,000", "12,346", "−1,234,567"]);
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The text that replaces a secret.
-pub const MASK: &str = "•••";
+pub const CREDENTIAL_MASK: &str = "•••";
 
 /// Header fields whose values are credentials wherever they are used.
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
@@ -20,7 +20,7 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     let rest = &text[start..];
     let authority = &rest[..rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len())];
     match authority.rfind('@') {
-        Some(at) => Cow::Owned(format!("{}{MASK}{}", &text[..start], &rest[at..])),
+        Some(at) => Cow::Owned(format!("{}{CREDENTIAL_MASK}{}", &text[..start], &rest[at..])),
         None => Cow::Borrowed(text),
     }
 }

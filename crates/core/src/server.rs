@@ -17,7 +17,9 @@ mod socket;
 
 pub use connections::{AcceptQueue, Connections, Listener, Port, State};
 pub use interval::{LogLine, ServerInterval};
-pub use kernel::{BLOCK_BYTES, Core, CpuShares, Disk, Interrupts, Kernel, Memory, OTHER_WORK, Paging, Pressure, Stall};
+pub use kernel::{
+    Core, CpuShares, DISK_BLOCK_BYTES, Disk, Interrupts, Kernel, MAX_OTHER_WORK, Memory, Paging, Pressure, Stall,
+};
 pub use module::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
 pub use network::{Network, NetworkTraffic, Tcp};
 pub use process::{CpuQuota, Program, Programs};

@@ -416,7 +416,7 @@ impl Comparison {
     /// Splits the error into the model's and the host's part. `predicted` is the prediction for the host's actual
     /// speed.
     #[must_use]
-    pub fn given_host(self, predicted: Option<f64>) -> Comparison {
+    pub fn with_host_prediction(self, predicted: Option<f64>) -> Comparison {
         let model_error = Comparison::new(predicted, self.measured).error;
         let error_drift = self.error.zip(model_error).map(|(error, model_error)| error - model_error);
         Comparison { error_drift, ..self }
@@ -429,7 +429,7 @@ impl Comparison {
     }
 
     /// The part of the error that is due to the model.
-    pub fn error_of_model(&self) -> Option<f64> {
+    pub fn model_error(&self) -> Option<f64> {
         Some(self.error? - self.error_drift.unwrap_or(0.0))
     }
 }
@@ -450,10 +450,10 @@ mod tests {
     fn an_error_is_parted_into_the_models_and_the_hosts() {
         // The host was ten percent slower than during calibration. For a host of that speed, the model predicts 99.
         let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::new(Some(110.0), Some(100.0)) };
-        let comparison = comparison.given_host(Some(99.0));
+        let comparison = comparison.with_host_prediction(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;
         assert!(near(comparison.error, 0.1) && near(comparison.error_drift, 0.11));
-        assert!(near(comparison.error_of_model(), -0.01) && comparison.holds() == Some(true));
+        assert!(near(comparison.model_error(), -0.01) && comparison.holds() == Some(true));
         assert_eq!(Comparison::measured(1.0).holds(), None);
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 
 /// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'t> {
+pub enum TemplatePart<'t> {
     /// Plain text.
     Text(&'t str),
     /// The number of the call.
@@ -58,7 +58,7 @@ pub fn is_template(text: &str) -> bool {
 ///
 /// # Errors
 /// [`TemplateError`] if a placeholder is not well-formed.
-pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
+pub fn parse(text: &str) -> Result<Vec<TemplatePart<'_>>, TemplateError> {
     let mut pieces = Vec::new();
     let mut text_from = 0;
     let mut at = 0;
@@ -73,32 +73,32 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
         let end = rest.find('}').ok_or_else(|| wrong("a } after what { begins"))?;
         let piece = placeholder(&rest[1..end]).map_err(wrong)?;
         if text_from < brace {
-            pieces.push(Piece::Text(&text[text_from..brace]));
+            pieces.push(TemplatePart::Text(&text[text_from..brace]));
         }
         pieces.push(piece);
         at = brace + end + 1;
         text_from = at;
     }
     if text_from < text.len() {
-        pieces.push(Piece::Text(&text[text_from..]));
+        pieces.push(TemplatePart::Text(&text[text_from..]));
     }
     Ok(pieces)
 }
 
 /// Parses the text between the braces; the error is what was expected there.
-fn placeholder(within: &str) -> Result<Piece<'_>, &'static str> {
+fn placeholder(within: &str) -> Result<TemplatePart<'_>, &'static str> {
     const RANGE: &str = "two whole numbers, the lower one first, like {rand:1-500}";
     match within {
-        "seq" => Ok(Piece::Seq),
-        "uuid" => Ok(Piece::Uuid),
+        "seq" => Ok(TemplatePart::Seq),
+        "uuid" => Ok(TemplatePart::Uuid),
         _ => match (within.strip_prefix("rand:"), within.strip_prefix("csv.")) {
             (Some(range), _) => {
                 let (from, to) = range.split_once('-').ok_or(RANGE)?;
                 let [from, to] = [from, to].map(|number| number.trim().parse::<u64>());
                 let (from, to) = (from.map_err(|_| RANGE)?, to.map_err(|_| RANGE)?);
-                if from <= to { Ok(Piece::Rand { from, to }) } else { Err(RANGE) }
+                if from <= to { Ok(TemplatePart::Rand { from, to }) } else { Err(RANGE) }
             }
-            (_, Some(column)) if !column.trim().is_empty() => Ok(Piece::Csv(column.trim())),
+            (_, Some(column)) if !column.trim().is_empty() => Ok(TemplatePart::Csv(column.trim())),
             _ => Err("the name of a column, like {csv.user}"),
         },
     }
@@ -113,22 +113,22 @@ mod tests {
     fn places_are_found_and_all_else_is_text() {
         let pieces = parse("/u/{csv.name}/{seq}?r={rand:1-500}&id={uuid}").unwrap();
         let expected = [
-            Piece::Text("/u/"),
-            Piece::Csv("name"),
-            Piece::Text("/"),
-            Piece::Seq,
-            Piece::Text("?r="),
-            Piece::Rand { from: 1, to: 500 },
-            Piece::Text("&id="),
-            Piece::Uuid,
+            TemplatePart::Text("/u/"),
+            TemplatePart::Csv("name"),
+            TemplatePart::Text("/"),
+            TemplatePart::Seq,
+            TemplatePart::Text("?r="),
+            TemplatePart::Rand { from: 1, to: 500 },
+            TemplatePart::Text("&id="),
+            TemplatePart::Uuid,
         ];
         assert_eq!(pieces, expected);
         for json in [r#"{"q":"brim"}"#, "{seq }", "{sequence}", "{}", "{", "{{"] {
-            assert_eq!(parse(json), Ok(vec![Piece::Text(json)]));
+            assert_eq!(parse(json), Ok(vec![TemplatePart::Text(json)]));
             assert!(!is_template(json), "{json}");
         }
         let nested = parse(r#"{"id":{seq}}"#).unwrap();
-        assert_eq!(nested, [Piece::Text(r#"{"id":"#), Piece::Seq, Piece::Text("}")]);
+        assert_eq!(nested, [TemplatePart::Text(r#"{"id":"#), TemplatePart::Seq, TemplatePart::Text("}")]);
         assert_eq!(parse(""), Ok(Vec::new()));
     }
 
@@ -152,14 +152,14 @@ mod tests {
         fn pieces_are_the_text(text in "([ -~äé]|\\{seq\\}|\\{uuid\\}|\\{csv\\.[a-z]+\\}|\\{){0,30}") {
             let Ok(pieces) = parse(&text) else { return Ok(()) };
             let written: String = pieces.iter().map(|piece| match piece {
-                Piece::Text(text) => (*text).to_owned(),
-                Piece::Seq => "{seq}".to_owned(),
-                Piece::Uuid => "{uuid}".to_owned(),
-                Piece::Rand { from, to } => format!("{{rand:{from}-{to}}}"),
-                Piece::Csv(column) => format!("{{csv.{column}}}"),
+                TemplatePart::Text(text) => (*text).to_owned(),
+                TemplatePart::Seq => "{seq}".to_owned(),
+                TemplatePart::Uuid => "{uuid}".to_owned(),
+                TemplatePart::Rand { from, to } => format!("{{rand:{from}-{to}}}"),
+                TemplatePart::Csv(column) => format!("{{csv.{column}}}"),
             }).collect();
             prop_assert_eq!(written.len(), text.len(), "{} {}", written, text);
-            prop_assert_eq!(pieces.iter().any(|piece| !matches!(piece, Piece::Text(_))), is_template(&text));
+            prop_assert_eq!(pieces.iter().any(|piece| !matches!(piece, TemplatePart::Text(_))), is_template(&text));
         }
     }
 }

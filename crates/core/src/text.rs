@@ -4,7 +4,7 @@
 //! colours, or erase or reorder text. So [`visible`] and [`one_line`] replace characters that control a terminal by
 //! escapes: `\u` and four hexadecimal digits. JSON uses the same escapes, so a JSON document keeps its meaning.
 //!
-//! For terminals that display only ASCII, [`ascii`] replaces other characters.
+//! For terminals that display only ASCII, [`to_ascii`] replaces other characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,12 +14,12 @@ const MARK: char = '\u{feff}';
 const MARK_BYTES: &[u8] = b"\xef\xbb\xbf";
 
 /// Removes the byte order mark from the text of a file.
-pub fn without_mark(text: &str) -> &str {
+pub fn strip_bom(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
 /// Removes the byte order mark from the bytes of a text file.
-pub fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
+pub fn strip_bom_bytes(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK_BYTES).unwrap_or(bytes)
 }
 
@@ -35,7 +35,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 
 /// Converts a text to ASCII: signs become their usual substitutes (`+-`, `us`, `...`), other characters become escapes.
 /// If a substitute is longer than the sign, the next run of spaces is shortened, so that columns stay aligned.
-pub fn ascii(text: &str) -> Cow<'_, str> {
+pub fn to_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -161,11 +161,8 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_no_content() {
-        assert_eq!((without_mark("\u{feff}a\u{feff}"), without_mark("a")), ("a\u{feff}", "a"));
-        assert_eq!(
-            (bytes_without_mark(b"\xef\xbb\xbfa"), bytes_without_mark(b"\xef\xbb")),
-            (&b"a"[..], &b"\xef\xbb"[..])
-        );
+        assert_eq!((strip_bom("\u{feff}a\u{feff}"), strip_bom("a")), ("a\u{feff}", "a"));
+        assert_eq!((strip_bom_bytes(b"\xef\xbb\xbfa"), strip_bom_bytes(b"\xef\xbb")), (&b"a"[..], &b"\xef\xbb"[..]));
     }
 
     #[test]
@@ -178,19 +175,19 @@ mod tests {
 
     #[test]
     fn ascii_has_signs_as_they_are_typed_and_columns_where_they_were() {
-        assert_eq!(ascii("657 µs ± 3, −2.8 %, 1 … 2 ms – ✓"), "657 us +- 3, -2.8 %, 1 ... 2 ms - y");
+        assert_eq!(to_ascii("657 µs ± 3, −2.8 %, 1 … 2 ms – ✓"), "657 us +- 3, -2.8 %, 1 ... 2 ms - y");
         let table = "load      ±  mean  held\n50/s  30 …  2 ms  ✗\nabcd  1234  9 ms  ✓";
         let plain = "load      +- mean  held\n50/s  30 ... 2 ms n\nabcd  1234  9 ms  y";
-        let shown = ascii(table);
+        let shown = to_ascii(table);
         assert_eq!(shown, plain);
-        assert_eq!(ascii("größe │ ▁█"), "gr\\u00f6\\u00dfe | _#");
-        assert!(matches!(ascii("as it is"), Cow::Borrowed("as it is")));
+        assert_eq!(to_ascii("größe │ ▁█"), "gr\\u00f6\\u00dfe | _#");
+        assert!(matches!(to_ascii("as it is"), Cow::Borrowed("as it is")));
     }
 
     proptest! {
         #[test]
         fn ascii_is_ascii_in_as_many_lines(text: String) {
-            let shown = ascii(&text);
+            let shown = to_ascii(&text);
             prop_assert!(shown.is_ascii());
             prop_assert_eq!(shown.lines().count(), text.lines().count());
         }

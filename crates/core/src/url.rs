@@ -3,7 +3,7 @@
 //! Sources: the percent-encode sets of the WHATWG URL Standard (§1.3), Punycode (RFC 3492). An existing `%XX` is kept,
 //! so encoding twice changes nothing. Placeholders of a template, such as `{csv.name}`, are kept as well.
 
-use crate::template::{Piece, parse};
+use crate::template::{TemplatePart, parse};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -20,20 +20,20 @@ pub fn encode_target(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     // A malformed template is treated as plain text; another check reports it with the position of the error.
-    let pieces = parse(text).unwrap_or_else(|_| vec![Piece::Text(text)]);
+    let pieces = parse(text).unwrap_or_else(|_| vec![TemplatePart::Text(text)]);
     let mut encoded = String::with_capacity(text.len() + 16);
     let mut part = Part::Path;
     for piece in pieces {
         match piece {
-            Piece::Text(literal) => {
+            TemplatePart::Text(literal) => {
                 if encode_into(literal.as_bytes(), &mut part, &mut encoded) {
                     break;
                 }
             }
-            Piece::Seq => encoded.push_str("{seq}"),
-            Piece::Uuid => encoded.push_str("{uuid}"),
-            Piece::Rand { from, to } => encoded.push_str(&format!("{{rand:{from}-{to}}}")),
-            Piece::Csv(column) => encoded.push_str(&format!("{{csv.{column}}}")),
+            TemplatePart::Seq => encoded.push_str("{seq}"),
+            TemplatePart::Uuid => encoded.push_str("{uuid}"),
+            TemplatePart::Rand { from, to } => encoded.push_str(&format!("{{rand:{from}-{to}}}")),
+            TemplatePart::Csv(column) => encoded.push_str(&format!("{{csv.{column}}}")),
         }
     }
     Cow::Owned(encoded)

@@ -36,13 +36,13 @@ mod spread;
 pub use class::{Order, Target};
 pub use expect::{Expect, Sha256, Statuses};
 pub use file_set::{FileSet, MAX_FILES};
-pub use listed::{Contents, LineError, ListedRequest, Rows};
+pub use listed::{FileContents, LineError, ListedRequest, Rows};
 pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
 pub use popularity::Popularity;
 pub use sessions::{BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions};
 pub use spread::{Spread, SpreadError};
 
-use crate::secret::{self, MASK};
+use crate::secret::{self, CREDENTIAL_MASK};
 use crate::tls::Tls;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ pub struct RequestClass {
     /// Contents of the class's files after reading; not serialised.
     #[serde(skip)]
     #[schemars(skip)]
-    pub contents: Contents,
+    pub contents: FileContents,
 }
 
 /// One of the URLs of a class.
@@ -244,7 +244,7 @@ pub enum WorkloadError {
 
 impl LoadKind {
     /// The kind of a workload's load; open if the workload does not specify its load.
-    pub fn of(workload: Option<&Workload>) -> LoadKind {
+    pub fn from_workload(workload: Option<&Workload>) -> LoadKind {
         workload.and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
     }
 }
@@ -269,7 +269,7 @@ impl Workload {
                 body: String::new(),
                 body_file: String::new(),
                 expect: None,
-                contents: Contents::default(),
+                contents: FileContents::default(),
             }],
             load: None,
             tls: None,
@@ -304,11 +304,11 @@ impl Workload {
     }
 
     /// The workload for documents that users pass on. Values of header fields that are secret by their names, or
-    /// because `secret_headers` lists them, are replaced by [`MASK`].
+    /// because `secret_headers` lists them, are replaced by [`CREDENTIAL_MASK`].
     pub fn without_secrets(mut self, secret_headers: &[String]) -> Workload {
         for (name, value) in self.classes.iter_mut().flat_map(|class| &mut class.headers) {
             if secret::is_header(name, secret_headers) {
-                MASK.clone_into(value);
+                CREDENTIAL_MASK.clone_into(value);
             }
         }
         self

@@ -34,7 +34,7 @@ pub struct Bodies<'a> {
 
 #[derive(Debug)]
 struct Body<'a> {
-    rest: Rest<'a>,
+    rest: UnsentBody<'a>,
     /// The stamp of the body's call.
     stamp: u32,
     /// Whether the body waits for the server to request it.
@@ -43,14 +43,14 @@ struct Body<'a> {
 
 /// The part of a body that has not been sent.
 #[derive(Debug)]
-pub enum Rest<'a> {
+pub enum UnsentBody<'a> {
     Bytes(Cow<'a, [u8]>),
     File { file: &'a BodyFile, offset: u64 },
 }
 
 /// The next part of a body to send.
 #[derive(Debug)]
-pub struct Piece<'a> {
+pub struct BodyChunk<'a> {
     pub bytes: Cow<'a, [u8]>,
     pub is_last: bool,
     pub is_from_file: bool,
@@ -63,7 +63,7 @@ impl<'a> Bodies<'a> {
     }
 
     /// HTTP/1: adds the body of the only call on a connection.
-    pub fn insert(&mut self, call: TimerKey, rest: Rest<'a>, waits: bool) {
+    pub fn insert(&mut self, call: TimerKey, rest: UnsentBody<'a>, waits: bool) {
         self.by_slot.insert(call.slot, Body { rest, stamp: call.stamp, waits });
     }
 
@@ -107,23 +107,23 @@ impl<'a> Bodies<'a> {
     }
 
     /// HTTP/1: the next piece of the body on this connection; `None` if the body waits or cannot be read.
-    pub fn next_piece(&mut self, slot: u32) -> Option<Piece<'a>> {
+    pub fn next_piece(&mut self, slot: u32) -> Option<BodyChunk<'a>> {
         if self.by_slot.get(&slot).is_none_or(|body| body.waits) {
             return None;
         }
         let Body { rest, stamp, .. } = self.by_slot.remove(&slot)?;
         let (file, offset) = match rest {
-            Rest::Bytes(bytes) => return Some(Piece { bytes, is_last: true, is_from_file: false }),
-            Rest::File { file, offset } => (file, offset),
+            UnsentBody::Bytes(bytes) => return Some(BodyChunk { bytes, is_last: true, is_from_file: false }),
+            UnsentBody::File { file, offset } => (file, offset),
         };
         match file.read_piece(offset, PIECE_BYTES) {
             Ok(bytes) => {
                 let offset = offset + bytes.len() as u64;
                 let is_last = offset >= file.bytes();
                 if !is_last {
-                    self.by_slot.insert(slot, Body { rest: Rest::File { file, offset }, stamp, waits: false });
+                    self.by_slot.insert(slot, Body { rest: UnsentBody::File { file, offset }, stamp, waits: false });
                 }
-                Some(Piece { bytes: bytes.into(), is_last, is_from_file: true })
+                Some(BodyChunk { bytes: bytes.into(), is_last, is_from_file: true })
             }
             Err(error) => {
                 self.fail(TimerKey { slot, stamp, stream: 0 }, error);
@@ -160,9 +160,9 @@ mod tests {
         let file = BodyFile::open(&path).unwrap();
         assert_eq!(file.bytes(), content.len() as u64);
         let mut bodies = Bodies::new();
-        bodies.insert(CALL, Rest::File { file: &file, offset: 0 }, false);
+        bodies.insert(CALL, UnsentBody::File { file: &file, offset: 0 }, false);
         let mut taken = Vec::new();
-        while let Some(Piece { bytes, is_last, .. }) = bodies.next_piece(7) {
+        while let Some(BodyChunk { bytes, is_last, .. }) = bodies.next_piece(7) {
             assert!(bytes.len() <= PIECE_BYTES);
             taken.extend_from_slice(&bytes);
             assert_eq!(is_last, taken.len() == content.len());
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(taken, content);
         assert!(bodies.by_slot.is_empty() && bodies.error.is_none());
         // If the file is truncated during the run, the call fails.
-        bodies.insert(CALL, Rest::File { file: &file, offset: PIECE_BYTES as u64 }, false);
+        bodies.insert(CALL, UnsentBody::File { file: &file, offset: PIECE_BYTES as u64 }, false);
         std::fs::write(&path, b"short").unwrap();
         assert!(bodies.next_piece(7).is_none() && bodies.by_slot.is_empty());
         let error = bodies.take_error().unwrap().to_string();

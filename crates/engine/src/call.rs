@@ -25,9 +25,9 @@ pub struct Call<P> {
     pub spec: CallSpec,
     pub due: Nanos,
     pub observed: P,
-    /// Identifies the call among those of its connection; see [`Connection::awaits`].
+    /// Identifies the call among those of its connection; see [`Connection::is_awaiting_response`].
     ///
-    /// [`Connection::awaits`]: crate::connection::Connection::awaits
+    /// [`Connection::is_awaiting_response`]: crate::connection::Connection::is_awaiting_response
     pub stamp: u32,
     /// Whether the connection ends after this call.
     pub last: bool,
@@ -46,18 +46,18 @@ pub struct Call<P> {
     /// The target of the response's redirect, in a run that follows redirects.
     pub redirect: Option<Box<Redirect>>,
     /// Earlier attempts to send the call.
-    pub earlier: Earlier,
+    pub earlier: EarlierAttempts,
 }
 
 /// Earlier attempts to send a call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Earlier {
+pub struct EarlierAttempts {
     /// Number of earlier attempts.
     pub tries: u8,
     /// Whether the call was moved away from a connection that had no stream for it.
     pub moved: bool,
     /// Whether the call must be sent on a new connection.
-    pub wants_fresh: bool,
+    pub needs_new_connection: bool,
     /// Number of bytes of the request that earlier attempts sent.
     pub bytes_sent: u64,
 }
@@ -79,7 +79,7 @@ impl<P> Call<P> {
             received: 0,
             digest: None,
             redirect: None,
-            earlier: Earlier::default(),
+            earlier: EarlierAttempts::default(),
         }
     }
 

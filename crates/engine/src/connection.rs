@@ -41,7 +41,7 @@ pub struct Connection<P> {
     /// The protocol's state. With HTTP/2, it holds the calls that have a stream.
     pub protocol: Protocol<Call<P>>,
     /// With HTTP/2: the time at which bytes were last received.
-    pub heard_at: Nanos,
+    pub last_received_at: Nanos,
     /// Whether the connection carries no further call.
     pub spent: bool,
     /// Whether the connection was opened before the run, not for a particular call.
@@ -79,7 +79,7 @@ impl<P> Connection<P> {
             // Thousands of sessions may be in their think time, each with an idle connection.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             protocol: Protocol::new(false),
-            heard_at: Nanos::ZERO,
+            last_received_at: Nanos::ZERO,
             spent: false,
             warm: false,
             attempted_at: Nanos::ZERO,
@@ -91,12 +91,12 @@ impl<P> Connection<P> {
     }
 
     /// The same connection, with HTTP/2 state if it uses HTTP/2.
-    pub fn speaking(self, http2: bool) -> Connection<P> {
+    pub fn with_protocol(self, http2: bool) -> Connection<P> {
         if http2 { Connection { protocol: Protocol::new(true), ..self } } else { self }
     }
 
     /// Number of calls under way on the connection.
-    pub fn under_way(&self) -> usize {
+    pub fn calls_in_flight(&self) -> usize {
         self.calls.len() + self.protocol.http2().map_or(0, |http2| http2.streams())
     }
 
@@ -107,24 +107,24 @@ impl<P> Connection<P> {
 
     /// Whether the connection's last call has begun.
     fn has_begun_its_last(&self, lifetime: u64) -> bool {
-        self.spent || self.begun >= lifetime || self.protocol.http2().is_some_and(|http2| http2.is_spent())
+        self.spent || self.begun >= lifetime || self.protocol.http2().is_some_and(|http2| http2.refuses_new_streams())
     }
 
     /// Whether the call that this timer was started for is under way.
     #[inline]
     pub fn carries(&self, key: TimerKey) -> bool {
         if key.stream == 0 {
-            return self.awaits(key.stamp);
+            return self.is_awaiting_response(key.stamp);
         }
         match self.protocol.http2() {
             Some(http2) => http2.get(key.stream).is_some_and(|call| call.stamp == key.stamp),
-            None => self.awaits(key.stamp),
+            None => self.is_awaiting_response(key.stamp),
         }
     }
 
     /// Whether a call with this stamp is in the queue. Stamps grow along the queue, and may wrap around.
     #[inline]
-    pub fn awaits(&self, stamp: u32) -> bool {
+    pub fn is_awaiting_response(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {
             (Some(first), Some(last)) => stamp.wrapping_sub(first.stamp) <= last.stamp.wrapping_sub(first.stamp),
             _ => false,
@@ -196,7 +196,7 @@ impl OpenCount {
 impl Limits {
     /// Whether a connection is idle or shared; `None` if it has no room for a call.
     fn availability<P>(self, connection: &Connection<P>) -> Option<Availability> {
-        let calls = connection.under_way();
+        let calls = connection.calls_in_flight();
         // Calls wait on the connection until the server has announced how many streams it allows.
         let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
         let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
@@ -275,7 +275,7 @@ impl<P> Connections<P> {
     }
 
     /// Notes that an attempt failed because this host had no socket for it. The attempt is about to be removed.
-    pub fn note_no_socket(&mut self) {
+    pub fn note_socket_shortage(&mut self) {
         self.open.without_socket += 1;
     }
 
@@ -324,7 +324,7 @@ impl<P> Connections<P> {
     /// Finds a connection with room for a call of this session. Prefers a connection that already carries calls of the
     /// session, so that a burst leaves in one write.
     #[inline]
-    pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
+    pub fn available_for_session(&mut self, session: SessionId) -> Option<u32> {
         let Connections { slots, sessions, limits, .. } = self;
         let availability = |slot: u32| limits.availability(slots.get(slot as usize)?.connection.as_ref()?);
         sessions.available(session, availability)
@@ -339,7 +339,7 @@ impl<P> Connections<P> {
     /// Whether the connection in this slot has carried its last call.
     pub fn is_over(&self, slot: u32) -> bool {
         self.get(slot).is_some_and(|connection| {
-            connection.under_way() == 0 && connection.has_begun_its_last(self.limits.lifetime)
+            connection.calls_in_flight() == 0 && connection.has_begun_its_last(self.limits.lifetime)
         })
     }
 
@@ -399,7 +399,7 @@ impl<P> Connections<P> {
     }
 
     /// The slots of a session's connections.
-    pub fn of_session(&self, session: SessionId) -> &[u32] {
+    pub fn slots_of_session(&self, session: SessionId) -> &[u32] {
         self.sessions.slots(session)
     }
 
@@ -430,7 +430,7 @@ impl<P> Connections<P> {
     /// think times.
     pub fn release_queue(&mut self, slot: u32) {
         if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
-            self.sessions.keep_queue(std::mem::take(&mut connection.calls));
+            self.sessions.recycle_queue(std::mem::take(&mut connection.calls));
         }
     }
 
@@ -523,12 +523,19 @@ mod tests {
         let shared = insert_for(Some(one), &mut connections, Phase::Open, 1);
         let idle = insert_for(Some(one), &mut connections, Phase::Open, 0);
         insert_for(Some(one), &mut connections, Phase::Closing, 0);
-        assert_eq!((connections.available(), connections.available_to(other)), (None, None));
-        assert_eq!(connections.available_to(one), Some(shared), "calls sent one behind another leave in one write");
+        assert_eq!((connections.available(), connections.available_for_session(other)), (None, None));
+        assert_eq!(
+            connections.available_for_session(one),
+            Some(shared),
+            "calls sent one behind another leave in one write"
+        );
         connections.remove(shared);
-        assert_eq!(connections.available_to(one), Some(idle));
+        assert_eq!(connections.available_for_session(one), Some(idle));
         let of_no_session = insert(&mut connections, Phase::Open, 0);
-        assert_eq!((connections.available(), connections.available_to(one)), (Some(of_no_session), Some(idle)));
+        assert_eq!(
+            (connections.available(), connections.available_for_session(one)),
+            (Some(of_no_session), Some(idle))
+        );
         connections.slots().into_iter().for_each(|slot| drop(connections.remove(slot)));
         assert!(connections.sessions.is_empty() && connections.available().is_none());
     }
@@ -540,11 +547,11 @@ mod tests {
         let shared = insert_for(Some(session), &mut connections, Phase::Open, 1);
         for (keep_alive, expected) in [(true, Some(shared)), (false, None), (true, Some(shared))] {
             connections.note_keep_alive(session, keep_alive);
-            assert_eq!(connections.available_to(session), expected, "{keep_alive}");
+            assert_eq!(connections.available_for_session(session), expected, "{keep_alive}");
         }
         connections.note_keep_alive(session, false);
         let idle = insert_for(Some(session), &mut connections, Phase::Open, 0);
-        assert_eq!(connections.available_to(session), Some(idle));
+        assert_eq!(connections.available_for_session(session), Some(idle));
     }
 
     #[test]
@@ -560,7 +567,7 @@ mod tests {
         let of_no_session = insert(&mut connections, Phase::Open, 0);
         connections.note_established(of_no_session);
         assert_eq!(connections.end_session(session), 3);
-        assert_eq!(connections.of_session(session), [never], "it is still to be closed");
+        assert_eq!(connections.slots_of_session(session), [never], "it is still to be closed");
         connections.remove(never);
         assert_eq!((connections.end_session(session), connections.sessions.is_empty()), (0, true));
     }
@@ -571,7 +578,7 @@ mod tests {
         let slots: Vec<u32> = (0..5).map(|_| insert(&mut connections, Phase::Connecting, 1)).collect();
         let before = connections.open();
         for slot in &slots[..3] {
-            connections.note_no_socket();
+            connections.note_socket_shortage();
             connections.remove(*slot);
         }
         connections.count_open(before, true);
@@ -586,9 +593,9 @@ mod tests {
     #[test]
     fn a_connection_knows_the_stamps_of_its_calls_when_they_wrap() {
         let mut connection: Connection<()> = Connection::new(Phase::Open, 4, None);
-        assert!(!connection.awaits(7));
+        assert!(!connection.is_awaiting_response(7));
         connection.calls.extend([u32::MAX - 1, u32::MAX, 0, 1].map(call));
-        assert!([u32::MAX - 1, u32::MAX, 0, 1].into_iter().all(|stamp| connection.awaits(stamp)));
-        assert!(!connection.awaits(2) && !connection.awaits(u32::MAX - 2));
+        assert!([u32::MAX - 1, u32::MAX, 0, 1].into_iter().all(|stamp| connection.is_awaiting_response(stamp)));
+        assert!(!connection.is_awaiting_response(2) && !connection.is_awaiting_response(u32::MAX - 2));
     }
 }

@@ -166,24 +166,24 @@ impl AddressTurns {
     /// Every address so far if calls are counted per address, that is, if there are several addresses or may be later;
     /// otherwise none.
     pub fn counted(&self) -> &[Address] {
-        if self.are_counted() { &self.known } else { &[] }
+        if self.counts_by_address() { &self.known } else { &[] }
     }
 
     /// Whether calls are counted per address.
     #[inline]
-    pub fn are_counted(&self) -> bool {
+    pub fn counts_by_address(&self) -> bool {
         self.known.len() > 1 || self.resolver.is_some()
     }
 
     /// Whether several addresses are in use.
     #[inline]
-    pub fn are_several(&self) -> bool {
+    pub fn has_several_addresses(&self) -> bool {
         self.in_use.len() > 1
     }
 
     /// Whether there is an address that this shard has not connected to yet. If so, a call gets a new connection even
     /// if another connection is idle.
-    pub fn are_unvisited(&self) -> bool {
+    pub fn has_unvisited_address(&self) -> bool {
         self.unvisited > 0
     }
 

@@ -164,7 +164,7 @@ impl<P> DueCalls<P> {
 
     /// The earliest time at which a call could begin: `ready`, or later if the call had to wait for a connection.
     #[inline]
-    pub fn ready_to_begin(&self, ready: Nanos) -> Nanos {
+    pub fn earliest_begin(&self, ready: Nanos) -> Nanos {
         ready.max(self.limit.had_room)
     }
 

@@ -45,7 +45,7 @@ fn descriptors_in_use() -> u64 {
 
 /// Prepares the calling thread to wake on time. Pins it to a CPU if one is given, and sets its timer slack, 50 µs by
 /// default, to the minimum.
-pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
+pub fn prepare_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     // If the kernel refuses, the default slack shows as lateness.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let Some(cpu) = cpu else { return Ok(()) };
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_missing_cpu_is_an_error_that_says_what_to_do() {
-        let message = settle_thread(Some(1 << 20)).unwrap_err().to_string();
+        let message = prepare_thread(Some(1 << 20)).unwrap_err().to_string();
         assert!(message.contains("CPU 1048576") && message.contains("nproc"), "{message}");
     }
 }

@@ -26,9 +26,9 @@ pub use tls::{Handshake, Security, SecurityError, SecurityOptions, Tls};
 pub use uring::{Uring, table_size};
 
 use crate::clock::Clock;
-use crate::pacing::Waited;
+use crate::pacing::WaitTimes;
 use crate::{Address, EngineError};
-use brimful_core::{End, Limit, Nanos, TlsFault};
+use brimful_core::{End, ExhaustedResource, Nanos, TlsFault};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -73,7 +73,7 @@ pub struct Settings {
 }
 
 /// A connection that was opened before the run.
-pub struct Warm {
+pub struct WarmConnection {
     pub socket: OwnedFd,
     /// Number of the server's address.
     pub address: usize,
@@ -100,7 +100,7 @@ impl Settings {
 
 /// Opens up to `count` connections, one after another. Stops at the first that is not established (with TLS: secured)
 /// in time.
-pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
+pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     match &settings.tls {
         Some(security) => tls::open_secured(settings, security, timeout, count),
         None => socket::open_established(settings, timeout, count),
@@ -149,7 +149,7 @@ pub trait Io<'a>: Sized {
     fn new(settings: &Settings) -> Result<Self, EngineError>;
 
     /// Takes over an established connection.
-    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno>;
+    fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno>;
 
     /// Starts a connection attempt. An error has the meaning of `NotEstablished`, except that nothing has to be closed.
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
@@ -179,7 +179,7 @@ pub trait Io<'a>: Sized {
     fn flush(&mut self) -> Result<(), EngineError>;
 
     /// Flushes, then waits for an event. The wait ends at `until` or after a short time, whichever is earlier.
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError>;
 
     /// Sets whether waits end exactly on time, which is the default, or use as little CPU time as possible.
     fn set_exact(&mut self, exactly: bool);
@@ -201,10 +201,10 @@ pub trait Io<'a>: Sized {
 /// The end of a call whose connection attempt failed.
 pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
-        Errno::MFILE | Errno::NFILE => End::ClientLimited(Limit::Descriptors),
+        Errno::MFILE | Errno::NFILE => End::ClientLimited(ExhaustedResource::Descriptors),
         // The host has no free port: the first error occurs without a source address, the second with one.
-        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => End::ClientLimited(Limit::Ports),
-        Errno::NOBUFS | Errno::NOMEM => End::ClientLimited(Limit::Memory),
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => End::ClientLimited(ExhaustedResource::Ports),
+        Errno::NOBUFS | Errno::NOMEM => End::ClientLimited(ExhaustedResource::Memory),
         // The kernel's own SYN retries ended before our timeout.
         Errno::TIMEDOUT => End::Abandoned,
         _ => End::Refused,
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn a_lack_of_resources_on_this_host_is_client_limited() {
-        assert_eq!(end_of_failed_attempt(Errno::MFILE), End::ClientLimited(Limit::Descriptors));
-        assert_eq!(end_of_failed_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(Limit::Ports));
-        assert_eq!(end_of_failed_attempt(Errno::NOBUFS), End::ClientLimited(Limit::Memory));
+        assert_eq!(end_of_failed_attempt(Errno::MFILE), End::ClientLimited(ExhaustedResource::Descriptors));
+        assert_eq!(end_of_failed_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(ExhaustedResource::Ports));
+        assert_eq!(end_of_failed_attempt(Errno::NOBUFS), End::ClientLimited(ExhaustedResource::Memory));
         assert_eq!(end_of_failed_attempt(Errno::CONNREFUSED), End::Refused);
         assert_eq!(end_of_failed_attempt(Errno::TIMEDOUT), End::Abandoned);
     }
@@ -251,7 +251,7 @@ mod tests {
         let client = TcpStream::connect(address).unwrap();
         let (server, _) = listener.accept().unwrap();
         server.set_nodelay(true).unwrap();
-        io.adopt(TOKEN, Warm { socket: client.into(), address: 0, session: None }).unwrap();
+        io.adopt(TOKEN, WarmConnection { socket: client.into(), address: 0, session: None }).unwrap();
         let clock = Clock::starting_in(Nanos::ZERO);
         io.wait(clock, Nanos::ZERO).unwrap();
         while io.next().is_some() {}

@@ -60,7 +60,7 @@ use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload, panics};
 use destination::{AddressTurns, Resolver};
 use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
-use shard::{Shard, ShardUse};
+use shard::{Shard, ShardUsage};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -328,7 +328,7 @@ where
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
     // The start is far enough ahead for every thread to be ready, so that no shard starts late.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
-    let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
+    let finished: Vec<Result<(O, ShardUsage), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
             .into_iter()
             .enumerate()
@@ -338,7 +338,7 @@ where
                 let first_turn = config.address.first_turn() + index;
                 let turns = AddressTurns::new(&settings.addresses, first_turn, resolver.clone());
                 let body = move || {
-                    host::settle_thread(cpu)?;
+                    host::prepare_thread(cpu)?;
                     Shard::new(config, settings, clock, shard, I::new(settings)?, warm, turns).run(stop)
                 };
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
@@ -407,7 +407,7 @@ impl Config {
 }
 
 fn merge<O: Observer>(
-    finished: Vec<Result<(O, ShardUse), EngineError>>,
+    finished: Vec<Result<(O, ShardUsage), EngineError>>,
     clock: Clock,
     engine: &'static str,
     contention: contention::Watch,

@@ -29,7 +29,7 @@ const OCTAVES: usize = 10;
 
 /// How a wait was spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waited {
+pub struct WaitTimes {
     /// Duration of the wait.
     pub total: Nanos,
     /// Part of the wait in which the thread spun.
@@ -67,11 +67,11 @@ impl Pacer {
         clock: Clock,
         until: Nanos,
         mut look: impl FnMut(Option<Nanos>) -> Result<bool, E>,
-    ) -> Result<Waited, E> {
+    ) -> Result<WaitTimes, E> {
         let began = clock.now();
         if until <= began {
             look(None)?;
-            return Ok(Waited { looked: began, ..Waited::default() });
+            return Ok(WaitTimes { looked: began, ..WaitTimes::default() });
         }
         let limit = until.min(began + MAX_WAIT);
         self.begin(limit - began);
@@ -86,7 +86,7 @@ impl Pacer {
             let woke = clock.now();
             overslept = overslept.max(woke - (now + sleep.unwrap_or_default()));
             match sleep {
-                _ if has_event => return Ok(Waited { total: woke - began, spun, looked, overslept }),
+                _ if has_event => return Ok(WaitTimes { total: woke - began, spun, looked, overslept }),
                 Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
                 Some(_) => {}
                 // The first look may do work that was requested before the wait.
@@ -96,7 +96,7 @@ impl Pacer {
             is_first = false;
             now = woke;
             if now >= limit {
-                return Ok(Waited { total: now - began, spun, looked, overslept });
+                return Ok(WaitTimes { total: now - began, spun, looked, overslept });
             }
         }
     }

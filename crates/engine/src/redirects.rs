@@ -7,7 +7,7 @@
 
 use crate::RequestSettings;
 use brimful_core::workload::Workload;
-use brimful_core::{CallSpec, ClassId, RequestId, Unfollowed};
+use brimful_core::{CallSpec, ClassId, RequestId, UnfollowedReason};
 use brimful_http::{Redirection, Request};
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub enum Redirect {
     /// The redirect is followed by this call.
     To(CallSpec),
     /// The redirect is not followed, for this reason.
-    NotFollowed(Unfollowed),
+    NotFollowed(UnfollowedReason),
 }
 
 /// How redirects are followed; it is the same for all shards of a run.
@@ -115,16 +115,16 @@ impl<'a> Redirects<'a> {
                 (None, None) => return None,
             };
         let (method, target) = match Redirection::parse(head, &method, &target, origin)? {
-            Redirection::OtherServer => return Some(Redirect::NotFollowed(Unfollowed::Elsewhere)),
-            Redirection::ResendBody => return Some(Redirect::NotFollowed(Unfollowed::Content)),
-            Redirection::InvalidLocation => return Some(Redirect::NotFollowed(Unfollowed::Nowhere)),
+            Redirection::OtherServer => return Some(Redirect::NotFollowed(UnfollowedReason::Elsewhere)),
+            Redirection::ResendBody => return Some(Redirect::NotFollowed(UnfollowedReason::Content)),
+            Redirection::InvalidLocation => return Some(Redirect::NotFollowed(UnfollowedReason::Nowhere)),
             Redirection::SameServer { .. } if nth > *max_redirects => {
-                return Some(Redirect::NotFollowed(Unfollowed::TooMany));
+                return Some(Redirect::NotFollowed(UnfollowedReason::TooMany));
             }
             Redirection::SameServer { method, target } => (method.into_owned(), target),
         };
         let Some(request) = self.render(&method, &target, class, false) else {
-            return Some(Redirect::NotFollowed(Unfollowed::Nowhere));
+            return Some(Redirect::NotFollowed(UnfollowedReason::Nowhere));
         };
         let id = RequestId(self.next);
         self.next = self.next.wrapping_add(1);
@@ -184,7 +184,7 @@ mod tests {
             };
             assert_eq!(redirects.request(&second, true).unwrap().target(), b"/a/d");
             let third = redirects.redirect_in(&second, relative, None);
-            assert_eq!(third, Some(Redirect::NotFollowed(Unfollowed::TooMany)));
+            assert_eq!(third, Some(Redirect::NotFollowed(UnfollowedReason::TooMany)));
             assert_eq!(redirects.redirect_in(&second, b"HTTP/1.1 200 OK\r\n\r\n", None), None);
             [CALL, hop, second].iter().for_each(|call| redirects.ended(call));
             assert!(redirects.under_way.is_empty());
@@ -211,9 +211,9 @@ mod tests {
         let (policy, first) = policy(9, Version::Http11);
         let mut redirects = Redirects::new(&policy);
         for (head, why) in [
-            (&b"HTTP/1.1 301 M\r\nLocation: https://app.example/\r\n\r\n"[..], Unfollowed::Elsewhere),
-            (b"HTTP/1.1 307 M\r\nLocation: /x\r\n\r\n", Unfollowed::Content),
-            (b"HTTP/1.1 301 M\r\n\r\n", Unfollowed::Nowhere),
+            (&b"HTTP/1.1 301 M\r\nLocation: https://app.example/\r\n\r\n"[..], UnfollowedReason::Elsewhere),
+            (b"HTTP/1.1 307 M\r\nLocation: /x\r\n\r\n", UnfollowedReason::Content),
+            (b"HTTP/1.1 301 M\r\n\r\n", UnfollowedReason::Nowhere),
         ] {
             assert_eq!(redirects.redirect_in(&CALL, head, Some(&first)), Some(Redirect::NotFollowed(why)));
         }

@@ -3,9 +3,9 @@
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;
-use crate::io::{Io, IoEvent, Route, Settings, Token, Warm};
-use crate::pacing::Waited;
-use crate::shard::{Shard, ShardUse};
+use crate::io::{Io, IoEvent, Route, Settings, Token, WarmConnection};
+use crate::pacing::WaitTimes;
+use crate::shard::{Shard, ShardUsage};
 use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
@@ -49,7 +49,7 @@ impl<'a> Io<'a> for Scripted {
         unreachable!("made from its turns")
     }
 
-    fn adopt(&mut self, _: Token, _: Warm) -> Result<(), Errno> {
+    fn adopt(&mut self, _: Token, _: WarmConnection) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -78,9 +78,9 @@ impl<'a> Io<'a> for Scripted {
         Ok(())
     }
 
-    fn wait(&mut self, clock: Clock, _: Nanos) -> Result<Waited, EngineError> {
+    fn wait(&mut self, clock: Clock, _: Nanos) -> Result<WaitTimes, EngineError> {
         let began = clock.now();
-        let waited = Waited { looked: began, ..Waited::default() };
+        let waited = WaitTimes { looked: began, ..WaitTimes::default() };
         self.left = false;
         if !self.connecting.is_empty() {
             self.events.extend(self.connecting.drain(..).map(|token| (token, IoEvent::Established)));
@@ -91,11 +91,11 @@ impl<'a> Io<'a> for Scripted {
             Turn::Stopped => {
                 pass();
                 let total = clock.now() - began;
-                return Ok(Waited { total, overslept: total, ..waited });
+                return Ok(WaitTimes { total, overslept: total, ..waited });
             }
             Turn::Slept => {
                 std::thread::sleep(SLEEP);
-                return Ok(Waited { total: clock.now() - began, overslept: Nanos::from_millis(2), ..waited });
+                return Ok(WaitTimes { total: clock.now() - began, overslept: Nanos::from_millis(2), ..waited });
             }
             Turn::Passes { left } => {
                 pass();
@@ -107,7 +107,7 @@ impl<'a> Io<'a> for Scripted {
                 self.left = left;
             }
         }
-        Ok(Waited { looked: clock.now(), total: clock.now() - began, ..waited })
+        Ok(WaitTimes { looked: clock.now(), total: clock.now() - began, ..waited })
     }
 
     fn set_exact(&mut self, _: bool) {}
@@ -162,12 +162,12 @@ impl Observer for Ends {
 }
 
 /// Makes this number of calls at once, each on its own connection. Returns how they end.
-fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
+fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     ends_from(0, calls, turns)
 }
 
 /// Like `ends`, but with a shard that has used `stamps` stamps before.
-fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
+fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
     let wire =

@@ -64,7 +64,7 @@ impl ScriptedRequests {
     }
 
     fn get(&self, request: RequestId) -> Option<&Request> {
-        let place = self.indices.get(ScriptedRequest::nth(request)?)?;
+        let place = self.indices.get(ScriptedRequest::index_of(request)?)?;
         self.rendered.get(*place as usize)
     }
 }

@@ -4,7 +4,7 @@
 mod exchange;
 mod turns;
 
-pub use turns::ShardUse;
+pub use turns::ShardUsage;
 
 use crate::bodies::Bodies;
 use crate::call::Call;
@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Connections, Phase};
 use crate::destination::AddressTurns;
 use crate::due_calls::{DueCalls, RedirectedCall};
-use crate::io::{Io, Settings, Warm};
+use crate::io::{Io, Settings, WarmConnection};
 use crate::shard_time::ShardTime;
 use crate::sockets::Sockets;
 use crate::sources::SourceTurns;
@@ -52,7 +52,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         clock: Clock,
         (workload, requests, observer): (W, R, O),
         io: I,
-        warm: Vec<Warm>,
+        warm: Vec<WarmConnection>,
         addresses: AddressTurns,
     ) -> Self {
         let policy = &config.connections;
@@ -87,9 +87,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Takes over a connection that was opened before the run.
-    fn adopt(&mut self, warm: Warm) {
+    fn adopt(&mut self, warm: WarmConnection) {
         let policy = &self.config.connections;
-        let mut connection = Connection::new(Phase::Open, policy.pipeline, None).speaking(policy.http2);
+        let mut connection = Connection::new(Phase::Open, policy.pipeline, None).with_protocol(policy.http2);
         connection.warm = true;
         connection.address = warm.address as u16;
         self.addresses.take(None);
@@ -165,8 +165,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Closes the connections of a session that have no call under way.
     fn close_idle(&mut self, session: SessionId) {
-        let is_idle = |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.under_way() == 0);
-        let slots: Vec<u32> = self.connections.of_session(session).iter().copied().filter(is_idle).collect();
+        let is_idle =
+            |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.calls_in_flight() == 0);
+        let slots: Vec<u32> = self.connections.slots_of_session(session).iter().copied().filter(is_idle).collect();
         slots.into_iter().for_each(|slot| self.say_goodbye_and_close(slot));
     }
 }

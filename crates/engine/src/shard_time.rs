@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::contention;
-use crate::pacing::Waited;
+use crate::pacing::WaitTimes;
 use brimful_core::Nanos;
 use brimful_os::clock;
 
@@ -77,7 +77,7 @@ impl ShardTime {
 
     /// Ends a turn after its wait, and begins the next. Returns the stall if the turn was much longer than the time it
     /// slept deliberately: that is how a thread can notice that it was stopped or kept from its CPU.
-    pub fn end_turn(&mut self, waited: Waited) -> Option<Stall> {
+    pub fn end_turn(&mut self, waited: WaitTimes) -> Option<Stall> {
         self.waited += waited.total;
         self.spun += waited.spun;
         let began = self.turn_began;

@@ -1,8 +1,8 @@
 //! A shard's sockets: its means of I/O, and the output that has not been passed to the kernel yet.
 
 use crate::clock::Clock;
-use crate::io::{Io, IoEvent, Route, Token, Warm};
-use crate::pacing::Waited;
+use crate::io::{Io, IoEvent, Route, Token, WarmConnection};
+use crate::pacing::WaitTimes;
 use crate::sweep::Sweep;
 use crate::{Address, EngineError};
 use brimful_core::Nanos;
@@ -35,7 +35,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
     }
 
     /// Takes over a connection that was established before the run.
-    pub fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
+    pub fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno> {
         self.io.adopt(token, warm)
     }
 
@@ -122,7 +122,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
 
     /// Flushes, then waits for an event until `until`. `exactly` chooses whether the wait ends exactly on time
     /// or uses as little CPU time as possible.
-    pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<Waited, EngineError> {
+    pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<WaitTimes, EngineError> {
         if exactly != self.is_exact {
             self.io.set_exact(exactly);
             self.is_exact = exactly;

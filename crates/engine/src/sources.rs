@@ -122,7 +122,7 @@ impl SourceTurns {
     }
 
     /// Index of the source address that all connections of a session share.
-    pub fn of_session(&self, session: SessionId) -> usize {
+    pub fn source_for_session(&self, session: SessionId) -> usize {
         session.0 as usize % self.count()
     }
 
@@ -171,8 +171,8 @@ mod tests {
     fn a_session_has_one_address() {
         let mut turns = SourceTurns::new(3);
         turns.note_no_port(1, Nanos::ZERO);
-        assert_eq!([0, 1, 4, 5].map(|session| turns.of_session(SessionId(session))), [0, 1, 1, 2]);
-        assert_eq!(SourceTurns::new(0).of_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
+        assert_eq!([0, 1, 4, 5].map(|session| turns.source_for_session(SessionId(session))), [0, 1, 1, 2]);
+        assert_eq!(SourceTurns::new(0).source_for_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Timers {
 
 /// A deadline that has passed.
 #[derive(Clone, Copy, Debug)]
-pub enum Overdue {
+pub enum PassedDeadline {
     /// The connection in this slot was not established in time.
     Attempt(u32),
     /// The TLS handshake of the connection in this slot was not complete in time.
@@ -83,7 +83,7 @@ impl Timers {
 
     /// Removes and returns a deadline that had passed at `now`, and whose connection is still in the phase that the
     /// deadline was set for.
-    pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<Overdue> {
+    pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<PassedDeadline> {
         let in_phase = |phase: Phase| {
             move |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == phase && c.stamp == key.stamp)
         };
@@ -92,13 +92,13 @@ impl Timers {
         if let Some(attempts) = &mut self.attempts
             && let Some(key) = attempts.pop_expired(now, in_phase(Phase::Connecting))
         {
-            Some(Overdue::Attempt(key.slot))
+            Some(PassedDeadline::Attempt(key.slot))
         } else if let Some(key) = self.handshakes.pop_expired(now, in_phase(Phase::Securing)) {
-            Some(Overdue::Handshake(key.slot))
+            Some(PassedDeadline::Handshake(key.slot))
         } else if let Some(key) = self.closes.pop_expired(now, in_phase(Phase::Closing)) {
-            Some(Overdue::Close(key.slot))
+            Some(PassedDeadline::Close(key.slot))
         } else {
-            self.responses.pop_expired(now, awaits_response).map(Overdue::Response)
+            self.responses.pop_expired(now, awaits_response).map(PassedDeadline::Response)
         }
     }
 }

@@ -75,7 +75,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     };
     model.stations.push(Station {
         servers: runs.servers,
-        background: cpu.capacity_taken(&runs),
+        background: cpu.unavailable_share(&runs),
         idle_cost: cpu.idle_cost(),
         ..station("cpu")
     });

@@ -21,7 +21,7 @@ pub struct ModuleDemand {
     pub sampled: f64,
     /// Mean CPU time of a request in its phases. It does not depend on the load, so it can be compared between classes
     /// that were measured under different loads.
-    pub in_phases: f64,
+    pub cpu_in_phases_s: f64,
     /// Variance between single requests, in seconds squared.
     pub variance: f64,
     /// Total CPU time of a request; `None` if there were too few requests.
@@ -97,8 +97,8 @@ impl ModuleDemand {
 
     /// The additional cost of a request of each class compared with the cheapest class, in seconds.
     pub fn excess_over_cheapest(classes: &[ModuleDemand]) -> Vec<f64> {
-        let cheapest = classes.iter().map(|class| class.in_phases).fold(f64::INFINITY, f64::min);
-        classes.iter().map(|class| class.in_phases - cheapest).collect()
+        let cheapest = classes.iter().map(|class| class.cpu_in_phases_s).fold(f64::INFINITY, f64::min);
+        classes.iter().map(|class| class.cpu_in_phases_s - cheapest).collect()
     }
 
     /// Combines two samples of the same class. The difference between their means is an effect of the load, so it does
@@ -114,7 +114,7 @@ impl ModuleDemand {
         };
         ModuleDemand {
             sampled,
-            in_phases: own_share * self.in_phases + other_share * other.in_phases,
+            cpu_in_phases_s: own_share * self.cpu_in_phases_s + other_share * other.cpu_in_phases_s,
             variance: own_share * self.variance + other_share * other.variance,
             total: self.total.zip(other.total).map(combine).or(self.total).or(other.total),
         }
@@ -201,7 +201,7 @@ fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
         |demand: &CpuDemand| demand.mean > 0.0 && is_figure(demand.mean) && is_figure(demand.ci95_half_width);
     Some(ModuleDemand {
         sampled: cpu.count as f64,
-        in_phases: cpu.mean / 1e6,
+        cpu_in_phases_s: cpu.mean / 1e6,
         variance: (cpu.stddev / 1e6).powi(2),
         total: class.demand_us.filter(is_valid).map(|demand| TotalDemand {
             mean: demand.mean / 1e6,
@@ -254,15 +254,15 @@ impl fmt::Display for ModuleMismatch {
 mod tests {
     use super::*;
 
-    fn inside(sampled: f64, in_phases: f64, stddev: f64) -> ModuleDemand {
-        let total = TotalDemand { mean: 1.1 * in_phases, mean_variance: stddev * stddev / sampled };
-        ModuleDemand { sampled, in_phases, variance: stddev * stddev, total: Some(total) }
+    fn inside(sampled: f64, cpu_in_phases_s: f64, stddev: f64) -> ModuleDemand {
+        let total = TotalDemand { mean: 1.1 * cpu_in_phases_s, mean_variance: stddev * stddev / sampled };
+        ModuleDemand { sampled, cpu_in_phases_s, variance: stddev * stddev, total: Some(total) }
     }
 
     #[test]
     fn samples_are_pooled_by_their_number() {
         let pooled = inside(100.0, 0.001, 0.0002).pool(inside(300.0, 0.002, 0.0004));
-        assert!((pooled.in_phases - 0.00175).abs() < 1e-12 && pooled.sampled == 400.0);
+        assert!((pooled.cpu_in_phases_s - 0.00175).abs() < 1e-12 && pooled.sampled == 400.0);
         let variance = 0.25 * 0.0002_f64.powi(2) + 0.75 * 0.0004_f64.powi(2);
         assert!((pooled.variance - variance).abs() < 1e-15, "the distance of the means does not count: {pooled:?}");
         let variance_of_mean = 0.0625 * 0.0002_f64.powi(2) / 100.0 + 0.5625 * 0.0004_f64.powi(2) / 300.0;

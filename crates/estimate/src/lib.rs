@@ -47,4 +47,4 @@ pub use server::{
     ProgramSeen, QuotaPrediction, ResponseFigures, ResponseSummary, ServerFacts, ServerFit, Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};
-pub use window::{Observed, RunStretch, stretches};
+pub use window::{RunStretch, WindowMeasurement, stretches};

@@ -35,7 +35,7 @@ pub use prediction_interval::{ExpectedLevel, PredictedFigure};
 pub use programs::ProgramSeen;
 pub use quota::QuotaPrediction;
 
-use self::blocks::{Pooled, PooledLoads, Replayed, pool};
+use self::blocks::{PooledLoads, PooledMeasurement, ReplayedMeasurement, pool};
 use self::drift::Drift;
 use self::model_fit::ModelFit;
 use self::prediction_interval::{LevelLoad, half_width95};
@@ -47,7 +47,7 @@ use brimful_core::model::Model;
 use brimful_core::record::Record;
 use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand};
 use brimful_model::correlation::identity;
-use brimful_model::{Course, Estimate, Method, ModelError, Quota, solve_open};
+use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
 /// Load of the model that the survey hands out, as a share of the saturation rate. A server should run at most at this
 /// load to have room for peaks. At saturation itself an open network has no solution.
@@ -57,7 +57,7 @@ pub const OPERATING_SHARE: f64 = 0.7;
 #[derive(Clone, Debug)]
 pub struct ServerFit {
     facts: ServerFacts,
-    blocks: Vec<Vec<Replayed>>,
+    blocks: Vec<Vec<ReplayedMeasurement>>,
     loads: PooledLoads,
     fit: ModelFit,
     /// The models fitted to blocks drawn at random.
@@ -78,7 +78,7 @@ pub struct Prediction {
     /// Mean response time; `None` if the queue grows without limit.
     pub response: Option<f64>,
     /// Mean response time of each class; `None` if the queue grows without limit.
-    pub class_response: Option<Vec<f64>>,
+    pub class_response_times: Option<Vec<f64>>,
     /// Utilization of the CPUs by the server's processes.
     pub utilization: f64,
 }
@@ -89,8 +89,8 @@ impl ServerFit {
     /// # Errors
     /// When the blocks do not determine a model.
     pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
-        let not_replayed = |measurement| Replayed { measurement, modelled: None, shape: None };
-        let mut blocks: Vec<Vec<Replayed>> =
+        let not_replayed = |measurement| ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None };
+        let mut blocks: Vec<Vec<ReplayedMeasurement>> =
             blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
         // The replay needs only the demands of calls, which do not depend on response times.
         let demands_fit = fitting::fit(&facts, &pool(&blocks), None)?;
@@ -99,10 +99,10 @@ impl ServerFit {
         }
         let response_fit = fitting::fit(&facts, &pool(&blocks), None)?;
         for replayed in blocks.iter_mut().flatten() {
-            replayed.shape = responses::measurement_shape(&response_fit, &facts, &replayed.measurement);
+            replayed.percentile_ratios = responses::measurement_shape(&response_fit, &facts, &replayed.measurement);
         }
         let loads = pool(&blocks);
-        let fit = ModelFit { shape: responses::shape(&loads), ..response_fit };
+        let fit = ModelFit { percentile_ratios: responses::percentile_ratios(&loads), ..response_fit };
         let bootstrap = prediction_interval::bootstrap(&facts, &blocks, seed);
         let estimate = |figure: &dyn Fn(&ModelFit) -> f64| Estimate {
             value: figure(&fit),
@@ -189,7 +189,7 @@ impl ServerFit {
     /// Throughput for each number of closed-loop clients without think time.
     pub fn throughput_by_clients(&self) -> Vec<ByClients> {
         let servers = f64::from(self.facts.servers);
-        let by_clients = |(load, pooled): (&OfferedLoad, &Pooled)| match load {
+        let by_clients = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
             OfferedLoad::Clients(clients) => Some(ByClients {
                 clients: *clients,
                 throughput: pooled.measurement.rate(),
@@ -235,7 +235,7 @@ impl ServerFit {
             Ok(solution) => Ok(Prediction {
                 throughput: rate,
                 response: Some(solution.mean_response_time),
-                class_response: Some(solution.response_time),
+                class_response_times: Some(solution.response_time),
                 utilization: self.fit.utilization(&self.facts, rate, mix, 1.0),
             }),
             Err(ModelError::Unstable { .. }) => {
@@ -243,7 +243,7 @@ impl ServerFit {
                 Ok(Prediction {
                     throughput: saturation,
                     response: None,
-                    class_response: None,
+                    class_response_times: None,
                     utilization: self.fit.utilization(&self.facts, saturation, mix, 1.0),
                 })
             }
@@ -276,7 +276,7 @@ impl ServerFit {
 
     /// The host's slowness over time during a level at which requests in these proportions arrived at `rate`. `None` if
     /// the Record does not show it.
-    pub fn host_course(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
+    pub fn host_slowness_over_time(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<HostSlowness> {
         self.fit.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }
 
@@ -289,7 +289,7 @@ impl ServerFit {
         &self,
         rate: f64,
         mix: &[f64],
-        course: &Course,
+        course: &HostSlowness,
         arrivals: &[(f64, usize)],
     ) -> Result<Option<ResponseSummary>, EstimateError> {
         self.fit.replay(rate, mix, course, arrivals)

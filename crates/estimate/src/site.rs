@@ -48,14 +48,14 @@ pub struct SiteDemands {
     /// Number of busy servers without requests.
     pub background: f64,
     /// Steps with work that is not in the log.
-    pub outliers: Vec<Outlying>,
+    pub outliers: Vec<OutlyingStep>,
     /// Period of the outliers in seconds, if they have one.
     pub period_s: Option<i64>,
 }
 
 /// A step that the law of the other steps does not explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlying {
+pub struct OutlyingStep {
     /// Start of the step, in seconds since 1970.
     pub from_s: i64,
     /// Number of busy servers that the step's requests do not explain.
@@ -68,14 +68,14 @@ pub struct Outlying {
 /// When no step has requests, or a number is invalid.
 pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, EstimateError> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
-    let mut outliers: Vec<Outlying> = Vec::new();
+    let mut outliers: Vec<OutlyingStep> = Vec::new();
     // Without an outlier, the law of the other steps is more accurate, so outliers are excluded one by one.
     while let Ok(fit) = fit(classes, steps, &kept) {
         let Some((position, beyond)) = furthest(&fit, steps, &kept) else { break };
         if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
             break;
         }
-        outliers.push(Outlying { from_s: steps[kept[position]].from_s, beyond });
+        outliers.push(OutlyingStep { from_s: steps[kept[position]].from_s, beyond });
         kept.remove(position);
     }
     outliers.sort_by_key(|step| step.from_s);
@@ -136,7 +136,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The interval that divides most gaps between outliers, if there is one.
-fn period(outliers: &[Outlying]) -> Option<i64> {
+fn period(outliers: &[OutlyingStep]) -> Option<i64> {
     if outliers.len() < MIN_PERIODIC {
         return None;
     }

@@ -9,7 +9,7 @@ use brimful_core::server::{CpuShares, Server, ServerInterval};
 
 /// Throughput and CPU use of a server in the window of a Record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
+pub struct WindowMeasurement {
     /// Length of the window in seconds.
     pub seconds: f64,
     /// Completed requests per second of each class.
@@ -18,7 +18,7 @@ pub struct Observed {
     pub busy: f64,
 }
 
-impl Observed {
+impl WindowMeasurement {
     /// The throughput of these classes of the Record in its window. `None` in `classes` represents a class that the
     /// Record does not have. A Record has only each class's total completions, so every class is assumed to have the
     /// same share of them in the window. `by_process` is as in [`window_means`].
@@ -26,7 +26,7 @@ impl Observed {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
 
-    /// Like [`Observed::in_window`], without the first `warm_up` seconds, in which a server that was idle warms up.
+    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds, in which a server that was idle warms up.
     pub fn after_warm_up(
         warm_up: f64,
         record: &Record,
@@ -65,7 +65,7 @@ impl Observed {
 
     /// Converts the figures into an observation of the utilization law.
     pub fn observation(&self) -> Observation {
-        Observation::over(self.seconds, self.throughput.clone(), self.busy)
+        Observation::from_interval(self.seconds, self.throughput.clone(), self.busy)
     }
 }
 

@@ -32,7 +32,7 @@ const ROUNDING_OF_STEP: f64 = 1e-9;
 pub(crate) struct BacktestChoice {
     pub chosen: usize,
     /// Whether a better candidate was rejected because it would have exceeded all past rates.
-    pub rejected_better: bool,
+    pub better_model_was_rejected: bool,
     pub report: Option<Backtest>,
     /// The factor, 1 to [`MAX_WIDENING`], that makes 80 % intervals cover 80 % of the values.
     pub widening: f64,
@@ -47,9 +47,9 @@ pub(crate) fn choose(
     horizon: usize,
 ) -> BacktestChoice {
     let Some(trial) = Trial::run(candidates, rates, settings, horizon) else {
-        return BacktestChoice { chosen: 0, rejected_better: false, report: None, widening: 1.0 };
+        return BacktestChoice { chosen: 0, better_model_was_rejected: false, report: None, widening: 1.0 };
     };
-    let (chosen, rejected_better) = trial.choose(candidates, rates, settings, horizon);
+    let (chosen, better_model_was_rejected) = trial.choose(candidates, rates, settings, horizon);
     let tally = &trial.tallies[chosen];
     let naive = &trial.tallies[candidates.all.len() - 1];
     let mase = |tally: &Tally| (trial.naive > 0.0).then(|| tally.absolute / trial.naive);
@@ -57,7 +57,7 @@ pub(crate) fn choose(
         |(fitted, tally): (&Fitted, &Tally)| Tried { scale: fitted.scale, trend: fitted.trend.kind, mase: mase(tally) };
     BacktestChoice {
         chosen,
-        rejected_better,
+        better_model_was_rejected,
         widening: tally.widening(),
         report: Some(Backtest {
             origins: trial.origins,

@@ -70,7 +70,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         closed: &closed,
     };
     let candidates = Candidates::fit(rates, settings, None);
-    let BacktestChoice { chosen, rejected_better, report: backtest, widening } =
+    let BacktestChoice { chosen, better_model_was_rejected, report: backtest, widening } =
         backtest::choose(&candidates, rates, settings, horizon);
     let fitted = &candidates.all[chosen];
     let tells_growth = rates.len() as f64 * f64::from(series.step_s) >= MIN_GROWTH_HISTORY_S;
@@ -109,7 +109,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         history: series,
     };
     let outliers: BTreeSet<usize> = spikes.into_iter().chain(fitted.outliers.iter().copied()).collect();
-    let fit = FitSummary { fitted, outliers: &outliers, closed: &closed, rates, rejected_better };
+    let fit = FitSummary { fitted, outliers: &outliers, closed: &closed, rates, better_model_was_rejected };
     let notes = notes(&forecast, &fit, seasons.as_deref());
     forecast.notes.extend(notes);
     Ok(forecast)

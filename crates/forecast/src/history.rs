@@ -3,7 +3,7 @@
 
 use crate::ForecastError;
 use crate::options::ForecastOptions;
-use crate::series::{Daily, Series};
+use crate::series::{DailySeries, Series};
 use crate::time::DAY_S;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,7 +77,7 @@ impl History {
         Ok(Self { series, peak: peak.unwrap_or(unknown), seasons, note })
     }
 
-    fn from_days(days: Daily, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
+    fn from_days(days: DailySeries, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
         let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
         let per_day = (DAY_S / i64::from(step_s)) as usize;
         // In daily steps, seasons within a day do not exist.

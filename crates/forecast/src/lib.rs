@@ -37,7 +37,7 @@ pub use history::{Peak, PeakBasis};
 pub use options::{ForecastMethod, ForecastOptions};
 pub use result::{Backtest, Forecast, ForecastPoint, InSample, Tried};
 pub use scale::Scale;
-pub use series::{Daily, Gap, MAX_BRIDGED, Series, Unit};
+pub use series::{DailySeries, Gap, MAX_INTERPOLATED_STEPS, Series, Unit};
 pub use time::{MONTH_S, ParseTimestampError, Timestamp};
 pub use trend::TrendKind;
 pub use zone::{ParseZoneError, Zone};

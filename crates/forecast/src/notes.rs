@@ -30,12 +30,12 @@ pub(crate) struct FitSummary<'a> {
     /// The rates that were fitted.
     pub rates: &'a [f64],
     /// Whether a better fit was rejected because it would have exceeded all past rates.
-    pub rejected_better: bool,
+    pub better_model_was_rejected: bool,
 }
 
 /// The notes as sentences; `wanted` are the requested seasons.
 pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<&[usize]>) -> Vec<String> {
-    let FitSummary { fitted, outliers, closed, rates, rejected_better } = *found;
+    let FitSummary { fitted, outliers, closed, rates, better_model_was_rejected } = *found;
     let n = forecast.history.rates.len();
     let horizon = forecast.points.len();
     let usual = season::usual(forecast.history.step_s);
@@ -99,7 +99,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
     let seen = highest(&mut forecast.history.rates.iter().copied());
     let upper = highest(&mut forecast.points.iter().map(|p: &ForecastPoint| p.upper95));
-    if rejected_better {
+    if better_model_was_rejected {
         notes.push(format!(
             "What fits best reaches {NOT_CREDIBLE} times the highest rate of the history within this horizon; it was left for \
              the next best: look less far ahead."

@@ -2,7 +2,7 @@
 //!
 //! The step is the most common distance between consecutive times. All distances must be multiples of the step (for
 //! daily steps, within an hour, because of daylight saving time). Harmless defects are repaired and reported. Up to
-//! [`MAX_BRIDGED`] consecutive missing steps are interpolated, if at most a tenth of all steps are missing. Unordered
+//! [`MAX_INTERPOLATED_STEPS`] consecutive missing steps are interpolated, if at most a tenth of all steps are missing. Unordered
 //! times are sorted. Other defects, such as a time that occurs twice, are errors.
 
 use crate::ForecastError;
@@ -20,7 +20,7 @@ use std::fmt;
 pub(crate) const MIN_VALUES: usize = 8;
 
 /// Maximum number of consecutive missing steps that are interpolated.
-pub const MAX_BRIDGED: usize = 3;
+pub const MAX_INTERPOLATED_STEPS: usize = 3;
 
 /// Upper bound of arrivals, per second or per step. Squares and products of numbers up to this bound stay finite.
 const MAX_VALUE: f64 = 1e15;
@@ -115,7 +115,7 @@ impl Series {
     /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days follow the
     /// offset from UTC in the times, or UTC if there is none. If the offsets differ, that of the latest time is used.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
-        let text = brimful_core::text::without_mark(text);
+        let text = brimful_core::text::strip_bom(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
         let by_clock = |p: Point<Written>| Point {
             at: p.at,
@@ -209,7 +209,7 @@ impl Series {
 
     /// The mean rates of whole days in the time zone of the series, and the ratio of a day's highest step to its mean.
     /// `None` if the step does not divide a day, or if no day is complete.
-    pub fn daily(&self) -> Option<Daily> {
+    pub fn daily(&self) -> Option<DailySeries> {
         let step = i64::from(self.step_s);
         let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
         // A step across midnight belongs to the day in which it starts.
@@ -228,13 +228,13 @@ impl Series {
         ratios.sort_by(f64::total_cmp);
         let peak_to_mean = *ratios.get((ratios.len() * 19).div_ceil(20).saturating_sub(1)).unwrap_or(&1.0);
         let series = Self { start: self.time_of_place(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
-        (!series.rates.is_empty()).then_some(Daily { series, peak_to_mean })
+        (!series.rates.is_empty()).then_some(DailySeries { series, peak_to_mean })
     }
 }
 
 /// The days of a history.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Daily {
+pub struct DailySeries {
     /// The mean rate of each whole day.
     pub series: Series,
     /// The ratio of a day's highest step to the day's mean. It is exceeded on one day in twenty.
@@ -363,12 +363,12 @@ fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Serie
             )));
         }
         let missing = index as usize - series.rates.len();
-        if missing > MAX_BRIDGED {
+        if missing > MAX_INTERPOLATED_STEPS {
             return Err(ForecastError::Gap {
                 from: series.time(series.rates.len()).to_string(),
                 steps: missing,
                 before: point.time.to_string(),
-                bridged: MAX_BRIDGED,
+                bridged: MAX_INTERPOLATED_STEPS,
             });
         }
         if let (Some(&last), true) = (series.rates.last(), missing > 0) {

@@ -10,7 +10,7 @@
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
-//!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::owed`]), so that the
+//!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::pending_reply_bytes`]), so that the
 //!   caller can drop a server that does not read them.
 //! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of one is used,
 //!   so that they never delay a server.
@@ -33,7 +33,7 @@ mod server;
 mod streams;
 
 pub use head::RecentBlock;
-pub use server::{Http2Server, ServerEvent, answer_block, begins_http2};
+pub use server::{Http2Server, ServerEvent, answer_block, is_http2_preface};
 
 use crate::{ParseError, Request, Response};
 use frame::{Fault, Frame, HEADER, code};
@@ -145,9 +145,9 @@ pub struct Http2<T> {
     text: Vec<u8>,
     out: Vec<u8>,
     /// Number of bytes that were passed on to be sent.
-    handed_over: u64,
+    submitted_bytes: u64,
     /// Bytes of replies to SETTINGS and PING that may not have been sent yet.
-    owed: usize,
+    pending_reply_bytes: usize,
     peer: Peer,
     /// Bytes of bodies that the server would accept now, on all streams.
     send_window: i64,
@@ -219,8 +219,8 @@ impl<T> Http2<T> {
             decoder: Decoder::default(),
             text: Vec::new(),
             out: first_words(),
-            handed_over: 0,
-            owed: 0,
+            submitted_bytes: 0,
+            pending_reply_bytes: 0,
             peer: Peer {
                 known: false,
                 max_streams: FIRST_STREAMS,
@@ -263,13 +263,13 @@ impl<T> Http2<T> {
     }
 
     /// Whether no further stream can be opened: after GOAWAY or an error, or when stream numbers are exhausted.
-    pub fn is_spent(&self) -> bool {
+    pub fn refuses_new_streams(&self) -> bool {
         self.last_stream.is_some() || self.failed.is_some() || !self.streams.has_numbers()
     }
 
     /// Whether a stream can be opened now.
     pub fn has_room(&self) -> bool {
-        self.streams() < self.peer.max_streams as usize && !self.is_spent()
+        self.streams() < self.peer.max_streams as usize && !self.refuses_new_streams()
     }
 
     /// The value stored with a stream; `None` if it is not open.
@@ -331,8 +331,8 @@ impl<T> Http2<T> {
     }
 
     /// Removes all streams of a closed connection, in the order of their numbers.
-    pub fn take_all(&mut self) -> impl Iterator<Item = ClosedStream<T>> + use<T> {
-        self.streams.take_all().into_iter().map(closed_stream)
+    pub fn take_streams(&mut self) -> impl Iterator<Item = ClosedStream<T>> + use<T> {
+        self.streams.take_streams().into_iter().map(closed_stream)
     }
 
     /// Whether there are bytes to send.
@@ -349,24 +349,24 @@ impl<T> Http2<T> {
     pub fn clear_output(&mut self) {
         /// Capacity that the buffer may keep.
         const MAX_IDLE_CAPACITY: usize = 16 * 1024;
-        self.handed_over += self.out.len() as u64;
+        self.submitted_bytes += self.out.len() as u64;
         self.out.clear();
         self.out.shrink_to(MAX_IDLE_CAPACITY);
     }
 
     /// Number of bytes that were passed on to be sent, in total.
-    pub fn handed_over(&self) -> u64 {
-        self.handed_over
+    pub fn submitted_bytes(&self) -> u64 {
+        self.submitted_bytes
     }
 
-    /// Bytes of replies to the server's SETTINGS and PING frames since [`Http2::paid`].
-    pub fn owed(&self) -> usize {
-        self.owed
+    /// Bytes of replies to the server's SETTINGS and PING frames since [`Http2::clear_pending_replies`].
+    pub fn pending_reply_bytes(&self) -> usize {
+        self.pending_reply_bytes
     }
 
-    /// Resets [`Http2::owed`]: all output has been sent.
-    pub fn paid(&mut self) {
-        self.owed = 0;
+    /// Resets [`Http2::pending_reply_bytes`]: all output has been sent.
+    pub fn clear_pending_replies(&mut self) {
+        self.pending_reply_bytes = 0;
     }
 
     /// Consumes bytes until all are consumed or a stream has ended.

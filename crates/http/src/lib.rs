@@ -48,7 +48,7 @@ pub use http2::{
     ClosedStream, Http2, Http2FeedResult, Http2Server, Listener, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES, ServerEvent,
     StreamEnd,
 };
-pub use http2::{answer_block, begins_http2};
+pub use http2::{answer_block, is_http2_preface};
 pub use protocol::Protocol;
 pub use redirect::Redirection;
 pub use request::{Request, RequestError, Version};

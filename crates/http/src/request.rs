@@ -204,7 +204,7 @@ impl Request {
     /// Returns a copy of this HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller
     /// must assemble the bytes from the parts of this request so that they are exactly one request.
     #[must_use]
-    pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
+    pub fn with_request_bytes(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
     }

@@ -126,14 +126,14 @@ impl ResponseParser {
         bytes: &[u8],
         on_head: impl FnMut(&[u8]),
     ) -> Result<FeedResult, ParseError> {
-        self.feed_showing(recent, bytes, on_head, |_| {})
+        self.feed_with_content(recent, bytes, on_head, |_| {})
     }
 
     /// Like [`feed_with`](Self::feed_with), and passes the content to `on_content`, without its framing.
     ///
     /// # Errors
     /// The errors of [`feed`](Self::feed).
-    pub fn feed_showing(
+    pub fn feed_with_content(
         &mut self,
         recent: &mut RecentHead,
         bytes: &[u8],
@@ -414,7 +414,8 @@ mod tests {
                 parser.start(false);
                 for piece in text.as_bytes().chunks(size) {
                     let recent = &mut RecentHead::default();
-                    let fed = parser.feed_showing(recent, piece, |_| {}, |content| shown.extend_from_slice(content));
+                    let fed =
+                        parser.feed_with_content(recent, piece, |_| {}, |content| shown.extend_from_slice(content));
                     assert_eq!(fed.expect("a good response").consumed, piece.len());
                 }
                 assert_eq!(shown, content.as_bytes(), "{text:?} in pieces of {size}");

@@ -68,11 +68,11 @@ pub use idle_law::station_demands;
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
-pub use quota::{Quota, Sojourns, under_quota};
+pub use quota::{Quota, Sojourns, sojourns_with_quota};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solution::{Estimate, Method, Solution};
 pub use solve::solve;
-pub use trajectory::{Course, Sojourn, trajectory};
+pub use trajectory::{HostSlowness, Sojourn, trajectory};
 pub use what_if::{
     Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
     StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,

@@ -36,7 +36,7 @@ pub struct Sojourns {
 ///
 /// # Errors
 /// When the station is invalid.
-pub fn under_quota(
+pub fn sojourns_with_quota(
     station: &Station,
     demands: &[f64],
     rates: &[f64],
@@ -134,7 +134,8 @@ mod tests {
     fn without_an_effect_calls_last_as_long_as_in_the_textbook() {
         // The response time of M/M/1 is D/(1 − ρ).
         let quota = Quota { servers: 1.0, period_s: 0.01 };
-        let Sojourns { free, limited } = under_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
+        let Sojourns { free, limited } =
+            sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
         assert!((free / 0.002 - 1.0).abs() < 0.02 && (limited / free - 1.0).abs() < 1e-6, "{free} {limited}");
     }
 
@@ -142,7 +143,7 @@ mod tests {
     fn short_periods_make_a_slower_server() {
         // The station is half as fast: M/M/1 with demands twice as long.
         let quota = Quota { servers: 0.5, period_s: 0.000_02 };
-        let sojourns = under_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
+        let sojourns = sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
         assert!((sojourns.limited / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
     }
 
@@ -150,7 +151,7 @@ mod tests {
     fn in_long_periods_most_calls_are_served_at_full_speed() {
         // The calls use a tenth of the quota, in pieces of 1 ms: hardly any call waits for the next period.
         let quota = Quota { servers: 0.5, period_s: 0.1 };
-        let sojourns = under_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
+        let sojourns = sojourns_with_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
         assert!((sojourns.limited / sojourns.free - 1.0).abs() < 0.01, "{sojourns:?}");
         // A call that is alone and needs 1.5 times the quota takes one period and the rest of its work.
         let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();

@@ -14,21 +14,21 @@ use rand_pcg::Pcg64Mcg;
 /// Slowness of a host over time: a factor on service times that changes at given instants. The first factor also
 /// applies before the first instant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Course {
+pub struct HostSlowness {
     /// Instants in seconds, in order, and the factor that applies from each of them on.
     steps: Vec<(f64, f64)>,
 }
 
-impl Course {
+impl HostSlowness {
     /// Creates the slowness over consecutive intervals, each with its length in seconds and its factor. The last factor
     /// applies to all later times.
-    pub fn of_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> Course {
+    pub fn from_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut at = 0.0;
         let begin = |(length, factor): (f64, f64)| {
             at += length;
             (at - length, factor)
         };
-        Course { steps: stretches.into_iter().map(begin).collect() }
+        HostSlowness { steps: stretches.into_iter().map(begin).collect() }
     }
 
     fn factor(&self, at: f64, from: &mut usize) -> f64 {
@@ -58,7 +58,7 @@ pub struct Sojourn {
 /// When the model is invalid.
 pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     model: &Model,
-    course: Course,
+    course: HostSlowness,
     seed: u64,
     arrivals: A,
 ) -> Result<impl Iterator<Item = Sojourn> + use<A>, ModelError> {
@@ -159,7 +159,7 @@ mod tests {
         for (rate, scv) in [(300.0, 1.0), (800.0, 0.0), (700.0, 3.0)] {
             let model = server(rate, scv, None);
             let predicted = solve_open(&model, Method::Auto).unwrap().mean_response_time;
-            let found = mean(trajectory(&model, Course::default(), 1, poisson(rate, 2_000.0)).unwrap());
+            let found = mean(trajectory(&model, HostSlowness::default(), 1, poisson(rate, 2_000.0)).unwrap());
             assert!((found / predicted - 1.0).abs() < 0.03, "{rate} {scv}: {found} {predicted}");
         }
     }
@@ -172,14 +172,14 @@ mod tests {
         let idle = 1.0 - rate * s0 / (1.0 - rate * (s - s0));
         let squares = idle * s0 * s0 + (1.0 - idle) * s * s;
         let predicted = 0.002 + s + idle * (s0 - s) + rate * squares / 2.0 / (1.0 - rate * s);
-        let found = mean(trajectory(&model, Course::default(), 1, poisson(rate, 2_000.0)).unwrap());
+        let found = mean(trajectory(&model, HostSlowness::default(), 1, poisson(rate, 2_000.0)).unwrap());
         assert!((found / predicted - 1.0).abs() < 0.02, "{found} {predicted}");
     }
 
     #[test]
     fn a_slow_spell_is_felt_by_those_who_come_in_it() {
         let model = server(100.0, 0.0, None);
-        let course = Course::of_stretches([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
+        let course = HostSlowness::from_stretches([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
         let arrivals = [0.5, 1.0, 1.4, 2.0].map(|at| (at, 0));
         let found: Vec<f64> = trajectory(&model, course, 1, arrivals).unwrap().map(|s| s.response).collect();
         for (found, expected) in found.iter().zip([0.003, 0.005, 0.005, 0.003]) {

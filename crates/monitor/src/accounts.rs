@@ -119,10 +119,11 @@ impl Accounts {
     }
 
     /// The running processes of a program whose parents do not belong to it, in ascending order.
-    pub fn eldest(&self, program: usize) -> impl Iterator<Item = u32> {
+    pub fn root_processes(&self, program: usize) -> impl Iterator<Item = u32> {
         let descends = move |member: &Member| self.program_of(member.reading.parent) == Some(program);
-        let eldest = self.members.iter().filter(move |(_, member)| member.program == program && !descends(member));
-        eldest.map(|(&pid, _)| pid)
+        let root_processes =
+            self.members.iter().filter(move |(_, member)| member.program == program && !descends(member));
+        root_processes.map(|(&pid, _)| pid)
     }
 
     /// Whether a program has a living process.

@@ -83,7 +83,7 @@ impl FormerAffinity {
     /// Restores every thread that still has the CPUs it was pinned to. A thread that was started meanwhile inherited
     /// these CPUs; it gets the former CPUs of the process that it belongs to or descends from. Threads that have ended,
     /// or whose number was reused, are no error.
-    pub fn put_back(&self) {
+    pub fn restore_former_state(&self) {
         let Some(pinned) = to_cpu_set(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
         let table = process_table(Path::new("/proc"), |pid, _| same(pid));
@@ -131,7 +131,7 @@ impl FormerAffinity {
 
 impl Drop for PinGuard {
     fn drop(&mut self) {
-        self.0.put_back();
+        self.0.restore_former_state();
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(announced[0].0, anywhere, "it was moved before it was announced");
         // Simulates a kill: the guard is never dropped.
         std::mem::forget(guard);
-        serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().put_back();
+        serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().restore_former_state();
         assert_eq!(now(sleeper.pid()), anywhere);
     }
 
@@ -249,7 +249,7 @@ mod tests {
         }
         drop(guard);
         assert_eq!(now(sleeper.pid()), cpu.to_string());
-        honest.put_back();
+        honest.restore_former_state();
         assert_eq!(now(sleeper.pid()), anywhere);
     }
 
@@ -274,7 +274,7 @@ mod tests {
         assert!(former.add(&[sleeper.pid(), newborn.pid()], &set).is_empty(), "{former:?}");
         assert!(!former.threads.contains_key(&newborn.pid()));
         sched_setaffinity(to_pid(sleeper.pid()), &set).unwrap();
-        former.put_back();
+        former.restore_former_state();
         assert_eq!(now(sleeper.pid()), anywhere);
     }
 }

@@ -11,8 +11,8 @@ use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Module, Network, Program, Programs, Stall};
 use brimful_core::text::one_line;
 use thresholds::{
-    BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, MIN_RETRANSMITTED, MIN_WAIT,
-    RETRANSMITTED, STEAL, SWAP, THROTTLED, WAITS,
+    BUSY, CPU_STALL, CPU_WAIT_SHARE, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, MIN_DROPPED_PER_S,
+    MIN_RETRANSMITTED, MIN_WAIT, RETRANSMITTED_SHARE, STEAL, SWAP_PAGES_PER_S, THROTTLED_TIME_SHARE,
 };
 
 /// Share of busy workers at or above which all workers count as busy. Between two requests a worker is idle for a
@@ -152,7 +152,7 @@ fn workers(module: &Module, findings: &mut Vec<Finding>) {
 fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
     for port in &connections.ports {
         let Some(Listener { fullest, dropped_per_s, .. }) = port.listener else { continue };
-        let drops = dropped_per_s >= DROPPED;
+        let drops = dropped_per_s >= MIN_DROPPED_PER_S;
         let fill = BUSY.severity_of(fullest.fullness());
         let Some(severity) = fill.max(drops.then_some(Severity::Limit)) else { continue };
         let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
@@ -170,14 +170,15 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
         let Program { name, cpu_s, run_queue_wait_s, major_faults, quota, .. } = program;
         if let Some(quota) = quota {
             let share = (quota.throttled_s / seconds).min(1.0);
-            THROTTLED.report(share, findings, || {
+            THROTTLED_TIME_SHARE.report(share, findings, || {
                 let cpus = number(quota.cpus);
                 format!("{name} is stopped by a quota of {cpus} CPUs {} of the time", whole_percent(share))
             });
         }
         if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= MIN_WAIT) {
             let share = wait / (wait + cpu_s);
-            WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
+            CPU_WAIT_SHARE
+                .report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
         }
         if let Some(faults) = major_faults.map(|faults| faults as f64 / seconds) {
             MAJOR_FAULTS
@@ -206,7 +207,8 @@ fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
     }
     let swapped = kernel.paging.and_then(|paging| Some(paging.swap_ins_per_s? + paging.swap_outs_per_s?));
     if let Some(pages) = swapped {
-        SWAP.report(pages, findings, || format!("memory: {} pages/s are swapped in and out", number(pages)));
+        SWAP_PAGES_PER_S
+            .report(pages, findings, || format!("memory: {} pages/s are swapped in and out", number(pages)));
     }
     let pressure = kernel.pressure.unwrap_or_default();
     let mut stall = |what: &str, level: Level, stall: Option<Stall>| {
@@ -227,7 +229,7 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
     let tcp = network.tcp.unwrap_or_default();
     if let (Some(again), Some(sent)) = (tcp.retransmitted_per_s, tcp.segments_out_per_s) {
         let share = if again >= MIN_RETRANSMITTED { again / (again + sent) } else { 0.0 };
-        RETRANSMITTED.report(share, findings, || format!("{} of segments retransmitted", whole_percent(share)));
+        RETRANSMITTED_SHARE.report(share, findings, || format!("{} of segments retransmitted", whole_percent(share)));
     }
     let mut lost = |per_s: Option<f64>, what: &str| {
         if let Some(per_s) = per_s {

@@ -149,8 +149,8 @@ impl ConnectionsWatch {
     }
 
     /// Makes the next reading count the connections, however recent the last count is.
-    pub fn count_anew(&mut self) {
-        self.ports.iter_mut().for_each(|ports| ports.states.count_anew());
+    pub fn restart_counting(&mut self) {
+        self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
     }
 }
 
@@ -224,7 +224,7 @@ impl ConnectionsSample {
         let ports: Vec<Port> = (self.ports.iter())
             .map(|now| {
                 let before = earlier.port(now.port);
-                let accepted = before.and_then(|before| over.per_s_of(before.accepted, now.accepted));
+                let accepted = before.and_then(|before| over.optional_per_s(before.accepted, now.accepted));
                 let dropped = before.and_then(|before| before.drops.zip(now.drops));
                 let listener = now.listener.zip(dropped).map(|(listener, (before, now))| {
                     let dropped = over.per_s(0, growth(before, now).unwrap_or(now)).unwrap_or_default();
@@ -233,7 +233,7 @@ impl ConnectionsSample {
                 Port { port: now.port, listener, connections: now.connections.clone() }
             })
             .collect();
-        let all_ports = over.per_s_of(earlier.passive_opens, self.passive_opens);
+        let all_ports = over.optional_per_s(earlier.passive_opens, self.passive_opens);
         Connections { listener: together(&ports, all_ports), connections: states_together(&ports), ports }
     }
 }

@@ -14,7 +14,7 @@ impl TimeSpan {
     }
 
     /// Like [`TimeSpan::per_s`], but for counters that the kernel may not provide.
-    pub fn per_s_of(self, from: Option<u64>, to: Option<u64>) -> Option<f64> {
+    pub fn optional_per_s(self, from: Option<u64>, to: Option<u64>) -> Option<f64> {
         self.per_s(from?, to?)
     }
 
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(growth(1 << 40, 3), None);
         assert_eq!(growth(u64::MAX, 0), None);
         let over = TimeSpan(Nanos::from_millis(500));
-        assert_eq!((over.per_s(5, 8), over.per_s_of(Some(5), None), over.per_s(8, 5)), (Some(6.0), None, None));
+        assert_eq!((over.per_s(5, 8), over.optional_per_s(Some(5), None), over.per_s(8, 5)), (Some(6.0), None, None));
         assert_eq!(over.share(Nanos::ZERO, Nanos::from_millis(250)), Some(0.5));
         assert_eq!(TimeSpan(Nanos::ZERO).per_s(5, 8), None);
     }

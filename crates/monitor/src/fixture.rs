@@ -16,7 +16,7 @@ pub struct Fixture {
 }
 
 /// Offset of the process ids in a fixture: above the kernel's highest, so that no real process has one of them.
-pub const P: u32 = 5_000_000;
+pub const PID_OFFSET: u32 = 5_000_000;
 
 /// Time after which a test gives up waiting. No host is that slow.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);

@@ -33,7 +33,7 @@ pub struct Finding {
 }
 
 /// All topics, in the order of the findings.
-pub const TOPICS: [&str; 16] = [
+pub const FINDING_TOPICS: [&str; 16] = [
     "descriptors",
     "ports",
     "time_wait",
@@ -131,7 +131,7 @@ mod tests {
     fn every_topic_is_reported_once_and_every_shortfall_with_its_fix() {
         let findings = examine();
         let topics: Vec<&str> = findings.iter().map(|finding| finding.topic).collect();
-        assert_eq!(topics, TOPICS);
+        assert_eq!(topics, FINDING_TOPICS);
         for finding in &findings {
             assert!(!finding.value.is_empty() && !finding.means.is_empty(), "{finding:?}");
             assert_eq!(finding.fix.is_some(), finding.status == Status::Shortfall, "{finding:?}");

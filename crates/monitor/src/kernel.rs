@@ -18,7 +18,7 @@ pub use stat::{CpuTicks, SoftirqSample};
 use crate::MonitorError;
 use crate::counter::TimeSpan;
 use crate::group::{Group, Stretch, WatchContext};
-use crate::procfs::{KeptFile, ProcFile};
+use crate::procfs::{ProcFile, ReopenedFile};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::server::{Interrupts, Kernel, Memory, Server, ServerInterval};
@@ -69,9 +69,9 @@ pub struct KernelWatch {
     online: bool,
     softirqs: bool,
     available: bool,
-    stat: KeptFile,
-    vmstat: KeptFile,
-    meminfo: KeptFile,
+    stat: ReopenedFile,
+    vmstat: ReopenedFile,
+    meminfo: ReopenedFile,
     disks: DiskWatch,
     pressure: PressureWatch,
 }
@@ -120,9 +120,9 @@ impl KernelWatch {
             online: false,
             softirqs: false,
             available: false,
-            stat: KeptFile::new(proc.join("stat")),
-            vmstat: KeptFile::new(proc.join("vmstat")),
-            meminfo: KeptFile::new(proc.join("meminfo")),
+            stat: ReopenedFile::new(proc.join("stat")),
+            vmstat: ReopenedFile::new(proc.join("vmstat")),
+            meminfo: ReopenedFile::new(proc.join("meminfo")),
             disks: DiskWatch::new(root),
             pressure: PressureWatch::new(&proc),
         })
@@ -208,8 +208,8 @@ impl KernelSample {
             cores,
             runnable: self.runnable,
             blocked: self.blocked,
-            context_switches_per_s: over.per_s_of(earlier.context_switches, self.context_switches),
-            forks_per_s: over.per_s_of(earlier.forks, self.forks),
+            context_switches_per_s: over.optional_per_s(earlier.context_switches, self.context_switches),
+            forks_per_s: over.optional_per_s(earlier.forks, self.forks),
             interrupts: self.interrupts(earlier, over),
             paging: earlier.paging.zip(self.paging).map(|(from, to)| to.since(&from, over)),
             memory: self.memory,
@@ -222,7 +222,7 @@ impl KernelSample {
     fn interrupts(&self, earlier: &KernelSample, over: TimeSpan) -> Option<Interrupts> {
         let softirqs = earlier.softirqs.zip(self.softirqs);
         let interrupts = Interrupts {
-            all_per_s: over.per_s_of(earlier.interrupts, self.interrupts),
+            all_per_s: over.optional_per_s(earlier.interrupts, self.interrupts),
             network_per_s: softirqs.and_then(|(from, to)| over.per_s(from.network, to.network)),
             disk_per_s: softirqs.and_then(|(from, to)| over.per_s(from.disk, to.disk)),
         };

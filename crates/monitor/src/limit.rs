@@ -134,7 +134,7 @@ fn enter(group: &Path, pid: u32) -> io::Result<()> {
 impl FormerCgroups {
     /// Moves every process back, and removes the group. Processes started meanwhile move to the former group of the
     /// process that they descend from. Processes that have ended are no error.
-    pub fn put_back(&self) {
+    pub fn restore_former_state(&self) {
         if !self.group.is_dir() {
             return;
         }
@@ -183,7 +183,7 @@ impl FormerCgroups {
 
 impl Drop for LimitGuard {
     fn drop(&mut self) {
-        self.0.put_back();
+        self.0.restore_former_state();
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         // Simulates a kill: the guard is never dropped, and another process restores the server.
         std::mem::forget(guard);
         let text = serde_json::to_string(&announced.last().unwrap().1).unwrap();
-        serde_json::from_str::<FormerCgroups>(&text).unwrap().put_back();
+        serde_json::from_str::<FormerCgroups>(&text).unwrap().restore_former_state();
         assert!(!group.exists() && family().iter().all(|&pid| limited(pid).is_none()));
         for pid in family().into_iter().filter(|&pid| pid != parent) {
             Command::new("kill").arg(pid.to_string()).status().unwrap();

@@ -157,7 +157,7 @@ impl NetNamespace {
 
 impl Place {
     /// Whether the process through which the namespace was found is no longer watched, while other processes are.
-    pub fn is_left(&self, pids: &[u32]) -> bool {
+    pub fn has_lost_witness(&self, pids: &[u32]) -> bool {
         !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
     }
 
@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn a_place_is_left_when_the_process_it_was_found_by_is() {
         let found = place(NetNamespace::Server, &[(7, "a"), (8, "a")]);
-        assert!(!found.is_left(&[7, 9]) && !found.is_left(&[]) && found.is_left(&[8, 9]));
+        assert!(!found.has_lost_witness(&[7, 9]) && !found.has_lost_witness(&[]) && found.has_lost_witness(&[8, 9]));
         let nobody = place(NetNamespace::Server, &[]);
-        assert!(!nobody.is_left(&[]) && nobody.is_left(&[7]));
+        assert!(!nobody.has_lost_witness(&[]) && nobody.has_lost_witness(&[7]));
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl NetworkSample {
         Network {
             all: interfaces::together(interfaces.values()),
             interfaces,
-            queue_overflows_per_s: over.per_s_of(earlier.queue_overflows, self.queue_overflows),
+            queue_overflows_per_s: over.optional_per_s(earlier.queue_overflows, self.queue_overflows),
             tcp: self.tcp.since(&earlier.tcp, over),
         }
     }

@@ -121,7 +121,7 @@ fn holds(root: &Path, pid: u32, links: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, P};
+    use crate::fixture::{Fixture, PID_OFFSET};
 
     #[test]
     fn a_unix_socket_is_found_by_the_path_it_was_bound_to() {
@@ -147,12 +147,12 @@ mod tests {
     fn a_master_stands_for_its_workers_and_systemd_for_nothing() {
         let fixture = Fixture::new();
         for (pid, parent, comm, held) in [
-            (P + 1, 0, "systemd", "socket:[7]"),
-            (P + 2, P + 1, "nginx", "socket:[7]"),
-            (P + 3, P + 2, "nginx", "socket:[7]"),
-            (P + 4, P + 1, "reuseport", "socket:[8]"),
-            (P + 5, P + 4, "no-listener", "socket:[77]"),
-            (P + 6, P + 5, "reuseport", "socket:[8]"),
+            (PID_OFFSET + 1, 0, "systemd", "socket:[7]"),
+            (PID_OFFSET + 2, PID_OFFSET + 1, "nginx", "socket:[7]"),
+            (PID_OFFSET + 3, PID_OFFSET + 2, "nginx", "socket:[7]"),
+            (PID_OFFSET + 4, PID_OFFSET + 1, "reuseport", "socket:[8]"),
+            (PID_OFFSET + 5, PID_OFFSET + 4, "no-listener", "socket:[77]"),
+            (PID_OFFSET + 6, PID_OFFSET + 5, "reuseport", "socket:[8]"),
         ] {
             fixture.process(pid, parent, comm, [0; 4]);
             let directory = fixture.root().join(format!("{pid}/fd"));
@@ -161,8 +161,8 @@ mod tests {
             std::os::unix::fs::symlink(held, directory.join("6")).unwrap();
         }
         let of = |inodes: &[u32]| owners(fixture.root(), &links(inodes.iter().copied().map(u64::from)));
-        assert_eq!(of(&[7]), [P + 2]);
-        assert_eq!(of(&[7, 8]), [P + 2, P + 4, P + 6]);
+        assert_eq!(of(&[7]), [PID_OFFSET + 2]);
+        assert_eq!(of(&[7, 8]), [PID_OFFSET + 2, PID_OFFSET + 4, PID_OFFSET + 6]);
         assert!(of(&[9]).is_empty());
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct ProcFile(File);
 /// A file that may be missing or disappear: the kernel may lack the feature, and in a container /proc may be served by
 /// a program (lxcfs) that ends and is restarted.
 #[derive(Debug)]
-pub(crate) struct KeptFile {
+pub(crate) struct ReopenedFile {
     path: PathBuf,
     file: Option<ProcFile>,
     was_parsed: bool,
@@ -74,10 +74,10 @@ impl ProcFile {
     }
 }
 
-impl KeptFile {
+impl ReopenedFile {
     /// Opens the file when it is first read.
-    pub fn new(path: PathBuf) -> KeptFile {
-        KeptFile { path, file: None, was_parsed: false }
+    pub fn new(path: PathBuf) -> ReopenedFile {
+        ReopenedFile { path, file: None, was_parsed: false }
     }
 
     /// Reads and parses the file. Returns `None` if it cannot be read or parsed. A file that cannot be read is opened

@@ -106,7 +106,7 @@ fn read(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, P};
+    use crate::fixture::{Fixture, PID_OFFSET};
     use std::fs;
 
     #[test]
@@ -128,16 +128,18 @@ mod tests {
             ("cpu.stat", "nr_periods 8\nnr_throttled 4\nthrottled_time 5000\n"),
         ];
         group("cpu,cpuacct/old", &v1);
-        for (pid, text) in [(P + 1, "0::/web/one\n"), (P + 2, "4:cpu,cpuacct:/old\n"), (P + 3, "0::/\n")] {
+        for (pid, text) in
+            [(PID_OFFSET + 1, "0::/web/one\n"), (PID_OFFSET + 2, "4:cpu,cpuacct:/old\n"), (PID_OFFSET + 3, "0::/\n")]
+        {
             fixture.process(pid, 1, "web", [0; 4]);
             fs::write(fixture.root().join(format!("{pid}/cgroup")), text).unwrap();
         }
         let mut watch = QuotaWatch::new(fixture.system(), 1);
-        assert_eq!(watch.read(0, &[P + 3].into()), []);
-        let [new] = &watch.read(0, &[P + 1, P + 3].into())[..] else { panic!("{watch:?}") };
+        assert_eq!(watch.read(0, &[PID_OFFSET + 3].into()), []);
+        let [new] = &watch.read(0, &[PID_OFFSET + 1, PID_OFFSET + 3].into())[..] else { panic!("{watch:?}") };
         assert!(new.group.ends_with("/sys/fs/cgroup/web"), "{new:?}");
         assert_eq!((new.periods, new.throttled_periods, new.throttled), (9, 2, Nanos::from_micros(30)));
-        let both = watch.read(0, &[P + 1, P + 2].into());
+        let both = watch.read(0, &[PID_OFFSET + 1, PID_OFFSET + 2].into());
         let quotas: Vec<[u64; 2]> = both.iter().map(|s| [s.quota, s.period].map(|time| time.0 / 1_000_000)).collect();
         assert_eq!(quotas, [[20, 10], [150, 100]]);
     }

@@ -138,7 +138,7 @@ impl Sampler {
             return;
         }
         let pids = self.pids();
-        if !self.place.is_left(&pids) {
+        if !self.place.has_lost_witness(&pids) {
             return;
         }
         // On failure the process has already ended; the next search finds its successor.
@@ -168,7 +168,7 @@ impl Sampler {
     /// Reads every group. Connections are counted again even if that is not due, so that the report shows the end of
     /// the run.
     pub fn last_sample(&mut self) -> Sample {
-        self.watches.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
+        self.watches.connections.iter_mut().for_each(ConnectionsWatch::restart_counting);
         self.sample()
     }
 

@@ -176,7 +176,7 @@ impl ProcessTree {
                 sample.membership = Membership::Hidden;
             }
             match source {
-                Source::Tasks(reader) if !reader.has_waits() => sample.run_queue_wait = None,
+                Source::Tasks(reader) if !reader.has_run_queue_waits() => sample.run_queue_wait = None,
                 Source::Proc(reader, _) if !reader.has_scheduling() => {
                     sample.run_queue_wait = None;
                     sample.context_switches = None;
@@ -205,7 +205,7 @@ impl ProcessTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, P};
+    use crate::fixture::{Fixture, PID_OFFSET};
 
     fn named(name: &str) -> ProcessSelector {
         ProcessSelector::Name(name.to_owned())
@@ -225,37 +225,40 @@ mod tests {
     fn a_program_is_every_match_and_their_descendants() {
         let fixture = Fixture::new();
         for (pid, parent, comm) in [
-            (P + 1, 1, "nginx"),
-            (P + 2, P + 1, "worker"),
-            (P + 3, P + 2, "helper"),
-            (P + 4, 1, "nginx"),
-            (P + 5, 1, "sshd"),
-            (P + 6, P + 5, "a-name-of-more-"),
-            (P + 7, P + 1, "php"),
-            (P + 8, P + 7, "php-child"),
+            (PID_OFFSET + 1, 1, "nginx"),
+            (PID_OFFSET + 2, PID_OFFSET + 1, "worker"),
+            (PID_OFFSET + 3, PID_OFFSET + 2, "helper"),
+            (PID_OFFSET + 4, 1, "nginx"),
+            (PID_OFFSET + 5, 1, "sshd"),
+            (PID_OFFSET + 6, PID_OFFSET + 5, "a-name-of-more-"),
+            (PID_OFFSET + 7, PID_OFFSET + 1, "php"),
+            (PID_OFFSET + 8, PID_OFFSET + 7, "php-child"),
         ] {
             fixture.process(pid, parent, comm, [1, 1, 0, 0]);
         }
-        fixture.executable(P + 6, "/opt/a-name-of-more-than-15");
+        fixture.executable(PID_OFFSET + 6, "/opt/a-name-of-more-than-15");
         let programs = |mut tree: ProcessTree| -> Vec<(String, Vec<u32>)> {
             tree.read().into_iter().map(|program| (program.name.to_string(), program.pids.to_vec())).collect()
         };
         let tree = watch(&fixture, &[named("nginx"), named("php"), named("a-name-of-more-than-15")]);
         let found = programs(tree);
-        assert_eq!(found[0], ("nginx".to_owned(), vec![P + 1, P + 2, P + 3, P + 4]));
-        assert_eq!(found[1], ("php".to_owned(), vec![P + 7, P + 8]), "the nearer match has it");
-        assert_eq!(found[2].1, [P + 6]);
-        let tree = watch(&fixture, &[ProcessSelector::Pid(P + 5)]);
-        assert_eq!(programs(tree), [("sshd".to_owned(), vec![P + 5, P + 6])]);
+        assert_eq!(
+            found[0],
+            ("nginx".to_owned(), vec![PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3, PID_OFFSET + 4])
+        );
+        assert_eq!(found[1], ("php".to_owned(), vec![PID_OFFSET + 7, PID_OFFSET + 8]), "the nearer match has it");
+        assert_eq!(found[2].1, [PID_OFFSET + 6]);
+        let tree = watch(&fixture, &[ProcessSelector::Pid(PID_OFFSET + 5)]);
+        assert_eq!(programs(tree), [("sshd".to_owned(), vec![PID_OFFSET + 5, PID_OFFSET + 6])]);
     }
 
     #[test]
     fn an_executable_is_found_by_its_file_even_after_an_upgrade() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "MainThread", [0; 4]);
-        fixture.executable(P + 1, "/usr/bin/node (deleted)");
+        fixture.process(PID_OFFSET + 1, 1, "MainThread", [0; 4]);
+        fixture.executable(PID_OFFSET + 1, "/usr/bin/node (deleted)");
         let tree = watch(&fixture, &[named("node")]);
-        assert_eq!(tree.pids(), [P + 1]);
+        assert_eq!(tree.pids(), [PID_OFFSET + 1]);
         assert!(tree.require_all().is_ok());
         for selectors in [vec![named("nodejs")], vec![named("node"), named("nodejs")]] {
             let error = watch(&fixture, &selectors).require_all().unwrap_err().to_string();
@@ -267,13 +270,13 @@ mod tests {
     fn names_that_begin_with_the_same_15_letters_are_told_apart() {
         let fixture = Fixture::new();
         for (pid, comm, executable, arguments) in [
-            (P + 1, "verylongservern", "/opt/verylongservername-worker", "verylongservername-worker\0"),
-            (P + 2, "verylongservern", "/opt/verylongservername-master (deleted)", "/opt/x\0"),
-            (P + 3, "verylongscriptn", "/usr/bin/python3.11", "python3\0/opt/verylongscriptname-app\0-x\0"),
-            (P + 4, "gunicorn", "/usr/bin/python3.11", "/usr/bin/python3\0/usr/bin/gunicorn\0app:app\0"),
-            (P + 5, "nginx", "/usr/sbin/nginx", "nginx: worker process"),
-            (P + 6, "verylongservern", "", "verylongservername-title: worker"),
-            (P + 7, "tail", "/usr/bin/tail", "tail\0/var/log/verylongservername-worker\0"),
+            (PID_OFFSET + 1, "verylongservern", "/opt/verylongservername-worker", "verylongservername-worker\0"),
+            (PID_OFFSET + 2, "verylongservern", "/opt/verylongservername-master (deleted)", "/opt/x\0"),
+            (PID_OFFSET + 3, "verylongscriptn", "/usr/bin/python3.11", "python3\0/opt/verylongscriptname-app\0-x\0"),
+            (PID_OFFSET + 4, "gunicorn", "/usr/bin/python3.11", "/usr/bin/python3\0/usr/bin/gunicorn\0app:app\0"),
+            (PID_OFFSET + 5, "nginx", "/usr/sbin/nginx", "nginx: worker process"),
+            (PID_OFFSET + 6, "verylongservern", "", "verylongservername-title: worker"),
+            (PID_OFFSET + 7, "tail", "/usr/bin/tail", "tail\0/var/log/verylongservername-worker\0"),
         ] {
             fixture.process(pid, 1, comm, [0; 4]);
             if !executable.is_empty() {
@@ -282,17 +285,17 @@ mod tests {
             fixture.command_line(pid, arguments);
         }
         for (name, expected) in [
-            ("verylongservername-worker", vec![P + 1]),
-            ("verylongservername-master", vec![P + 2]),
+            ("verylongservername-worker", vec![PID_OFFSET + 1]),
+            ("verylongservername-master", vec![PID_OFFSET + 2]),
             ("verylongservername-nobody", vec![]),
             ("verylongservername", vec![]),
-            ("verylongservern", vec![P + 1, P + 2, P + 6]),
-            ("verylongscriptname-app", vec![P + 3]),
+            ("verylongservern", vec![PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 6]),
+            ("verylongscriptname-app", vec![PID_OFFSET + 3]),
             ("verylongscriptname-ape", vec![]),
-            ("verylongservername-title", vec![P + 6]),
-            ("gunicorn", vec![P + 4]),
-            ("python3.11", vec![P + 3, P + 4]),
-            ("nginx", vec![P + 5]),
+            ("verylongservername-title", vec![PID_OFFSET + 6]),
+            ("gunicorn", vec![PID_OFFSET + 4]),
+            ("python3.11", vec![PID_OFFSET + 3, PID_OFFSET + 4]),
+            ("nginx", vec![PID_OFFSET + 5]),
         ] {
             assert_eq!(watch(&fixture, &[named(name)]).pids(), expected, "{name}");
         }
@@ -303,18 +306,18 @@ mod tests {
     #[test]
     fn parents_in_a_ring_end_the_search() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, P + 2, "a", [0; 4]);
-        fixture.process(P + 2, P + 1, "b", [0; 4]);
+        fixture.process(PID_OFFSET + 1, PID_OFFSET + 2, "a", [0; 4]);
+        fixture.process(PID_OFFSET + 2, PID_OFFSET + 1, "b", [0; 4]);
         assert!(watch(&fixture, &[named("c")]).pids().is_empty());
-        assert_eq!(watch(&fixture, &[named("a")]).pids(), [P + 1, P + 2]);
+        assert_eq!(watch(&fixture, &[named("a")]).pids(), [PID_OFFSET + 1, PID_OFFSET + 2]);
     }
 
     #[test]
     fn a_program_without_processes_waits_and_says_so() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "one", [10, 0, 0, 0]);
+        fixture.process(PID_OFFSET + 1, 1, "one", [10, 0, 0, 0]);
         let selectors =
-            [named("one"), named("two"), ProcessSelector::Pid(P + 9), ProcessSelector::Cgroup("web".into())];
+            [named("one"), named("two"), ProcessSelector::Pid(PID_OFFSET + 9), ProcessSelector::Cgroup("web".into())];
         let mut tree = watch(&fixture, &selectors);
         let says = source(&tree);
         assert!(says.starts_with("/proc/PID/stat") && says.contains("eBPF is turned off"), "{says}");
@@ -324,14 +327,14 @@ mod tests {
         let names: Vec<String> = tree.read().iter().map(|program| program.name.to_string()).collect();
         assert_eq!(names, ["one", "two", "5000009", "web"]);
 
-        fixture.end(P + 1);
-        fixture.newborn(P + 2, 1, "two", [20, 0, 0, 0]);
-        fixture.process(P + 9, 1, "nine", [30, 0, 0, 0]);
+        fixture.end(PID_OFFSET + 1);
+        fixture.newborn(PID_OFFSET + 2, 1, "two", [20, 0, 0, 0]);
+        fixture.process(PID_OFFSET + 9, 1, "nine", [30, 0, 0, 0]);
         let cgroup = fixture.system().join("sys/fs/cgroup/web");
         std::fs::create_dir_all(&cgroup).unwrap();
-        fixture.newborn(P + 3, 1, "web", [40, 0, 0, 0]);
-        fixture.newborn(P + 4, P + 3, "cgi", [50, 0, 0, 0]);
-        std::fs::write(cgroup.join("cgroup.procs"), format!("{}\n", P + 3)).unwrap();
+        fixture.newborn(PID_OFFSET + 3, 1, "web", [40, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 4, PID_OFFSET + 3, "cgi", [50, 0, 0, 0]);
+        std::fs::write(cgroup.join("cgroup.procs"), format!("{}\n", PID_OFFSET + 3)).unwrap();
         tree.cpu_ns();
         let figures: Vec<(String, usize, u64)> = tree
             .read()
@@ -344,7 +347,7 @@ mod tests {
         let says = source(&tree);
         assert!(says.contains("waiting: the last process named `one` has ended (looked for at most every"), "{says}");
         assert_eq!(says.matches("waiting").count(), 1, "{says}");
-        fixture.end(P + 9);
+        fixture.end(PID_OFFSET + 9);
         tree.cpu_ns();
         assert!(source(&tree).ends_with("; the process with pid 5000009 has ended"), "{}", source(&tree));
     }
@@ -358,7 +361,7 @@ mod tests {
         let says = source(&watch(&fixture, &[named("nginx")]));
         assert!(says.starts_with("waiting: no process named `nginx`") && says.contains("hidepid=2"), "{says}");
         assert_eq!(watch(&fixture, &[named("nginx")]).read()[0].membership, Membership::Hidden);
-        fixture.process(P + 1, 1, "nginx", [0; 4]);
+        fixture.process(PID_OFFSET + 1, 1, "nginx", [0; 4]);
         assert!(!source(&watch(&fixture, &[named("nginx")])).contains("hidepid"));
         assert!(ProcessTree::watch(&fixture.system().join("nowhere"), &[], &[], &NetNamespace::Own, false).is_err());
     }

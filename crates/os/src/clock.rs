@@ -13,7 +13,7 @@ pub fn now() -> Nanos {
 /// Converts an instant of the wall clock to `CLOCK_MONOTONIC`, provided that the wall clock is not set in between. Zero
 /// for instants before the machine booted.
 pub fn monotonic_at(instant: SystemTime) -> Nanos {
-    let Anchor { monotonic, wall } = Anchor::now();
+    let ClockAnchor { monotonic, wall } = ClockAnchor::now();
     match instant.duration_since(wall) {
         Ok(later) => monotonic + Nanos::from(later),
         Err(error) => Nanos(monotonic.0.saturating_sub(Nanos::from(error.duration()).0)),
@@ -23,18 +23,18 @@ pub fn monotonic_at(instant: SystemTime) -> Nanos {
 /// One instant on both clocks: `CLOCK_MONOTONIC` and the wall clock. It converts other instants of `CLOCK_MONOTONIC` to
 /// wall-clock time, even if the wall clock is set later.
 #[derive(Clone, Copy, Debug)]
-pub struct Anchor {
+pub struct ClockAnchor {
     monotonic: Nanos,
     wall: SystemTime,
 }
 
-impl Anchor {
+impl ClockAnchor {
     /// Reads both clocks. The thread may lose its CPU between the two readings, so the closest of several pairs is
     /// used.
-    pub fn now() -> Anchor {
+    pub fn now() -> ClockAnchor {
         const CLOSE_ENOUGH: Nanos = Nanos::from_micros(2);
         const MAX_TRIES: usize = 8;
-        let mut closest = Anchor { monotonic: Nanos::ZERO, wall: SystemTime::UNIX_EPOCH };
+        let mut closest = ClockAnchor { monotonic: Nanos::ZERO, wall: SystemTime::UNIX_EPOCH };
         let mut smallest_gap = Nanos::MAX;
         for _ in 0..MAX_TRIES {
             let before = now();
@@ -42,7 +42,7 @@ impl Anchor {
             let gap = now() - before;
             if gap < smallest_gap {
                 smallest_gap = gap;
-                closest = Anchor { monotonic: before + Nanos(gap.0 / 2), wall };
+                closest = ClockAnchor { monotonic: before + Nanos(gap.0 / 2), wall };
             }
             if gap <= CLOSE_ENOUGH {
                 break;
@@ -95,7 +95,7 @@ mod tests {
         let then = monotonic_at(at);
         assert!(then + slack >= before && then <= after + slack, "{before} {then} {after}");
         for at in [at - Duration::from_secs(1), at + Duration::from_secs(1)] {
-            let again = Anchor::now().wall(monotonic_at(at));
+            let again = ClockAnchor::now().wall(monotonic_at(at));
             let apart = again.duration_since(at).unwrap_or_else(|error| error.duration());
             assert!(apart < Duration::from_millis(1), "{apart:?}");
         }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn an_anchor_does_not_follow_a_clock_that_is_set() {
-        let anchor = Anchor { monotonic: Nanos::from_secs(10), wall: SystemTime::UNIX_EPOCH };
+        let anchor = ClockAnchor { monotonic: Nanos::from_secs(10), wall: SystemTime::UNIX_EPOCH };
         assert_eq!(anchor.wall(Nanos::from_secs(13)), SystemTime::UNIX_EPOCH + Duration::from_secs(3));
         assert_eq!(anchor.wall(Nanos::from_secs(9)), SystemTime::UNIX_EPOCH - Duration::from_secs(1));
     }

@@ -4,14 +4,14 @@ use brimful_core::{quantity, text};
 use std::cell::Cell;
 
 /// Width of lines in files and pipes, and the maximum width of running text.
-pub const WIDTH: usize = 100;
+pub const DEFAULT_WIDTH: usize = 100;
 /// Smallest width for which texts are laid out.
 const MIN_WIDTH: usize = 40;
 /// Width of the column that contains the names of facts.
 pub(crate) const NAMES: usize = 12;
 
 thread_local! {
-    static CURRENT_WIDTH: Cell<usize> = const { Cell::new(WIDTH) };
+    static CURRENT_WIDTH: Cell<usize> = const { Cell::new(DEFAULT_WIDTH) };
 }
 
 /// Runs `body` with all texts laid out for this number of columns.
@@ -206,7 +206,7 @@ pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
 
 /// Running text, each line indented.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
-    text::wrap(text, indent, width().min(WIDTH))
+    text::wrap(text, indent, width().min(DEFAULT_WIDTH))
 }
 
 /// Removes control characters from names that come from files, so that they cannot control the terminal.

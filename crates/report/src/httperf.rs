@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Figures of the report that are not in the Record.
 #[derive(Clone, Debug, Default)]
-pub struct Extra {
+pub struct HttperfFigures {
     /// Highest number of connection attempts that began within a millisecond.
     pub longest_burst: u32,
     /// Lifetimes of connections with at least one reply, in microseconds.
@@ -21,14 +21,14 @@ pub struct Extra {
     /// CPU time in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
     /// Figures of sessions, if the run has sessions.
-    pub sessions: Option<SessionExtra>,
+    pub sessions: Option<HttperfSessionFigures>,
     /// For a verbose report: the limit of open descriptors. A verbose report also lists the samples of the reply rate.
     pub verbose: Option<u64>,
 }
 
 /// Figures of sessions that are not in the Record.
 #[derive(Clone, Debug, Default)]
-pub struct SessionExtra {
+pub struct HttperfSessionFigures {
     /// Sessions completed per second, in samples of five seconds.
     pub rate: ReplyRate,
     /// Mean time from the start of a failed session to its failure, in seconds.
@@ -38,7 +38,7 @@ pub struct SessionExtra {
 }
 
 /// The report, ending in a newline.
-pub fn text(record: &Record, extra: &Extra) -> String {
+pub fn text(record: &Record, extra: &HttperfFigures) -> String {
     let mut groups = vec![total(record), connections(record, extra), requests(record), replies(record, extra)];
     groups.extend([resources(record, extra), errors(record)]);
     groups.extend(extra.sessions.as_ref().map(|sessions| session_lines(record, sessions)));
@@ -72,7 +72,7 @@ fn total(record: &Record) -> String {
     )
 }
 
-fn connections(record: &Record, extra: &Extra) -> String {
+fn connections(record: &Record, extra: &HttperfFigures) -> String {
     let rate = per(record.counts.connect_attempts as f64, record.duration_s);
     let (connect, times) = (record.connect_time_us.map_or(0.0, |s| s.mean), extra.lifetime_us.unwrap_or_default());
     let mut text = format!(
@@ -96,7 +96,7 @@ fn requests(record: &Record) -> String {
     format!("Request rate: {rate:.1} req/s ({:.1} ms/req)\nRequest size [B]: {size:.1}\n", per(1e3, rate))
 }
 
-fn replies(record: &Record, extra: &Extra) -> String {
+fn replies(record: &Record, extra: &HttperfFigures) -> String {
     let mean = |summary: Option<Summary>| ms(summary.map_or(0.0, |summary| summary.mean));
     let (response, service) = (mean(record.first_byte_us), mean(record.service_time_us));
     let (head, body) = (whole(extra.reply_size.0), whole(extra.reply_size.1));
@@ -119,7 +119,7 @@ fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
     format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
 }
 
-fn resources(record: &Record, extra: &Extra) -> String {
+fn resources(record: &Record, extra: &HttperfFigures) -> String {
     let (user, system) = extra.cpu_s;
     let percent = |s: f64| 100.0 * per(s, record.duration_s);
     let bytes_per_s = per((record.bytes.sent + record.bytes.received) as f64, record.duration_s);
@@ -149,7 +149,7 @@ fn errors(record: &Record) -> String {
     )
 }
 
-fn session_lines(record: &Record, extra: &SessionExtra) -> String {
+fn session_lines(record: &Record, extra: &HttperfSessionFigures) -> String {
     let figures = record.sessions.unwrap_or_default();
     let mean = |summary: Option<brimful_core::record::SessionSummary>| summary.map_or(0.0, |summary| summary.mean);
     // As in httperf, the mean is over the whole test.
@@ -187,8 +187,8 @@ mod tests {
     use brimful_core::record::{SessionFigures, SessionSummary};
 
     /// Figures of the run in Figure 1 that the Record of the fixture does not contain.
-    fn extra() -> Extra {
-        Extra {
+    fn extra() -> HttperfFigures {
+        HttperfFigures {
             longest_burst: 1,
             lifetime_us: summary(5_000.0),
             replies_per_connection: 1.0,
@@ -204,7 +204,7 @@ mod tests {
         let mut record = record();
         record.reply_rate.samples = 3;
         record.account = Some(PackedAccount { replies: vec![250, 42], ..PackedAccount::default() });
-        let text = text(&record, &Extra { verbose: Some(1024), ..extra() });
+        let text = text(&record, &HttperfFigures { verbose: Some(1024), ..extra() });
         let first = "httperf: maximum number of open descriptors = 1024\nreply-rate = 50.0    \nreply-rate = 8.4     \n\
                      reply-rate = 0.0     \nMaximum connect burst length: 1\n";
         assert!(text.starts_with(first), "{text}");
@@ -247,8 +247,8 @@ Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0
         record.sessions =
             Some(SessionFigures { started: 450, completed: 240, connections, lifetime_s, ..SessionFigures::default() });
         let rate = ReplyRate { samples: 9, min: Some(0.0), mean: Some(0.59), max: Some(2.4), ..ReplyRate::default() };
-        let sessions = SessionExtra { rate, fail_time_s: Some(58.5), lengths: vec![4, 7, 240] };
-        let text = text(&record, &Extra { sessions: Some(sessions), ..extra() });
+        let sessions = HttperfSessionFigures { rate, fail_time_s: Some(58.5), lengths: vec![4, 7, 240] };
+        let text = text(&record, &HttperfFigures { sessions: Some(sessions), ..extra() });
         let last = "other 0\n\nSession rate [sess/s]: min 0.00 avg 1.30 max 2.40 stddev 0.00 (240/450)\n\
                     Session: avg 6.45 connections/session\nSession lifetime [s]: 123.9\nSession failtime [s]: 58.5\n\
                     Session length histogram: 4 7 240\n";
@@ -260,7 +260,7 @@ Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0
         let mut record = record();
         (record.duration_s, record.connect_time_us, record.first_byte_us) = (0.0, None, None);
         (record.service_time_us, record.counts) = (None, Default::default());
-        let text = text(&record, &Extra::default());
+        let text = text(&record, &HttperfFigures::default());
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }

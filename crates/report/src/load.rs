@@ -164,7 +164,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
             let text = at_width(columns, || full_text(&record));
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}: {text}");
             assert!(text.contains("a-class-with-a-long-name") && !text.contains('…'), "{columns}: {text}");
-            let plain = brimful_core::text::ascii(&text).into_owned();
+            let plain = brimful_core::text::to_ascii(&text).into_owned();
             assert!(plain.is_ascii() && plain.contains("4.50 ms") && plain.contains("+- 0.910"), "{plain}");
             assert!(!plain.contains("\\u"), "{plain}");
         }

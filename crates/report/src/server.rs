@@ -44,13 +44,13 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
     }));
     lines.extend(server.module.iter().flat_map(module::in_words).map(|words| ("requests", words)));
     lines.extend(server.requests.iter().flat_map(sockets::in_words).map(|words| ("sockets", words)));
-    lines.extend(server.host_probe.map(|probe| ("host", probe_in_words(&probe) + " when the watch began")));
+    lines.extend(server.host_probe.map(|probe| ("host", describe_probe(&probe) + " when the watch began")));
     // The names in the digest are not trusted.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
 /// Describes the speed of a host: `2,310 million operations/s, 25.3 million memory reads/s`.
-pub fn probe_in_words(probe: &HostProbe) -> String {
+pub fn describe_probe(probe: &HostProbe) -> String {
     let HostProbe { arithmetic_mops, memory_mreads } = *probe;
     format!("{} million operations/s, {} million memory reads/s", number(arithmetic_mops), number(memory_mreads))
 }

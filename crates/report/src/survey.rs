@@ -82,7 +82,7 @@ fn rows<T>(items: &[T], row: fn(&T) -> Vec<String>) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::WIDTH;
+    use crate::format::DEFAULT_WIDTH;
     use crate::json;
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
@@ -330,14 +330,14 @@ mod tests {
         }
         let text = text(&survey);
         let widest = text.lines().map(|line| line.chars().count()).max();
-        assert!(widest <= Some(WIDTH), "{widest:?} columns:\n{text}");
+        assert!(widest <= Some(DEFAULT_WIDTH), "{widest:?} columns:\n{text}");
     }
 
     #[test]
     fn the_example_is_shown_whole() {
         let survey: Survey = serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap();
         let text = text(&survey);
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_WIDTH), "{text}");
         // The HTML page has the same text.
         assert!(text.contains("\nintervals   37 of 41 hold"), "{text}");
         assert!(text.contains("9.20 ms  8.58 … 9.89 ms   8.92 ms ✓"), "{text}");

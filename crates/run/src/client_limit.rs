@@ -25,7 +25,7 @@ use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{ConnectionPolicy, EngineError};
 use brimful_os::cpus;
 use host::{CpuPlacement, Responder};
-pub use search::START;
+pub use search::START_RATE;
 use search::{Pair, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -133,10 +133,10 @@ impl Generators {
         let address = like.endpoint.address.tcp().ok_or_else(needs_tcp)?;
         let responder = match like.is_s_clients() {
             true => Responder::full(address)?,
-            false => Responder::answering(address, response, like.tls.is_some(), &places)?,
+            false => Responder::start_server(address, response, like.tls.is_some(), &places)?,
         };
         let endpoint = responder.endpoint()?;
-        let tls = responder.trusted_by(like.tls.as_deref())?;
+        let tls = responder.client_security(like.tls.as_deref())?;
         let tls_spoken = tls.as_deref().map_or(Ok(None), |tls| endpoint.check(tls, SAMPLE_TIME))?;
         let mut workload = like.workload.clone();
         for class in &mut workload.classes {

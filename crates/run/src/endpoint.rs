@@ -11,7 +11,7 @@ use brimful_core::tls::TlsSpoken;
 use brimful_core::{Nanos, TlsFault};
 use brimful_engine::{Address, Destination, Handshake, Security, SecurityOptions};
 use name::look_up;
-use reach::{Reached, reach_all, reach_first};
+use reach::{ReachOutcome, reach_all, reach_first};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, ErrorKind};
@@ -40,7 +40,7 @@ pub struct Endpoint {
 
 /// Options that direct connections to other addresses than those of the URL's host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Detour {
+pub struct ConnectOverrides {
     /// Connect to this Unix socket.
     pub socket: Option<PathBuf>,
     /// Rules that direct connections elsewhere. The first rule that matches the URL's host and port applies.
@@ -58,7 +58,7 @@ impl Endpoint {
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
     pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, RunError> {
-        Endpoint::resolve_at(text, &Detour::default(), patience)
+        Endpoint::resolve_at(text, &ConnectOverrides::default(), patience)
     }
 
     /// Resolves a URL like [`Endpoint::resolve`], but connects as `detour` says. The URL still determines the name and
@@ -66,13 +66,13 @@ impl Endpoint {
     ///
     /// # Errors
     /// The errors of [`Endpoint::resolve`].
-    pub fn resolve_at(text: &str, detour: &Detour, patience: Nanos) -> Result<Endpoint, RunError> {
+    pub fn resolve_at(text: &str, detour: &ConnectOverrides, patience: Nanos) -> Result<Endpoint, RunError> {
         Endpoint::resolve_by(text, detour, patience, look_up)
     }
 
     fn resolve_by(
         text: &str,
-        detour: &Detour,
+        detour: &ConnectOverrides,
         patience: Nanos,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
@@ -89,9 +89,9 @@ impl Endpoint {
                 let addresses = name.resolve(look_up).map_err(unresolvable)?;
                 let reach = if detour.first_address { reach_first } else { reach_all };
                 let chosen = match reach(&addresses, patience) {
-                    Some(Reached::Accepts(addresses)) => addresses,
-                    Some(Reached::Silent(address) | Reached::Barred(address)) => vec![address],
-                    Some(Reached::Refuses(address)) => {
+                    Some(ReachOutcome::Accepts(addresses)) => addresses,
+                    Some(ReachOutcome::Silent(address) | ReachOutcome::Barred(address)) => vec![address],
+                    Some(ReachOutcome::Refuses(address)) => {
                         return Err(RunError::NothingListens { address: address.into() });
                     }
                     None => return Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
@@ -109,11 +109,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the name cannot be resolved.
-    pub fn of_server(host: &str, port: u16, patience: Nanos) -> io::Result<Endpoint> {
+    pub fn for_server(host: &str, port: u16, patience: Nanos) -> io::Result<Endpoint> {
         let name = Name::of_host(host, port);
         let mut addresses = name.resolve(look_up)?;
         if let [_, _, ..] = addresses[..]
-            && let Some(Reached::Accepts(accepting)) = reach_all(&addresses, patience)
+            && let Some(ReachOutcome::Accepts(accepting)) = reach_all(&addresses, patience)
         {
             addresses = accepting;
         } else {
@@ -246,7 +246,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("app.sock");
         let resolve = |path: &Path| {
-            let detour = Detour { socket: Some(path.to_owned()), ..Detour::default() };
+            let detour = ConnectOverrides { socket: Some(path.to_owned()), ..ConnectOverrides::default() };
             Endpoint::resolve_at("http://app.example/x", &detour, Nanos::from_secs(600))
         };
         let error = resolve(&path).unwrap_err().to_string();
@@ -275,8 +275,8 @@ mod tests {
                 assert_eq!((host, port), ("server.example", 8080));
                 answer.clone().map_err(io::Error::from)
             };
-            let error =
-                Endpoint::resolve_by("server.example:8080/x", &Detour::default(), patience, look_up).unwrap_err();
+            let error = Endpoint::resolve_by("server.example:8080/x", &ConnectOverrides::default(), patience, look_up)
+                .unwrap_err();
             assert!(matches!(error, RunError::Unresolvable { .. }) && error.is_usage(), "{error}");
         }
     }
@@ -287,15 +287,19 @@ mod tests {
         let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = refusing();
         let look_up = |_: &str, _: u16| Ok(vec![refusing, one, other, one]);
-        let resolve = |detour: &Detour| Endpoint::resolve_by("server.example", detour, Nanos::from_secs(600), look_up);
-        let endpoint = resolve(&Detour::default()).unwrap();
+        let resolve =
+            |detour: &ConnectOverrides| Endpoint::resolve_by("server.example", detour, Nanos::from_secs(600), look_up);
+        let endpoint = resolve(&ConnectOverrides::default()).unwrap();
         assert_eq!(
             endpoint.addresses().map(ToString::to_string).collect::<Vec<_>>(),
             [one, other].map(|a| a.to_string())
         );
-        let endpoint = resolve(&Detour { first_address: true, ..Detour::default() }).unwrap();
+        let endpoint = resolve(&ConnectOverrides { first_address: true, ..ConnectOverrides::default() }).unwrap();
         assert_eq!(endpoint.addresses().count(), 1);
-        let rule = Detour { connect_to: vec!["other.example::127.0.0.1:".parse().unwrap()], ..Detour::default() };
+        let rule = ConnectOverrides {
+            connect_to: vec!["other.example::127.0.0.1:".parse().unwrap()],
+            ..ConnectOverrides::default()
+        };
         let error = resolve(&rule).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("--connect-to matches server.example:80"), "{error}");
     }

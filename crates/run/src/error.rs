@@ -82,7 +82,7 @@ pub enum RunError {
     Engine(#[from] brimful_engine::EngineError),
     /// The results of the shards cannot be merged: a defect of brimful.
     #[error("the shards of this run do not fit together ({0}): report this, with the command line")]
-    Unlike(#[from] brimful_stats::Unlike),
+    MergeMismatch(#[from] brimful_stats::MergeMismatch),
     /// An error of the monitor.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
@@ -103,8 +103,8 @@ impl RunError {
     /// Whether the cause is the command line or a document, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens,
-            Security, Silent, Target, Unlike, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, MergeMismatch, Mix, Monitor, NoSocket,
+            NothingListens, Security, Silent, Target, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
@@ -113,9 +113,13 @@ impl RunError {
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
             Handshake { usage, .. } | Crew { usage, .. } => *usage,
-            Engine(_) | Target(_) | Listen(_) | NoSocket { .. } | NothingListens { .. } | Silent { .. } | Unlike(_) => {
-                false
-            }
+            Engine(_)
+            | Target(_)
+            | Listen(_)
+            | NoSocket { .. }
+            | NothingListens { .. }
+            | Silent { .. }
+            | MergeMismatch(_) => false,
         }
     }
 }

@@ -16,7 +16,7 @@ mod stream;
 mod valid;
 
 pub use crew::Crew;
-pub use endpoint::{ConnectTo, ConnectToError, Detour, Endpoint, Name};
+pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
 pub use error::RunError;
 pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};
 pub use plan::{FleetClock, MonitorTarget, RunPlan};

@@ -144,7 +144,8 @@ impl RunPlan {
     /// The maximum number of open connections per shard. Only open loads have one, because clients and users wait for
     /// their answers.
     pub(crate) fn most_connections_per_shard(&self) -> Option<u64> {
-        let is_open = LoadKind::of(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
+        let is_open =
+            LoadKind::from_workload(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
         self.connections.max_per_shard.filter(|_| is_open)
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct RunContext {
     /// The time during which load was offered.
     pub window: Nanos,
     /// The same instant by both clocks, read before the start.
-    pub anchor: clock::Anchor,
+    pub anchor: clock::ClockAnchor,
     /// The start that the hosts of a fleet agreed on, on `CLOCK_MONOTONIC`.
     pub agreed_start: Option<Nanos>,
     pub server: Option<Server>,

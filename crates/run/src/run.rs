@@ -67,7 +67,7 @@ fn execute(
     // If the run was stopped during its wait for the start, it does not wait for the agreed start.
     let agreed_start = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
-    let anchor = clock::Anchor::now();
+    let anchor = clock::ClockAnchor::now();
     let new_observers = || (new_collector(&valid, window), ShardObserver::new(observer, plan.window));
     let run = match (&valid.load, feed) {
         (PlannedLoad::Log { .. }, Some(feed)) => stream::drive(plan, &config, feed, new_observers, stop)?,
@@ -89,21 +89,21 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
     let plan = valid.plan;
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let new_account = || {
-        let mut account = Account::new(&names, window).in_intervals(plan.interval);
+        let mut account = Account::new(&names, window).with_interval_length(plan.interval);
         if plan.workload.sessions().is_some() {
-            account = account.of_sessions();
+            account = account.with_sessions();
         }
         if plan.follow.is_some() {
-            account = account.of_redirects();
+            account = account.with_redirects();
         }
         if plan.tls.is_some() {
-            account = account.of_tls();
+            account = account.with_tls();
         }
         account
     };
     match (&plan.keeper, &plan.live) {
-        (Some(keeper), _) => Collector::kept(new_account(), keeper, new_account()),
-        (None, Some(live)) => Collector::shown(new_account(), live),
+        (Some(keeper), _) => Collector::with_keeper(new_account(), keeper, new_account()),
+        (None, Some(live)) => Collector::with_live(new_account(), live),
         (None, None) => Collector::new(new_account()),
     }
 }

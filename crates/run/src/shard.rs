@@ -51,7 +51,7 @@ impl<'p> SharedLoad<'p> {
             valid,
             mix: Mix::from_workload(&plan.workload, plan.seed)?,
             scripts: Scripts::from_workload(&plan.workload).map(Arc::new),
-            requests: FixedRequests::render(&plan.workload, &wire)?.seeded(plan.seed),
+            requests: FixedRequests::render(&plan.workload, &wire)?.with_seed(plan.seed),
             scripted: ScriptedRequests::render(&plan.workload, &wire)?,
             follow: valid.follow(),
         })
@@ -68,11 +68,11 @@ impl<'p> SharedLoad<'p> {
                 ShardLoad::Open(Box::new(Open::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
             }
             PlannedLoad::Closed { clients, think, .. } => {
-                ShardLoad::Closed(Closed::new(*clients, *think, shard_mix(), extent, shard).seeded(seed, shard))
+                ShardLoad::Closed(Closed::new(*clients, *think, shard_mix(), extent, shard).with_seed(seed, shard))
             }
             PlannedLoad::ClosedBursts { clients, burst_size, think, .. } => {
                 let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), extent, shard);
-                ShardLoad::ClosedBursts(bursts.seeded(seed))
+                ShardLoad::ClosedBursts(bursts.with_seed(seed))
             }
             PlannedLoad::SClients { attempts, timeout } => {
                 ShardLoad::SClients(SClients::new(*attempts, *timeout, shard_mix(), extent, shard))

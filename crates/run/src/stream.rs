@@ -61,7 +61,7 @@ pub(crate) fn drive(
     let mut feeder = Feeder { shards: feeders, wire, next_request: 0, first_batch_sent: Some(first_batch_sent) };
     thread::scope(|scope| {
         let feed_all = move || {
-            panics::caught(|| {
+            panics::catch_panic(|| {
                 feed(&mut |call| feeder.push(call));
                 feeder.flush();
             })

@@ -6,7 +6,7 @@
 use crate::answers::AnswerTimes;
 use crate::batch::BatchMeans;
 use crate::distribution::Distribution;
-use crate::error::{StatsError, Unlike};
+use crate::error::{MergeMismatch, StatsError};
 use crate::histogram::MAX_COUNT;
 use crate::http2_errors::Http2Errors;
 use crate::redirects::RedirectTally;
@@ -73,14 +73,14 @@ impl Account {
 
     /// Allocates the memory for a load of sessions: 2.2 MB.
     #[must_use]
-    pub fn of_sessions(self) -> Account {
+    pub fn with_sessions(self) -> Account {
         Account { sessions: Some(SessionTally::default()), ..self }
     }
 
     /// Allocates the memory for a run that follows redirects. Calls that follow a redirect have the class number after
     /// the last class; no total includes them.
     #[must_use]
-    pub fn of_redirects(self) -> Account {
+    pub fn with_redirects(self) -> Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
     }
 
@@ -121,13 +121,13 @@ impl Account {
 
     /// Allocates the memory for the TLS handshakes of a run.
     #[must_use]
-    pub fn of_tls(self) -> Account {
+    pub fn with_tls(self) -> Account {
         Account { handshake_time: Some(Distribution::new()), ..self }
     }
 
     /// Sets the initial length of intervals to about `length` ([`Series::every`]).
     #[must_use]
-    pub fn in_intervals(self, length: Nanos) -> Account {
+    pub fn with_interval_length(self, length: Nanos) -> Account {
         Account { series: Series::every(length), ..self }
     }
 
@@ -142,13 +142,13 @@ impl Account {
     /// Merges two Accounts.
     ///
     /// # Errors
-    /// [`Unlike`] if the Accounts cannot belong to one run; then nothing is merged.
-    pub fn merge(mut self, other: Account) -> Result<Account, Unlike> {
+    /// [`MergeMismatch`] if the Accounts cannot belong to one run; then nothing is merged.
+    pub fn merge(mut self, other: Account) -> Result<Account, MergeMismatch> {
         self.merge_from(&other)?;
         Ok(self)
     }
 
-    pub(crate) fn merge_from(&mut self, other: &Account) -> Result<(), Unlike> {
+    pub(crate) fn merge_from(&mut self, other: &Account) -> Result<(), MergeMismatch> {
         self.check(other.window, other.classes.iter().map(|tally| &tally.name))?;
         for (tally, theirs) in self.classes.iter_mut().zip(&other.classes) {
             tally.merge(theirs);
@@ -199,12 +199,12 @@ impl Account {
     }
 
     /// Checks that an Account with this window and these classes can belong to the same run.
-    fn check<'a>(&self, window: Nanos, classes: impl Iterator<Item = &'a String> + Clone) -> Result<(), Unlike> {
+    fn check<'a>(&self, window: Nanos, classes: impl Iterator<Item = &'a String> + Clone) -> Result<(), MergeMismatch> {
         if !self.classes.iter().map(|tally| &tally.name).eq(classes.clone()) {
-            return Err(Unlike::Classes(self.class_names(), classes.cloned().collect()));
+            return Err(MergeMismatch::Classes(self.class_names(), classes.cloned().collect()));
         }
         if self.window != window {
-            return Err(Unlike::Windows(self.window, window));
+            return Err(MergeMismatch::Windows(self.window, window));
         }
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Account {
             Ok(()) => Ok(read),
             Err(AddError::Damaged(error)) => Err(error),
             // An empty Account of the same classes cannot differ, so the packed one contradicts itself.
-            Err(AddError::Unlike(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
+            Err(AddError::MergeMismatch(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
         }
     }
 
@@ -309,13 +309,13 @@ impl Account {
 /// An error of adding a packed Account. Part of the Account may have been added.
 #[derive(Debug)]
 pub(crate) enum AddError {
-    Unlike(Unlike),
+    MergeMismatch(MergeMismatch),
     Damaged(StatsError),
 }
 
-impl From<Unlike> for AddError {
-    fn from(unlike: Unlike) -> AddError {
-        AddError::Unlike(unlike)
+impl From<MergeMismatch> for AddError {
+    fn from(unlike: MergeMismatch) -> AddError {
+        AddError::MergeMismatch(unlike)
     }
 }
 

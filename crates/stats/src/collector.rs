@@ -11,8 +11,10 @@ use crate::keeper::{Keeper, SharedExchange, hand_over};
 use crate::live::{Live, SharedSummary, publish};
 use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
-use brimful_core::Unfollowed;
-use brimful_core::{ClassId, End, Event, Http2Frame, Limit, Moment, Nanos, Observer, Outcome, Retry, SessionEnded};
+use brimful_core::UnfollowedReason;
+use brimful_core::{
+    ClassId, End, Event, ExhaustedResource, Http2Frame, Moment, Nanos, Observer, Outcome, Retry, SessionEnded,
+};
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -47,13 +49,13 @@ impl Collector {
     }
 
     /// A collector that publishes summaries to `live`.
-    pub fn shown(account: Account, live: &Live) -> Collector {
+    pub fn with_live(account: Account, live: &Live) -> Collector {
         Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
     /// A collector that hands its observations over to `keeper`. At the end of the run, [`Keeper::complete`] must add
     /// up all of them. `empty` is a new Account of the same classes.
-    pub fn kept(account: Account, keeper: &Keeper, empty: Account) -> Collector {
+    pub fn with_keeper(account: Account, keeper: &Keeper, empty: Account) -> Collector {
         Collector { exchange: Some(keeper.register(empty)), ..Collector::new(account) }
     }
 
@@ -93,10 +95,10 @@ impl Collector {
             End::Unfinished { .. } => false,
             End::ClientLimited(limit) => {
                 match limit {
-                    Limit::Descriptors => account.limited.descriptors += 1,
-                    Limit::Ports => account.limited.ports += 1,
-                    Limit::Memory => account.limited.memory += 1,
-                    Limit::Body => account.limited.bodies += 1,
+                    ExhaustedResource::Descriptors => account.limited.descriptors += 1,
+                    ExhaustedResource::Ports => account.limited.ports += 1,
+                    ExhaustedResource::Memory => account.limited.memory += 1,
+                    ExhaustedResource::Body => account.limited.bodies += 1,
                 }
                 true
             }
@@ -196,7 +198,7 @@ impl Observer for Collector {
         }
     }
 
-    fn on_unfollowed(&mut self, why: Unfollowed) {
+    fn on_unfollowed(&mut self, why: UnfollowedReason) {
         self.account.redirects.get_or_insert_with(RedirectTally::new).unfollowed(why);
     }
 
@@ -360,7 +362,7 @@ mod tests {
         let session = |began, calls| {
             let ended = Nanos::from_secs(began + 3);
             let began = Nanos::from_secs(began);
-            let outcome = SessionOutcome { began, ended, calls, bursts: 2, failed: false, from_before: false };
+            let outcome = SessionOutcome { began, ended, calls, bursts: 2, failed: false, began_before_run: false };
             SessionEnded { session: SessionId(calls), outcome, connections: 1 }
         };
         let figures = |collector: Collector| derive(&collector.into_account(), facts(Nanos::from_secs(10))).sessions;
@@ -378,7 +380,7 @@ mod tests {
         let figures = figures(other).unwrap();
         assert_eq!((figures.started, figures.rate, figures.calls.unwrap().mean), (5, 0.5, 6.0));
         assert_eq!(figures.lifetime_s.unwrap().max, 3.0);
-        let empty = Collector::new(Account::new(&["all".to_owned()], Nanos::ZERO).of_sessions());
+        let empty = Collector::new(Account::new(&["all".to_owned()], Nanos::ZERO).with_sessions());
         assert_eq!(empty.into_account().pack().sessions, Some(PackedSessions::default()));
     }
 
@@ -477,7 +479,7 @@ mod tests {
     fn addresses_outlive_what_is_handed_over() {
         let keeper = Keeper::default();
         let empty = || Account::new(&["all".to_owned()], Nanos::from_secs(1));
-        let mut collector = Collector::kept(empty(), &keeper, empty());
+        let mut collector = Collector::with_keeper(empty(), &keeper, empty());
         collector.on_address("192.0.2.1:80");
         for address in 0..3 {
             let mut call = PerCall::default();

@@ -59,7 +59,7 @@ pub struct Facts {
 impl Facts {
     /// The kind of load that determined when calls were due.
     pub(crate) fn load_kind(&self) -> LoadKind {
-        LoadKind::of(self.workload.as_ref())
+        LoadKind::from_workload(self.workload.as_ref())
     }
 
     /// Whether the workload expects particular statuses of a class.

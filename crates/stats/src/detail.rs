@@ -198,7 +198,7 @@ mod tests {
 
     fn ended(session: u32, failed: bool, seconds: u64) -> SessionEnded {
         let (began, ended) = (Nanos::from_secs(1), Nanos::from_secs(1 + seconds));
-        let outcome = SessionOutcome { began, ended, calls: 9, bursts: 1, failed, from_before: false };
+        let outcome = SessionOutcome { began, ended, calls: 9, bursts: 1, failed, began_before_run: false };
         SessionEnded { session: SessionId(session), outcome, connections: 1 }
     }
 

@@ -1,6 +1,6 @@
 //! A distribution of times: a histogram in nanoseconds for quantiles, and exact moments as whole numbers.
 //!
-//! Recording takes a few nanoseconds and never allocates. Times above [`LONGEST`] count as [`LONGEST`]. The q-quantile
+//! Recording takes a few nanoseconds and never allocates. Times above [`MAX_RECORDED_TIME`] count as [`MAX_RECORDED_TIME`]. The q-quantile
 //! is the smallest recorded value such that at least a share q of all values is not larger (the inverse of the
 //! empirical distribution function). It is accurate to 0.1 %. Count, mean, minimum and maximum are exact.
 
@@ -12,7 +12,7 @@ use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
 /// The longest time that can be recorded: an hour. Longer times are recorded as this time.
-pub const LONGEST: Nanos = Nanos::from_secs(3600);
+pub const MAX_RECORDED_TIME: Nanos = Nanos::from_secs(3600);
 
 /// Significant decimal digits of the quantiles.
 const DIGITS: u8 = 3;
@@ -30,17 +30,17 @@ pub struct Distribution {
 impl Distribution {
     /// An empty distribution, with all its memory allocated and touched.
     pub fn new() -> Distribution {
-        Distribution::from_empty_histogram(touched(LONGEST.0, DIGITS))
+        Distribution::from_empty_histogram(touched(MAX_RECORDED_TIME.0, DIGITS))
     }
 
     /// An empty distribution whose memory is not touched, for merging.
     pub(crate) fn none() -> Distribution {
-        Distribution::from_empty_histogram(empty(LONGEST.0, DIGITS))
+        Distribution::from_empty_histogram(empty(MAX_RECORDED_TIME.0, DIGITS))
     }
 
     /// An empty histogram with the bounds of all distributions.
     pub(crate) fn empty_histogram() -> Histogram<u64> {
-        empty(LONGEST.0, DIGITS)
+        empty(MAX_RECORDED_TIME.0, DIGITS)
     }
 
     fn from_empty_histogram(histogram: Histogram<u64>) -> Distribution {
@@ -50,7 +50,7 @@ impl Distribution {
     /// Records a time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        let ns = time.0.min(LONGEST.0);
+        let ns = time.0.min(MAX_RECORDED_TIME.0);
         self.histogram.saturating_record(ns);
         self.sum += u128::from(ns);
         self.sum_of_squares += u128::from(ns) * u128::from(ns);
@@ -153,9 +153,9 @@ impl Distribution {
         let Some(packed) = packed else { return Ok(()) };
         let PackedTimes { ref histogram, sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max } = *packed;
         let count = u128::from(histogram::add(&mut self.histogram, histogram)?);
-        let longest = u128::from(LONGEST.0);
+        let longest = u128::from(MAX_RECORDED_TIME.0);
         let possible = count > 0
-            && (min..=LONGEST.0).contains(&max)
+            && (min..=MAX_RECORDED_TIME.0).contains(&max)
             && (count * u128::from(min)..=count * u128::from(max)).contains(&sum)
             && sum_of_squares <= count * longest * longest;
         if !possible {

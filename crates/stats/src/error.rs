@@ -32,7 +32,7 @@ pub enum StatsError {
         /// The user's name for the second Record.
         second: String,
         /// The difference between the two Records.
-        unlike: Unlike,
+        unlike: MergeMismatch,
     },
     /// Two Records contain the same shard.
     #[error("{first} and {second} both hold shard {shard}: name each Record once")]
@@ -67,7 +67,7 @@ pub enum StatsError {
 
 /// A difference between two Accounts or Records that shows that they do not belong to one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Unlike {
+pub enum MergeMismatch {
     /// The classes differ in name, number or order: those of the first, and those of the second.
     #[error("their classes differ ({} and {}); merge runs of one workload", .0.join(", "), .1.join(", "))]
     Classes(Vec<String>, Vec<String>),

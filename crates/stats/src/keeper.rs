@@ -4,7 +4,7 @@
 //! of a run without a keeper.
 
 use crate::account::Account;
-use crate::error::Unlike;
+use crate::error::MergeMismatch;
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
 use std::mem;
@@ -48,8 +48,8 @@ impl Keeper {
     /// that keep up with their calls hand them over within a tenth of a second.
     ///
     /// # Errors
-    /// [`Unlike`] if the Accounts do not belong to one run.
-    pub fn collect(&self) -> Result<(), Unlike> {
+    /// [`MergeMismatch`] if the Accounts do not belong to one run.
+    pub fn collect(&self) -> Result<(), MergeMismatch> {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
         for exchange in shards {
@@ -85,7 +85,7 @@ impl Keeper {
     ///
     /// # Errors
     /// If the Accounts do not belong to one run.
-    pub fn complete(&self, rest: Account) -> Result<Account, Unlike> {
+    pub fn complete(&self, rest: Account) -> Result<Account, MergeMismatch> {
         self.collect()?;
         let mut kept = lock(&self.kept);
         kept.shards.clear();
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_is_handed_over_and_what_is_left_are_the_account_of_all() {
         let keeper = Keeper::default();
-        let mut shards = [0; 2].map(|_| Collector::kept(account(), &keeper, account()));
+        let mut shards = [0; 2].map(|_| Collector::with_keeper(account(), &keeper, account()));
         let mut alone = Collector::new(account());
         // The run is long enough for intervals and batches to become longer on the way.
         for i in 0..700 {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn calls_under_way_are_counted_as_such() {
         let keeper = Keeper::default();
-        let mut collector = Collector::kept(account(), &keeper, account());
+        let mut collector = Collector::with_keeper(account(), &keeper, account());
         let so_far = || keeper.so_far(|account, at| (account.counts(), at));
         assert_eq!(so_far(), None);
         let mut step = 0;

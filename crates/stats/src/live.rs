@@ -19,11 +19,11 @@ pub struct Live {
 }
 
 /// The published summary of one shard, which the shard and the display share.
-pub(crate) type SharedSummary = Arc<Mutex<SoFar>>;
+pub(crate) type SharedSummary = Arc<Mutex<LiveSummary>>;
 
 /// A summary of the run so far.
 #[derive(Clone, Debug, Default)]
-pub struct SoFar {
+pub struct LiveSummary {
     /// Time of the latest summary of any shard.
     pub at: Nanos,
     /// Counts of each class, indexed by [`ClassId`](brimful_core::ClassId).
@@ -45,16 +45,16 @@ impl Live {
     }
 
     /// The sum of all shards' summaries. It is at most a tenth of a second old if the shards keep up with their calls.
-    pub fn so_far(&self) -> SoFar {
+    pub fn so_far(&self) -> LiveSummary {
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        shards.iter().fold(SoFar::default(), |mut sum, shard| {
+        shards.iter().fold(LiveSummary::default(), |mut sum, shard| {
             sum.merge(&shard.lock().unwrap_or_else(PoisonError::into_inner));
             sum
         })
     }
 }
 
-impl SoFar {
+impl LiveSummary {
     /// Calls of all classes by outcome.
     pub fn counts(&self) -> Counts {
         self.classes.iter().fold(Counts::default(), |mut sum, counts| {
@@ -68,7 +68,7 @@ impl SoFar {
         self.series.intervals(self.at)
     }
 
-    fn merge(&mut self, other: &SoFar) {
+    fn merge(&mut self, other: &LiveSummary) {
         self.at = self.at.max(other.at);
         self.classes.resize(self.classes.len().max(other.classes.len()), Counts::default());
         self.classes.iter_mut().zip(&other.classes).for_each(|(sum, counts)| add(sum, counts));
@@ -77,7 +77,7 @@ impl SoFar {
 }
 
 /// Publishes a summary of the Account at `now`, unless a reader has it locked.
-pub(crate) fn publish(account: &Account, now: Nanos, summary: &Mutex<SoFar>) {
+pub(crate) fn publish(account: &Account, now: Nanos, summary: &Mutex<LiveSummary>) {
     if let Ok(mut summary) = summary.try_lock() {
         summary.at = now;
         summary.classes.clear();

@@ -3,7 +3,7 @@
 
 use crate::account::{Account, AddError};
 use crate::derive::{Facts, derive};
-use crate::error::{StatsError, Unlike};
+use crate::error::{MergeMismatch, StatsError};
 use brimful_core::Nanos;
 use brimful_core::account::PackedAccount;
 use brimful_core::record::{Generator, HostContention, Record, ShardOrigin};
@@ -159,7 +159,7 @@ impl Part {
 /// these.
 fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
-        AddError::Unlike(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
+        AddError::MergeMismatch(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
         AddError::Damaged(source) => StatsError::In { name, source: Box::new(source) },
     })
 }
@@ -191,11 +191,11 @@ impl Facts {
     }
 
     /// The first difference between two shards in what all shards of a load must have in common.
-    fn unlike(&self, other: &Facts) -> Option<Unlike> {
+    fn unlike(&self, other: &Facts) -> Option<MergeMismatch> {
         let shards = |facts: &Facts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
         let differing = |what, of: &dyn Fn(&Facts) -> String| {
             let (first, second) = (of(self), of(other));
-            (first != second).then_some(Unlike::Other { what, first, second })
+            (first != second).then_some(MergeMismatch::Other { what, first, second })
         };
         differing("target", &|facts| facts.target.clone())
             .or_else(|| differing("number of shards", &shards))

@@ -3,7 +3,7 @@
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
 use crate::tally::Tally;
-use brimful_core::Unfollowed;
+use brimful_core::UnfollowedReason;
 use brimful_core::account::PackedRedirects;
 use brimful_core::record::{NotFollowed, Redirects};
 
@@ -19,13 +19,13 @@ impl RedirectTally {
         RedirectTally { followed: Tally::new("redirects".to_owned()), not_followed: NotFollowed::default() }
     }
 
-    pub(crate) fn unfollowed(&mut self, why: Unfollowed) {
+    pub(crate) fn unfollowed(&mut self, why: UnfollowedReason) {
         let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
         *match why {
-            Unfollowed::Elsewhere => elsewhere,
-            Unfollowed::TooMany => too_many,
-            Unfollowed::Content => content,
-            Unfollowed::Nowhere => nowhere,
+            UnfollowedReason::Elsewhere => elsewhere,
+            UnfollowedReason::TooMany => too_many,
+            UnfollowedReason::Content => content,
+            UnfollowedReason::Nowhere => nowhere,
         } += 1;
     }
 

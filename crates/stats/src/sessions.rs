@@ -120,7 +120,7 @@ impl Ended {
     fn count(&mut self, session: &SessionEnded) {
         self.sessions += 1;
         let outcome = &session.outcome;
-        if !outcome.from_before {
+        if !outcome.began_before_run {
             self.calls.record(Nanos(u64::from(outcome.calls)));
             self.bursts.record(Nanos(u64::from(outcome.bursts)));
             self.lifetime.record(outcome.ended - outcome.began);
@@ -150,7 +150,7 @@ mod tests {
 
     fn session(calls: u32, lifetime_s: u64) -> SessionEnded {
         let (began, ended) = (Nanos::from_secs(5), Nanos::from_secs(5 + lifetime_s));
-        let outcome = SessionOutcome { began, ended, calls, bursts: calls / 3, failed: false, from_before: false };
+        let outcome = SessionOutcome { began, ended, calls, bursts: calls / 3, failed: false, began_before_run: false };
         SessionEnded { session: SessionId(calls), outcome, connections: 2 }
     }
 
@@ -166,7 +166,7 @@ mod tests {
         let mut failed = session(1_000, 900);
         (failed.outcome.failed, failed.connections) = (true, 7);
         let mut old = session(2_000, 900);
-        old.outcome.from_before = true;
+        old.outcome.began_before_run = true;
         let figures = of(&[session(3, 10), session(9, 40), failed, old], 4).figures(Nanos::from_secs(20));
         let SessionFigures { started, completed, failed, in_progress, .. } = figures;
         assert_eq!((started, completed, failed, in_progress, figures.rate), (8, 3, 1, 4, 0.4));

@@ -10,13 +10,13 @@ use brimful_estimate::OfferedLoad;
 
 /// The load of an anchor, and its rate during calibration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Anchor {
+pub(crate) struct OperatingPoint {
     pub clients: u64,
     /// Calls per second during calibration; `None` if no run could be used.
     pub rate: Option<f64>,
 }
 
-impl Anchor {
+impl OperatingPoint {
     /// Runs `measure` between two anchors, each of which lasts at most `longest`. Also returns the host's mean speed
     /// relative to its speed during calibration.
     pub fn around<'a, T>(
@@ -41,7 +41,7 @@ impl Anchor {
         let workload = setup.workload_with(closed(self.clients));
         let duration = anchor_duration(setup, self.clients, calibrated_rate).min(longest);
         let trial = runner.measure(&workload, duration)?;
-        let trial = Trial::warmed_up(trial.record, &workload.classes, warm_up(setup));
+        let trial = Trial::with_warm_up(trial.record, &workload.classes, warm_up(setup));
         runner.check(&trial)?;
         let piece = trial.measurement(OfferedLoad::Clients(self.clients), setup.servers(), warm_up(setup));
         Ok(piece.filter(|_| trial.not_client_limited()).map(|piece| piece.rate() / calibrated_rate))

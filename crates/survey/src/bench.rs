@@ -10,7 +10,7 @@ use brimful_target::Truth;
 
 /// Connections that are opened one after another. Each makes one call and then stays open and idle.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct IdleConnections {
     pub connections: u64,
     /// Number of connections that are opened before these connections and make no call.
     pub idle: u64,
@@ -50,7 +50,7 @@ pub(crate) trait Bench {
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
 
     /// Opens connections and keeps them open. Returns how many of their calls were answered.
-    fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError>;
+    fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError>;
 
     /// Sets the connections that all further loads use.
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;

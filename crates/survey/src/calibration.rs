@@ -4,7 +4,7 @@
 //! alike, and the differences between blocks show how precise the results are. Between loads the server rests, so that
 //! its mean load stays below the permitted one.
 
-use crate::anchor::Anchor;
+use crate::anchor::OperatingPoint;
 use crate::baseline::IdleServer;
 use crate::connections::ConnectionUse;
 use crate::design::{BlockDesign, MAX_BLOCKS, MIN_BLOCKS, Visit, next_clients, warm_up};
@@ -47,12 +47,12 @@ const PRECISION: f64 = 0.02;
 pub(crate) struct Calibration {
     pub fit: ServerFit,
     /// The load that measures the host's speed from now on. It has the largest number of clients of any load so far.
-    pub anchor: Anchor,
+    pub anchor: OperatingPoint,
     /// Whether more clients would not increase the throughput.
     pub is_saturated: bool,
     /// The number of clients that the generator itself could not keep up with; `None` if the search found no such
     /// number.
-    pub too_many_clients: Option<u64>,
+    pub overloading_clients: Option<u64>,
     pub impact: Inflicted,
 }
 
@@ -112,10 +112,10 @@ pub(crate) fn calibrate(
     let design = BlockDesign { setup, client_limit };
     let impact = ImpactTotals::default();
     let mut calibrator =
-        Calibrator { runner, design, connections, impact, too_many_clients: None, has_noted_unmatched: false };
+        Calibrator { runner, design, connections, impact, overloading_clients: None, has_noted_unmatched: false };
     let capacity = calibrator.find_capacity(first_rate)?;
     let measured = calibrator.measure_blocks(&capacity)?;
-    let Calibrator { runner, connections, impact, too_many_clients, .. } = calibrator;
+    let Calibrator { runner, connections, impact, overloading_clients, .. } = calibrator;
 
     runner.log.doubts.extend(change_of_server(&measured.rates, &measured.processes));
     let is_cpu_full = capacity.clients >= connections.max_clients(setup)
@@ -145,9 +145,9 @@ pub(crate) fn calibrate(
     }
     Ok(Calibration {
         fit,
-        anchor: Anchor { clients: capacity.clients, rate: mean(&measured.rates) },
+        anchor: OperatingPoint { clients: capacity.clients, rate: mean(&measured.rates) },
         is_saturated,
-        too_many_clients,
+        overloading_clients,
         impact: impact.impact(setup, capacity.clients, capacity.rate, idle.busy),
     })
 }
@@ -158,7 +158,7 @@ struct Calibrator<'r, 'a> {
     design: BlockDesign<'a>,
     connections: &'r mut ConnectionUse,
     impact: ImpactTotals,
-    too_many_clients: Option<u64>,
+    overloading_clients: Option<u64>,
     /// Whether the user was told why the Server Module's measurements are not used.
     has_noted_unmatched: bool,
 }
@@ -177,7 +177,7 @@ impl Calibrator<'_, '_> {
             }
         }
         if best.rate <= 0.0 {
-            check_not_too_many_clients(self.runner, self.too_many_clients)?;
+            check_not_too_many_clients(self.runner, self.overloading_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
         // Clients need no additional connections for CPUs that other programs keep busy.
@@ -201,7 +201,7 @@ impl Calibrator<'_, '_> {
             let visit = self.design.visit(place, assumed_capacity);
             self.runner.begin(format!("looking for the capacity: {clients} at once"), visit.total());
             let Some(measured) = self.measure(place, visit, assumed_capacity)? else {
-                self.too_many_clients = Some(clients);
+                self.overloading_clients = Some(clients);
                 break;
             };
             let rate = measured.piece.rate();
@@ -277,7 +277,7 @@ impl Calibrator<'_, '_> {
     fn measure(&mut self, place: OfferedLoad, visit: Visit, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
         let trial = self.runner.measure(&visit.workload, visit.lasts)?;
-        let trial = Trial::warmed_up(trial.record, &visit.workload.classes, warm_up(setup));
+        let trial = Trial::with_warm_up(trial.record, &visit.workload.classes, warm_up(setup));
         self.impact.add(&trial, &visit);
         self.runner.check(&trial)?;
         self.check_failures(&trial)?;

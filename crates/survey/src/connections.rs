@@ -10,8 +10,8 @@
 //! - **The pool** is as large as the server allows, or has the size that the user chose. Calls of open loads wait for
 //!   one of its connections; closed loads have at most as many clients as the pool has connections.
 
-use crate::bench::{Hold, Pool};
-use crate::first_look::FirstLook;
+use crate::bench::{IdleConnections, Pool};
+use crate::first_look::InitialMeasurement;
 use crate::runner::{Halt, Runner};
 use crate::setup::{ConnectionLimit, Setup};
 use brimful_core::Nanos;
@@ -47,7 +47,7 @@ pub(crate) struct ConnectionUse {
 }
 
 /// Chooses the connections, based on the first look at the server.
-pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &FirstLook) -> Result<ConnectionUse, Halt> {
+pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &InitialMeasurement) -> Result<ConnectionUse, Halt> {
     let setup = runner.setup;
     let is_kept = !setup.connections.one_call_each;
     let counts = &first.counts;
@@ -120,10 +120,10 @@ impl ConnectionUse {
             // The server keeps no connection open, so only the number of connections that it accepts at once can be
             // measured.
             let timeout = timeout + self.calls(number as f64);
-            Hold { connections: number, idle: 0, opening: Nanos::ZERO, timeout }
+            IdleConnections { connections: number, idle: 0, opening: Nanos::ZERO, timeout }
         } else {
             let opening = self.calls(OPENING_INTERVAL * number as f64).min(LONGEST_OPENING);
-            Hold { connections: number, idle: 0, opening, timeout }
+            IdleConnections { connections: number, idle: 0, opening, timeout }
         };
         let mut results: Vec<u64> = Vec::new();
         for _ in 0..MAX_MEASUREMENTS {
@@ -168,7 +168,7 @@ impl ConnectionUse {
             return Ok(0);
         }
         let idle = pool_size.unwrap_or(clients_by_cpus(runner.setup));
-        let hold = Hold { connections: 1, idle, opening: Nanos::ZERO, timeout: self.timeout() };
+        let hold = IdleConnections { connections: 1, idle, opening: Nanos::ZERO, timeout: self.timeout() };
         if runner.bench.hold(&hold)? == 1 {
             return Ok(idle);
         }

@@ -92,7 +92,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
         measured_ci95_half_width: measured.and_then(|measured| measured.ci95_half_width),
         ..Comparison::new(predicted, measured.map(|measured| measured.rate))
     };
-    comparison.given_host(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
+    comparison.with_host_prediction(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
 /// The demands at the CPUs, followed by those at the bottleneck if the bottleneck is another station.
@@ -189,7 +189,7 @@ mod tests {
         // predicted one.
         survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0));
         assert!(headline(&survey).ends_with(" At 259/s a call took 8.92 ms on average."), "{}", headline(&survey));
-        survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0)).given_host(Some(310.0));
+        survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0)).with_host_prediction(Some(310.0));
         assert!(headline(&survey).contains("+23.3 %; +20.0 % of that is the host's, "), "{}", headline(&survey));
         // A level with a doubtful verdict is not quoted.
         let doubt = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };

@@ -16,7 +16,7 @@ pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
 
 /// The results of a load of one client.
 #[derive(Debug)]
-pub(crate) struct FirstLook {
+pub(crate) struct InitialMeasurement {
     /// Completed calls per second.
     pub rate: f64,
     /// Mean size of a response, in bytes.
@@ -24,7 +24,7 @@ pub(crate) struct FirstLook {
     pub counts: Counts,
 }
 
-impl FirstLook {
+impl InitialMeasurement {
     /// Duration of a call while no other call is in progress, in seconds.
     pub fn call_s(&self) -> f64 {
         1.0 / self.rate.max(1e-9)
@@ -32,7 +32,7 @@ impl FirstLook {
 }
 
 /// Offers the load of one client for a short time. Ends the survey if the answers are not fit to be measured.
-pub(crate) fn look_first(runner: &mut Runner<'_>) -> Result<FirstLook, Halt> {
+pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasurement, Halt> {
     runner.begin("a first look at the server".to_owned(), FIRST_LOOK);
     let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;
     if trial.record.wants_tls {
@@ -49,7 +49,7 @@ pub(crate) fn look_first(runner: &mut Runner<'_>) -> Result<FirstLook, Halt> {
     }
     let counts = trial.record.counts;
     let response = Bytes(trial.record.bytes.received / counts.completed);
-    Ok(FirstLook { rate: trial.record.rates.completed, response, counts })
+    Ok(InitialMeasurement { rate: trial.record.rates.completed, response, counts })
 }
 
 /// Ends the survey unless some of the first answers are pages, or answers that the workload expects.

@@ -86,8 +86,8 @@ pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<(
         undo = serde_json::from_slice::<Undo>(&line?).ok().or(undo);
     }
     match undo {
-        Some(Undo::Cpus(former)) => former.put_back(),
-        Some(Undo::Quota(moved)) => moved.put_back(),
+        Some(Undo::Cpus(former)) => former.restore_former_state(),
+        Some(Undo::Quota(moved)) => moved.restore_former_state(),
         None => {}
     }
     Ok(())

@@ -62,7 +62,7 @@ fn measure_held_out(
         expected: Some(&level.expected),
         host: HostConditions { speed, response },
     };
-    runner.keep_level(&trial, &level.workload, &context)
+    runner.record_level(&trial, &level.workload, &context)
 }
 
 /// The response times that the model predicts for the arrivals that the level really had, at the host's speed during
@@ -74,7 +74,7 @@ fn response_on_this_host(
     trial: &Trial,
 ) -> Result<Option<ResponseSummary>, Halt> {
     let mix = level.workload.mix();
-    let Some(course) = fit.host_course(&trial.record, level.rate, &mix) else { return Ok(None) };
+    let Some(course) = fit.host_slowness_over_time(&trial.record, level.rate, &mix) else { return Ok(None) };
     let arrivals = runner.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }

@@ -96,7 +96,7 @@ impl Miss {
     fn of(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
-        let model_error = comparison.error_of_model()?;
+        let model_error = comparison.model_error()?;
         let by_interval = comparison.interval90.map_or(f64::INFINITY, |[low, high]| {
             let side = if measured > predicted { high - predicted } else { predicted - low };
             (2.0 * side).max(tolerance.least * measured)
@@ -227,7 +227,7 @@ mod tests {
     fn refuted(predicted: f64, measured: f64, interval90: [f64; 2], given_host: f64) -> bool {
         let comparison =
             Comparison { interval90: Some(interval90), ..Comparison::new(Some(predicted), Some(measured)) };
-        capacity_missed(&[], comparison.given_host(Some(given_host)), None).is_some()
+        capacity_missed(&[], comparison.with_host_prediction(Some(given_host)), None).is_some()
     }
 
     #[test]

@@ -103,7 +103,8 @@ impl<'a> LevelContext<'a> {
         let predicted = self.predicted.and_then(|prediction| prediction.response);
         Comparison {
             measured_ci95_half_width: trial.record.response_mean_ci95_us.map(|us| us / 1e6),
-            ..compare(expected, predicted, trial.response()).given_host(self.host.response.map(|times| times.mean))
+            ..compare(expected, predicted, trial.response())
+                .with_host_prediction(self.host.response.map(|times| times.mean))
         }
     }
 
@@ -112,7 +113,7 @@ impl<'a> LevelContext<'a> {
         let comparison = |index: usize, measured_us: Option<f64>| {
             let expected = self.expected.map(|expected| expected.percentiles[index]);
             let on_this_host = self.host.response.map(|times| times.percentiles[index]);
-            compare(expected, None, measured_us.map(|us| us / 1e6)).given_host(on_this_host)
+            compare(expected, None, measured_us.map(|us| us / 1e6)).with_host_prediction(on_this_host)
         };
         ResponsePercentiles {
             p50: comparison(0, measured_us.map(|times| times.p50)),
@@ -126,12 +127,12 @@ impl<'a> LevelContext<'a> {
         let predicted = self.predicted.map(|prediction| prediction.utilization);
         let comparison = compare(self.expected.map(|expected| expected.utilization), predicted, measured);
         let on_this_host = comparison.predicted.zip(self.host.speed).map(|(busy, speed)| (busy / speed).min(1.0));
-        comparison.given_host(on_this_host)
+        comparison.with_host_prediction(on_this_host)
     }
 
     fn classes(&self, trial: &Trial, workload: &Workload) -> Vec<LevelClass> {
         let record = &trial.record;
-        let predicted = self.predicted.and_then(|prediction| prediction.class_response.as_ref());
+        let predicted = self.predicted.and_then(|prediction| prediction.class_response_times.as_ref());
         let mut classes = Vec::new();
         for (index, class) in workload.classes.iter().enumerate() {
             let Some(measured) = record.classes.get(&class.name).filter(|class| class.counts.scheduled > 0) else {

@@ -9,7 +9,7 @@ use crate::calibration::calibrate;
 use crate::connections::choose_connections;
 use crate::document::{Findings, document};
 use crate::duration::estimated_duration;
-use crate::first_look::look_first;
+use crate::first_look::measure_initially;
 use crate::hold_out::hold_out;
 use crate::predictions::{PREDICTING, Predictions};
 use crate::runner::{Halt, Runner, Step};
@@ -40,7 +40,7 @@ pub(crate) fn conduct(
 
 fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Halt> {
     let setup = runner.setup;
-    let first = look_first(runner)?;
+    let first = measure_initially(runner)?;
     findings.connections = choose_connections(runner, &first)?;
     let change = rehearse_change(runner)?;
     let duration = estimated_duration(setup, &findings.connections, first.rate, change);

@@ -29,10 +29,10 @@ const SATURATION: f64 = 1.0;
 pub struct Predictions {
     /// The saturation rate, in calls per second.
     pub saturation: f64,
-    /// The saturation rate on a host whose speed varies as it did during calibration, averaged over `saturation_lasts`.
+    /// The saturation rate on a host whose speed varies as it did during calibration, averaged over `saturation_level_duration`.
     pub saturation_spread: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
-    pub saturation_lasts: Nanos,
+    pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
 }
@@ -80,9 +80,9 @@ impl Predictions {
         let arrivals = ON_OFF.to_owned();
         let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
         levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, times(length, level))?);
-        let saturation_lasts = saturation_duration(level);
-        let saturation_spread = fit.expect_saturation(&mix.mix(), saturation_lasts.as_secs_f64());
-        Ok(Predictions { saturation, saturation_spread, saturation_lasts, levels })
+        let saturation_level_duration = saturation_duration(level);
+        let saturation_spread = fit.expect_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
+        Ok(Predictions { saturation, saturation_spread, saturation_level_duration, levels })
     }
 }
 
@@ -124,7 +124,7 @@ fn predict(
     let mut prediction = fit.predict_mix(rate, &mix)?;
     if name == BURSTS_NAME {
         prediction.response = None;
-        prediction.class_response = None;
+        prediction.class_response_times = None;
     }
     Ok(PredictedLevel { name: name.to_owned(), fraction, rate, lasts, prediction, expected: expected?, workload })
 }

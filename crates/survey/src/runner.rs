@@ -123,7 +123,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Logs and announces a level, then halts if the survey cannot go on.
-    pub fn keep_level(&mut self, trial: &Trial, workload: &Workload, context: &LevelContext<'_>) -> Result<(), Halt> {
+    pub fn record_level(&mut self, trial: &Trial, workload: &Workload, context: &LevelContext<'_>) -> Result<(), Halt> {
         let level = context.level(trial, workload, self.setup.servers());
         self.announce(Step::Level(Box::new(level.clone())));
         self.log.levels.push(level);

@@ -37,7 +37,7 @@ pub(crate) fn saturate(
     predictions: &Predictions,
 ) -> Result<Option<Saturation>, Halt> {
     let capacity = predictions.saturation;
-    let duration = predictions.saturation_lasts;
+    let duration = predictions.saturation_level_duration;
     runner.begin("saturation".to_owned(), duration);
     client.check(runner, capacity, capacity)?;
     let workload = runner.setup.workload_with(closed(calibration.anchor.clients));
@@ -49,7 +49,7 @@ pub(crate) fn saturate(
         Ok((trial, before.zip(after)))
     })?;
     let context = LevelContext::past_saturation(capacity, &prediction, host_speed);
-    runner.keep_level(&trial, &workload, &context)?;
+    runner.record_level(&trial, &workload, &context)?;
     let record = &trial.record;
     Ok(record.verdict.valid.then_some(Saturation {
         rate: record.rates.completed,
@@ -68,7 +68,7 @@ pub(crate) fn leave_out_saturation(
 ) -> Result<(), Halt> {
     runner.begin("saturation".to_owned(), Nanos::ZERO);
     client.check(runner, capacity, capacity)?;
-    check_not_too_many_clients(runner, calibration.too_many_clients)?;
+    check_not_too_many_clients(runner, calibration.overloading_clients)?;
     let clients = calibration.anchor.clients;
     runner.note(format!(
         "the capacity itself is not measured, because the permitted {clients} clients do not saturate the server"
@@ -92,7 +92,7 @@ pub(crate) fn overload(runner: &mut Runner<'_>, calibration: &Calibration, clien
         let prediction = calibration.fit.predict(rate)?;
         let workload = runner.setup.workload_with(Load::poisson(Rate(rate)));
         let trial = runner.measure_level(&workload, duration)?;
-        runner.keep_level(&trial, &workload, &LevelContext::past_saturation(capacity, &prediction, None))?;
+        runner.record_level(&trial, &workload, &LevelContext::past_saturation(capacity, &prediction, None))?;
     }
     Ok(())
 }

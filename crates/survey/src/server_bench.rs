@@ -1,7 +1,7 @@
 //! The bench for a real server. Loads come from this process or from a crew, and a monitor observes the server.
 
 use crate::SurveyError;
-use crate::bench::{Answer, Bench, Hold, Pool};
+use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::first_look;
 use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
@@ -91,7 +91,7 @@ impl Bench for ServerBench<'_> {
         Ok(last_answer.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError> {
+    fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
         // Even connections that are opened all at once take up to a millisecond.
         let seconds = hold.opening.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);

@@ -18,7 +18,7 @@ pub(crate) struct Setup {
     pub client_cpus: Vec<usize>,
     /// The unit of time of the survey: the length of every run is a multiple of it.
     pub level: Nanos,
-    pub gentleness: Gentleness,
+    pub gentleness: ImpactLimits,
     pub change: Option<PlannedChange>,
     pub connections: ConnectionPolicy,
     /// Number of generator processes that share each load; `None` if this process makes the load alone.
@@ -36,7 +36,7 @@ pub(crate) struct Header {
 
 /// How much load the server may be given.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gentleness {
+pub(crate) struct ImpactLimits {
     /// Upper bound of the mean load during calibration, as a share of the server's capacity.
     pub max_load: f64,
     /// The longest time that a call of another client may have to wait for our calls during calibration.

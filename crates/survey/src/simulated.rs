@@ -14,12 +14,12 @@ mod holds;
 mod random;
 
 use crate::SurveyError;
-use crate::bench::{Answer, Bench, Hold, Pool};
+use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::duration::RUN_SET_UP;
 use crate::method::conduct;
 use crate::predictions::ON_OFF;
 use crate::runner::Step;
-use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Gentleness, Header, PlannedChange, Setup};
+use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
 use crate::survey::{DEFAULT_MAX_DELAY, DEFAULT_MAX_LOAD};
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
@@ -257,7 +257,7 @@ impl Simulated {
             server_cpus: (0..if self.is_black_box { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
-            gentleness: Gentleness {
+            gentleness: ImpactLimits {
                 max_load: DEFAULT_MAX_LOAD,
                 max_delay: self.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
                 after_calibration: self.max_delay.is_some(),
@@ -331,7 +331,7 @@ impl Bench for Simulated {
         Ok(Some(Answer { status: self.status, location, sets_cookie: false }))
     }
 
-    fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError> {
+    fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
         self.spent += hold.opening;
         Ok(self.workers_for_connections.map_or(hold.connections, |workers| workers.min(hold.connections)))
     }
@@ -371,7 +371,7 @@ impl Bench for Simulated {
         self.spent += window + RUN_SET_UP;
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
-        let account = Account::new(&names, window).in_intervals(Nanos::from_secs_f64(INTERVAL_S));
+        let account = Account::new(&names, window).with_interval_length(Nanos::from_secs_f64(INTERVAL_S));
         let mut calls = Calls { collector: Collector::new(account), window, last: window, number: 0 };
         let mut intervals = Vec::new();
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };

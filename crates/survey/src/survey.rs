@@ -5,7 +5,7 @@ use crate::method::conduct;
 use crate::runner::Step;
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
-use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Gentleness, Header, PlannedChange, Setup};
+use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
@@ -116,7 +116,7 @@ pub fn survey(
         server_cpus: server.cpus.clone(),
         client_cpus: template.cpus.clone(),
         level: plan.level,
-        gentleness: Gentleness {
+        gentleness: ImpactLimits {
             max_load: plan.max_load.unwrap_or(DEFAULT_MAX_LOAD),
             max_delay: plan.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
             after_calibration: is_gentle,

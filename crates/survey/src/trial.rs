@@ -4,12 +4,12 @@ use crate::SurveyError;
 use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
-use brimful_core::server::{CpuShares, OTHER_WORK};
+use brimful_core::server::{CpuShares, MAX_OTHER_WORK};
 use brimful_core::workload::RequestClass;
 use brimful_estimate::inside::threads;
 use brimful_estimate::{
-    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, Observed, OfferedLoad, ProgramSeen,
-    ResponseFigures, Timeline, Workers, stretches,
+    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramSeen, ResponseFigures,
+    Timeline, WindowMeasurement, Workers, stretches,
 };
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) struct Trial {
     /// Names of the workload's classes.
     class_names: Vec<String>,
     /// Activity of the server's processes under load, by class in the workload's order.
-    observed: Option<Observed>,
+    observed: Option<WindowMeasurement>,
     /// For a server whose processes cannot be observed: the seconds in which it answered, and the completed calls per
     /// second of each class.
     answers: Option<(f64, Vec<f64>)>,
@@ -43,16 +43,16 @@ pub(crate) struct Throttled {
 impl Trial {
     /// Evaluates the Record of a workload with these classes.
     pub fn new(record: Record, classes: &[RequestClass]) -> Trial {
-        Trial::warmed_up(record, classes, Nanos::ZERO)
+        Trial::with_warm_up(record, classes, Nanos::ZERO)
     }
 
     /// Evaluates a Record without its first moments, for a load that began while the server was idle.
-    pub fn warmed_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
+    pub fn with_warm_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up_s = warm_up.as_secs_f64();
-        let observed = Observed::after_warm_up(warm_up_s, &record, &classes, true);
-        let answers = Observed::throughput_from_answers(warm_up_s, &record, &classes);
+        let observed = WindowMeasurement::after_warm_up(warm_up_s, &record, &classes, true);
+        let answers = WindowMeasurement::throughput_from_answers(warm_up_s, &record, &classes);
         Trial { observed, answers, class_names, record }
     }
 
@@ -69,7 +69,7 @@ impl Trial {
     }
 
     /// Activity of the server's processes under load.
-    pub fn observed(&self) -> Result<&Observed, SurveyError> {
+    pub fn observed(&self) -> Result<&WindowMeasurement, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
             SurveyError::Unfit(
                 "the monitor could not read the CPU time of the server's processes: `brimful doctor` says what it may read"
@@ -167,7 +167,7 @@ impl Trial {
     pub fn verdict(&self, servers: u32) -> Verdict {
         let mut reasons = self.record.verdict.reasons.clone();
         let other_work = self.cpu().zip(self.busy_cpus()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
-        if let Some(other_work) = other_work.filter(|share| *share > OTHER_WORK) {
+        if let Some(other_work) = other_work.filter(|share| *share > MAX_OTHER_WORK) {
             let message = format!(
                 "Something other than the server used {} of the server's CPUs. Stop it, or keep it on other CPUs; `top` \
                  shows what it is.",

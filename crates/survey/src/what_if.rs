@@ -112,7 +112,7 @@ fn compare(prediction: &Prediction, closed: &Level, open: &Level, host_speed: Op
         change: prediction.change.to_string(),
         cpus: prediction.quota.servers,
         period_s: prediction.quota.period_s,
-        saturation_rate: capacity.given_host(host_speed.map(|speed| limited.saturation * speed)),
+        saturation_rate: capacity.with_host_prediction(host_speed.map(|speed| limited.saturation * speed)),
         utilization: beside(closed.utilization.measured.map(|_| limited.utilization), closed.utilization),
         offered: prediction.rate,
         response_time_s: beside(prediction.response, open.response_time_s),

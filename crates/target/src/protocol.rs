@@ -3,7 +3,7 @@
 
 use crate::pages::{Page, Pages};
 use crate::request::{Reader, Request, Step};
-use brimful_http::{Http2Server, ServerEvent, begins_http2};
+use brimful_http::{Http2Server, ServerEvent, is_http2_preface};
 
 /// The state of one connection's protocol.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Protocol {
     /// Processes received bytes, like [`Reader::feed`].
     pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
         if matches!(self, Protocol::Unknown) {
-            match begins_http2(bytes) {
+            match is_http2_preface(bytes) {
                 None => return (0, Step::More),
                 Some(true) => *self = Protocol::Http2(Box::default()),
                 Some(false) => *self = Protocol::Http1(Reader::default()),

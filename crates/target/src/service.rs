@@ -68,7 +68,7 @@ pub enum Distribution {
 
 impl ServiceClass {
     /// A class with a single step that uses this CPU time.
-    pub fn burning(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
+    pub fn with_cpu_demand(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
         ServiceClass { name: name.to_owned(), steps: vec![Step::Cpu(demand)], response }
     }
 
@@ -195,7 +195,10 @@ mod tests {
             ("heavy", Nanos::from_millis(2), Bytes(16 << 10)),
             ("null", Nanos::ZERO, Bytes(1024)),
         ];
-        assert_eq!(classes, expected.map(|(name, demand, response)| ServiceClass::burning(name, demand, response)));
+        assert_eq!(
+            classes,
+            expected.map(|(name, demand, response)| ServiceClass::with_cpu_demand(name, demand, response))
+        );
 
         let micros = Nanos::from_micros;
         let classes =

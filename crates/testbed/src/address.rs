@@ -64,7 +64,7 @@ impl HostNumber {
 #[error(
     "`{{{placeholder}}}` in the command names no host: there are {{server}} and {{client 1}} to {{client {clients}}}"
 )]
-pub struct NoSuchHost {
+pub struct UnknownHostError {
     placeholder: String,
     clients: usize,
 }
@@ -74,14 +74,14 @@ pub struct NoSuchHost {
 ///
 /// # Errors
 /// The error names a placeholder of a client that does not exist.
-pub fn fill_addresses(word: &str, clients: usize) -> Result<String, NoSuchHost> {
+pub fn fill_addresses(word: &str, clients: usize) -> Result<String, UnknownHostError> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
         match after.split_once('}').filter(|(placeholder, _)| is_placeholder(placeholder)) {
             Some((placeholder, after)) => {
-                let no_such_host = || NoSuchHost { placeholder: placeholder.to_owned(), clients };
+                let no_such_host = || UnknownHostError { placeholder: placeholder.to_owned(), clients };
                 filled.push_str(&address(placeholder, clients).ok_or_else(no_such_host)?);
                 rest = after;
             }

@@ -31,7 +31,7 @@ mod run;
 mod sys;
 mod wheel;
 
-pub use address::{HostNumber, MAX_CLIENTS, NoSuchHost, SERVER, fill_addresses};
+pub use address::{HostNumber, MAX_CLIENTS, SERVER, UnknownHostError, fill_addresses};
 pub use bed::{Bed, TestbedResults, become_root};
 pub use cpus::{CpuRequest, Cpus};
 pub use error::TestbedError;

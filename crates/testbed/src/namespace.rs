@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 /// Name of a host's device that leads to the router.
-pub const DEVICE: &str = "wan";
+pub const TUN_DEVICE: &str = "wan";
 /// Length of the queue of packets that the router has not read yet. The kernel's default of 500 would suffice for only
 /// 10 ms at 50,000 packets per second.
 const QUEUE_PACKETS: usize = 10_000;
@@ -63,7 +63,7 @@ fn enter_new(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), T
     unshare(UnshareFlags::NEWNET | UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     let file = File::open("/proc/thread-self/ns/net").map_err(TestbedError::kernel("open a network namespace"))?;
     let device_counts = File::open("/proc/thread-self/net/dev").map_err(TestbedError::kernel("open /proc/net/dev"))?;
-    let tun = open_tun(DEVICE).map_err(|error| TestbedError::Tun(error.into()))?;
+    let tun = open_tun(TUN_DEVICE).map_err(|error| TestbedError::Tun(error.into()))?;
     // Without link-local addresses, the kernel sends no router solicitations either.
     set_sysctl("net/ipv6/conf/wan/addr_gen_mode", "1").ok();
     if host != SERVER {
@@ -81,9 +81,9 @@ fn ipv4_commands(host: HostNumber) -> String {
     let sources = if host == SERVER { String::new() } else { format!("route add local {network} dev lo\n") };
     format!(
         "link set lo up\n\
-         link set {DEVICE} mtu {MTU} txqueuelen {QUEUE_PACKETS} up\n\
-         address add {address}/32 dev {DEVICE}\n\
-         route add default dev {DEVICE} src {address}\n\
+         link set {TUN_DEVICE} mtu {MTU} txqueuelen {QUEUE_PACKETS} up\n\
+         address add {address}/32 dev {TUN_DEVICE}\n\
+         route add default dev {TUN_DEVICE} src {address}\n\
          {sources}"
     )
 }
@@ -92,7 +92,7 @@ fn ipv6_commands(host: HostNumber) -> String {
     let address = host.ipv6();
     let network = host.ipv6_network();
     let sources = if host == SERVER { String::new() } else { format!("route add local {network} dev lo\n") };
-    format!("address add {address}/128 dev {DEVICE} nodad\nroute add ::/0 dev {DEVICE}\n{sources}")
+    format!("address add {address}/128 dev {TUN_DEVICE} nodad\nroute add ::/0 dev {TUN_DEVICE}\n{sources}")
 }
 
 /// Runs commands of iproute2 in the network namespace of this thread.
@@ -125,13 +125,13 @@ fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(mount_error("/ privately"))?;
     mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None::<&CStr>).map_err(mount_error("sysfs on /sys"))?;
-    let path = format!("/sys/class/net/{DEVICE}/queues/rx-0/rps_cpus");
+    let path = format!("/sys/class/net/{TUN_DEVICE}/queues/rx-0/rps_cpus");
     fs::write(&path, cpu_mask(cpus)).map_err(|source| TestbedError::Setting { path, source })
 }
 
 /// Number of packets that the device dropped when sending, from the text of /proc/net/dev.
 fn dropped_packets(text: &str) -> u64 {
-    let device = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
+    let device = text.lines().find_map(|line| line.trim_start().strip_prefix(TUN_DEVICE)?.strip_prefix(':'));
     let fields = device.unwrap_or_default().split_ascii_whitespace();
     // A line has eight columns for receiving, then bytes, packets, errors and drops for sending.
     fields.skip(11).find_map(|field| field.parse().ok()).unwrap_or(0)

@@ -3,7 +3,7 @@
 //! Every client has a link up to the router and a link down from it. They share the client's round-trip time; by
 //! default, each has half of it. The server is connected to the router without a delay. So a packet passes one link, or
 //! two if it is from client to client. A timer wheel contains all packets on the links. Memory is bounded: if there are
-//! `MAX_HELD` packets, further ones are dropped and counted.
+//! `MAX_QUEUED_PACKETS` packets, further ones are dropped and counted.
 //!
 //! The router has no clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 
@@ -19,7 +19,7 @@ use brimful_core::testbed::Link as LinkCounts;
 /// The largest packet, in bytes.
 pub const MTU: usize = 1500;
 /// Highest number of packets in the router: 200 MB if all have the largest size.
-const MAX_HELD: usize = 1 << 17;
+const MAX_QUEUED_PACKETS: usize = 1 << 17;
 
 /// The network between the server and its clients.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,7 @@ impl Router {
             clients: (0..shape.clients).map(client).collect(),
             wheel: Wheel::new(),
             pool: Vec::new(),
-            max_held: MAX_HELD,
+            max_held: MAX_QUEUED_PACKETS,
             no_room: 0,
             no_host: 0,
         }

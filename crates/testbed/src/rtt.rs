@@ -1,6 +1,6 @@
 //! Round-trip times: the same for all clients, spread over the clients, or drawn for each connection from a histogram.
 
-use crate::wheel::HORIZON;
+use crate::wheel::WHEEL_HORIZON;
 use brimful_core::{Nanos, csv};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// for a reordered packet, and 4 s for a queue.
 pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
-const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < HORIZON.0);
+const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);
 
 /// A range of round-trip times, like `20ms..200ms`, or a single one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

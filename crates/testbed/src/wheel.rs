@@ -20,7 +20,7 @@ const WORD: usize = 64;
 const NONE: u32 = 0;
 
 /// Longest time between the present and the due time of an item.
-pub const HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
+pub const WHEEL_HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
 /// Items, ordered by their due times.
 #[derive(Debug)]
@@ -200,7 +200,7 @@ mod tests {
         wheel.insert(now, Nanos::MAX, "future");
         assert_eq!(wheel.pop(now), Some("past"));
         let next = wheel.next_due().unwrap();
-        assert!(next >= now + HORIZON && next <= now + HORIZON + Nanos(3 * SLOT), "{next}");
+        assert!(next >= now + WHEEL_HORIZON && next <= now + WHEEL_HORIZON + Nanos(3 * SLOT), "{next}");
         assert_eq!(wheel.pop(next), Some("future"));
         assert_eq!(wheel.next_due(), None);
     }

@@ -21,7 +21,7 @@ pub struct Identity {
 
 /// A flaw of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum CertificateFlaw {
     /// No flaw: the certificate is valid.
     None,
     /// The certificate has expired.
@@ -52,24 +52,24 @@ impl Certificates {
     }
 
     /// Issues a certificate for these names, like `DNS:localhost,IP:127.0.0.1`.
-    pub fn issue(&self, names: &str, flaw: Flaw) -> Identity {
+    pub fn issue(&self, names: &str, flaw: CertificateFlaw) -> Identity {
         let name = format!("{}-{flaw:?}", names.replace([':', ',', '*'], "-"));
         let alternatives = format!("subjectAltName={names}");
         let subject = "/CN=brimful's server for tests";
         match flaw {
-            Flaw::None => self.issued("root", &name, subject, &alternatives, "2"),
-            Flaw::Expired => self.issued("root", &name, subject, &alternatives, "-1"),
-            Flaw::NotYetValid => self.issued_for_later(&name, subject, &alternatives),
-            Flaw::SelfSigned => {
+            CertificateFlaw::None => self.issued("root", &name, subject, &alternatives, "2"),
+            CertificateFlaw::Expired => self.issued("root", &name, subject, &alternatives, "-1"),
+            CertificateFlaw::NotYetValid => self.issued_for_later(&name, subject, &alternatives),
+            CertificateFlaw::SelfSigned => {
                 self.self_signed(&name, subject, &["basicConstraints=critical,CA:FALSE", &alternatives])
             }
-            Flaw::SelfSignedAuthority => self.self_signed(&name, subject, &[&alternatives]),
-            Flaw::Intermediate | Flaw::MissingIntermediate => {
+            CertificateFlaw::SelfSignedAuthority => self.self_signed(&name, subject, &[&alternatives]),
+            CertificateFlaw::Intermediate | CertificateFlaw::MissingIntermediate => {
                 let authority = "basicConstraints=critical,CA:TRUE";
                 let intermediate_name = format!("{name}-intermediate");
                 let intermediate = self.issued("root", &intermediate_name, "/CN=intermediate", authority, "2");
                 let issued = self.issued(&intermediate_name, &name, subject, &alternatives, "2");
-                if flaw == Flaw::Intermediate {
+                if flaw == CertificateFlaw::Intermediate {
                     let read = |path: &Path| fs::read_to_string(path).expect("read a certificate just made");
                     let chain = read(&issued.certificate) + &read(&intermediate.certificate);
                     fs::write(&issued.certificate, chain).expect("write a chain");

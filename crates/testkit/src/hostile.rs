@@ -1,7 +1,7 @@
 //! A table of hostile servers. They differ in what they send, when, in which pieces, and how they end a connection.
 //!
 //! The table is for testing laws that hold whatever a server does: for example, every call is counted exactly once. The
-//! outcome of a call may depend on which side is faster, but [`Hostile::may_complete`] does not.
+//! outcome of a call may depend on which side is faster, but [`HostileBehaviour::may_complete`] does not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// One kind of hostile behaviour.
 #[derive(Clone, Debug)]
-pub struct Hostile {
+pub struct HostileBehaviour {
     /// Description of the behaviour, for messages.
     pub name: String,
     /// Whether a call can end with a complete response.
@@ -48,7 +48,7 @@ enum Running {
     },
 }
 
-impl Hostile {
+impl HostileBehaviour {
     /// Starts a server with this behaviour on a free port of 127.0.0.1.
     pub fn start(&self) -> HostileServer {
         let (addr, running) = match &self.behaviour {
@@ -79,19 +79,23 @@ impl HostileServer {
 }
 
 /// All hostile behaviours: more than a hundred.
-pub fn hostile_behaviours() -> Vec<Hostile> {
+pub fn hostile_behaviours() -> Vec<HostileBehaviour> {
     let mut all = answers_and_ends();
     all.extend(before_the_request());
     all.extend(between_answers());
     all.extend(without_end());
     all.extend(in_pieces());
-    all.push(Hostile { name: "never accepts".to_owned(), may_complete: false, behaviour: Behaviour::NeverAccepts });
-    all.push(Hostile { name: "refuses".to_owned(), may_complete: false, behaviour: Behaviour::Refuses });
+    all.push(HostileBehaviour {
+        name: "never accepts".to_owned(),
+        may_complete: false,
+        behaviour: Behaviour::NeverAccepts,
+    });
+    all.push(HostileBehaviour { name: "refuses".to_owned(), may_complete: false, behaviour: Behaviour::Refuses });
     all
 }
 
-fn scripted(name: impl Into<String>, may_complete: bool, steps: impl IntoIterator<Item = Step>) -> Hostile {
-    Hostile { name: name.into(), may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
+fn scripted(name: impl Into<String>, may_complete: bool, steps: impl IntoIterator<Item = Step>) -> HostileBehaviour {
+    HostileBehaviour { name: name.into(), may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
 /// The ways in which a connection ends. With `Drain`, it stays open.
@@ -109,7 +113,7 @@ enum Complete {
 }
 
 /// Servers that read one request, send one answer and end the connection: all combinations of answers and ends.
-fn answers_and_ends() -> Vec<Hostile> {
+fn answers_and_ends() -> Vec<HostileBehaviour> {
     let mut all = Vec::new();
     for (what, answer, complete) in answers() {
         for (end, step) in ends() {
@@ -195,7 +199,7 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
 }
 
 /// Servers that send bytes before they have read the request. The client may not have sent it yet.
-fn before_the_request() -> Vec<Hostile> {
+fn before_the_request() -> Vec<HostileBehaviour> {
     let hello = with_length(b"hello");
     let early = [
         ("nothing", vec![], false),
@@ -222,7 +226,7 @@ fn before_the_request() -> Vec<Hostile> {
 }
 
 /// Servers that misbehave on a connection after an answer.
-fn between_answers() -> Vec<Hostile> {
+fn between_answers() -> Vec<HostileBehaviour> {
     let hello = with_length(b"hello");
     let pause = Step::Pause(Duration::from_micros(500));
     let answer = || [Step::Request, Step::Send(with_length(b"hello"))];
@@ -257,7 +261,7 @@ fn between_answers() -> Vec<Hostile> {
 }
 
 /// Servers whose answers never end.
-fn without_end() -> Vec<Hostile> {
+fn without_end() -> Vec<HostileBehaviour> {
     let text = |text: &str| Step::Send(text.as_bytes().to_vec());
     let repeat = |text: &str| Step::Repeat(text.as_bytes().to_vec());
     let begun = |name: &str, steps: Vec<Step>| scripted(name, false, [Step::Request].into_iter().chain(steps));
@@ -298,7 +302,7 @@ fn without_end() -> Vec<Hostile> {
 }
 
 /// Servers that send complete answers in pieces, or with urgent data in between.
-fn in_pieces() -> Vec<Hostile> {
+fn in_pieces() -> Vec<HostileBehaviour> {
     let hello = with_length(b"hello");
     let first = Step::Send(hello[..20].to_vec());
     let second = Step::Send(hello[20..].to_vec());
@@ -338,7 +342,8 @@ mod tests {
 
     #[test]
     fn a_server_that_refuses_does_so_for_as_long_as_it_runs() {
-        let refuses = Hostile { name: String::new(), may_complete: false, behaviour: Behaviour::Refuses }.start();
+        let refuses =
+            HostileBehaviour { name: String::new(), may_complete: false, behaviour: Behaviour::Refuses }.start();
         let error = std::net::TcpStream::connect(refuses.addr()).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     }

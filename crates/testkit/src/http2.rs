@@ -21,7 +21,7 @@ pub mod kind {
 /// The flag `END_STREAM`; in SETTINGS and PING frames, `ACK`.
 pub const END: u8 = 0x01;
 /// The flag `END_HEADERS`.
-pub const WHOLE: u8 = 0x04;
+pub const END_HEADERS: u8 = 0x04;
 
 const PREFACE: usize = 24;
 
@@ -39,7 +39,7 @@ pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
 
 /// Encodes a response with status 200 and this body.
 pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
-    [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, END, stream, body)].concat()
+    [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, END, stream, body)].concat()
 }
 
 /// Encodes a GOAWAY frame whose last processed stream is `last`.

@@ -31,7 +31,7 @@ impl RawServer {
     }
 
     /// Starts a server that sends what `answer` returns for each request, in order, and keeps the connection open.
-    pub fn answering(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
+    pub fn with_handler(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
         Self::start(move |conn, _| {
             let mut reader = BufReader::new(&conn);
             while let Some(request) = Request::read(&mut reader)
@@ -94,7 +94,7 @@ impl RawServer {
     pub fn content_length(body: impl Into<Vec<u8>>) -> RawServer {
         let body = body.into();
         let head = head_with_length(body.len()).into_bytes();
-        Self::answering(move |request| head_and_body(request, &head, &body))
+        Self::with_handler(move |request| head_and_body(request, &head, &body))
     }
 
     /// Keeps connections open and answers with chunked transfer coding, one chunk per element of `chunks`; the answer
@@ -108,7 +108,7 @@ impl RawServer {
             body.extend_from_slice(b"\r\n");
         }
         body.extend_from_slice(b"0\r\n\r\n");
-        Self::answering(move |request| head_and_body(request, &head, &body))
+        Self::with_handler(move |request| head_and_body(request, &head, &body))
     }
 
     /// Answers with a body of unspecified length, which ends with the connection.
@@ -123,7 +123,7 @@ impl RawServer {
     pub fn status(code: u16) -> RawServer {
         let length = if matches!(code, 204 | 304) { "" } else { "Content-Length: 0\r\n" };
         let answer = format!("HTTP/1.1 {code} Status\r\n{length}\r\n").into_bytes();
-        Self::answering(move |_| answer.clone())
+        Self::with_handler(move |_| answer.clone())
     }
 
     /// Announces `missing` bytes more than it sends, then closes the connection.

@@ -16,20 +16,20 @@ pub struct TlsBehaviour {
     /// The answer to each request.
     pub response: Vec<u8>,
     /// What the server does after a response.
-    pub ending: Ending,
+    pub ending: TlsEnding,
     /// Highest number of bytes in a write.
     pub piece: usize,
     /// Number of bytes after which the server stops writing but keeps the connection open; `None` for no limit.
     pub stops_after: Option<usize>,
     /// Application protocols that the server offers (ALPN).
     pub protocols: Vec<Vec<u8>>,
-    /// Number of clients that have answered the server's close_notify. Only [`Ending::AwaitNotify`] counts them.
+    /// Number of clients that have answered the server's close_notify. Only [`TlsEnding::AwaitNotify`] counts them.
     pub answered: Arc<AtomicUsize>,
 }
 
 /// What a server does after a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum TlsEnding {
     /// Reads the next request.
     KeepAlive,
     /// Sends close_notify and closes the connection.
@@ -49,10 +49,10 @@ pub enum Ending {
 
 impl TlsBehaviour {
     /// Answers each request with this response and keeps the connection open.
-    pub fn answering(response: impl Into<Vec<u8>>) -> TlsBehaviour {
+    pub fn with_response(response: impl Into<Vec<u8>>) -> TlsBehaviour {
         TlsBehaviour {
             response: response.into(),
-            ending: Ending::KeepAlive,
+            ending: TlsEnding::KeepAlive,
             piece: usize::MAX,
             stops_after: None,
             protocols: Vec::new(),
@@ -76,7 +76,7 @@ pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<Server
 
 impl RawServer {
     /// A TLS server with this identity.
-    pub fn by_tls(identity: &Identity, behaviour: TlsBehaviour) -> RawServer {
+    pub fn start_tls(identity: &Identity, behaviour: TlsBehaviour) -> RawServer {
         let config = server_config(identity, behaviour.protocols.clone());
         RawServer::start(move |connection, _| {
             let tls = ServerConnection::new(Arc::clone(&config)).expect("a configuration that was valid before");
@@ -99,11 +99,11 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
                 return wire.drain();
             }
         }
-        if let Ending::Raw(bytes) = &behaviour.ending {
+        if let TlsEnding::Raw(bytes) = &behaviour.ending {
             wire.write_all(bytes)?;
             return wire.drain();
         }
-        if behaviour.ending == Ending::AwaitNotify {
+        if behaviour.ending == TlsEnding::AwaitNotify {
             // Response and close_notify are sent in one write, so that the client receives both together even on a busy
             // host.
             tls.writer().write_all(&behaviour.response)?;
@@ -111,8 +111,8 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
         }
         match behaviour.ending {
-            Ending::KeepAlive => continue,
-            Ending::InOrder | Ending::NotifyOnly | Ending::AwaitNotify | Ending::NotifyAndMore => {
+            TlsEnding::KeepAlive => continue,
+            TlsEnding::InOrder | TlsEnding::NotifyOnly | TlsEnding::AwaitNotify | TlsEnding::NotifyAndMore => {
                 tls.send_close_notify();
                 let mut records = Vec::new();
                 while tls.wants_write() {
@@ -120,17 +120,17 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
                 }
                 wire.write_all(&records)?;
             }
-            Ending::Cut | Ending::Raw(_) => {}
+            TlsEnding::Cut | TlsEnding::Raw(_) => {}
         }
-        if behaviour.ending == Ending::AwaitNotify {
+        if behaviour.ending == TlsEnding::AwaitNotify {
             // A read returns 0 only after a close_notify. A connection that ends without one is an error.
             let end = Stream::new(&mut tls, &mut wire).read(&mut [0; 64]);
             behaviour.answered.fetch_add(usize::from(matches!(end, Ok(0))), Ordering::SeqCst);
             return Ok(());
         }
-        if behaviour.ending == Ending::NotifyAndMore {
+        if behaviour.ending == TlsEnding::NotifyAndMore {
             wire.write_all(b"\x17\x03\x03\x00\x05hello")?;
-        } else if behaviour.ending != Ending::NotifyOnly {
+        } else if behaviour.ending != TlsEnding::NotifyOnly {
             wire.connection.shutdown(Shutdown::Write)?;
         }
         return wire.drain();

@@ -29,12 +29,12 @@ struct Shared {
 impl WorkerServer {
     /// Starts a server that keeps each connection open until the client closes it. Each worker serves one connection at
     /// a time. Each answer takes `service` of CPU time.
-    pub fn keeping(workers: usize, service: Duration) -> WorkerServer {
+    pub fn with_keep_alive(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }
 
     /// Starts a server that closes each connection after its first answer.
-    pub fn closing(workers: usize, service: Duration) -> WorkerServer {
+    pub fn without_keep_alive(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, true)
     }
 

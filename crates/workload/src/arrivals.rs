@@ -256,7 +256,7 @@ enum Curve {
     Mmpp(Pieces<mmpp::Curve>),
     Fgn(Pieces<fgn::Curve>),
     Pareto(Pieces<pareto::Curve>),
-    Stages(Pieces<std::vec::IntoIter<pieces::Piece>>),
+    Stages(Pieces<std::vec::IntoIter<pieces::RateSegment>>),
     Steps(Box<Pieces<steps::Curve>>),
     Trace(Trace, Speed),
 }

@@ -72,7 +72,7 @@ impl BackOff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::{CallSpec, ClassId, Limit, TlsFault};
+    use brimful_core::{CallSpec, ClassId, ExhaustedResource, TlsFault};
 
     fn outcome(end: End, due_ms: u64, at_ms: u64) -> Outcome {
         let (due, at) = (Nanos::from_millis(due_ms), Nanos::from_millis(at_ms));
@@ -83,7 +83,7 @@ mod tests {
     fn waits_double_from_ten_milliseconds_to_a_second_and_start_again_after_an_answer() {
         for end in [
             End::Refused,
-            End::ClientLimited(Limit::Descriptors),
+            End::ClientLimited(ExhaustedResource::Descriptors),
             End::TlsFailed { sent: false, why: TlsFault::Protocol },
         ] {
             let mut back_off = BackOff::new(1, Shard::WHOLE);

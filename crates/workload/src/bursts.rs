@@ -75,7 +75,7 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
 
     /// Sets the seed from which the waits of groups that cannot connect are drawn.
     #[must_use]
-    pub fn seeded(self, seed: u64) -> ClosedBursts<C> {
+    pub fn with_seed(self, seed: u64) -> ClosedBursts<C> {
         ClosedBursts { back_off: BackOff::new(seed, self.shard), ..self }
     }
 

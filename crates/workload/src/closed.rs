@@ -41,7 +41,7 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
 
     /// Sets the seed from which the waits of clients that cannot connect are drawn.
     #[must_use]
-    pub fn seeded(self, seed: u64, shard: Shard) -> Closed<C> {
+    pub fn with_seed(self, seed: u64, shard: Shard) -> Closed<C> {
         Closed { back_off: BackOff::new(seed, shard), ..self }
     }
 }

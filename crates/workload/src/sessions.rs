@@ -27,7 +27,7 @@ use crate::back_off::BackOff;
 use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
-use past::Past;
+use past::SessionHistory;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
@@ -104,7 +104,7 @@ impl Sessions {
             window: extent.window,
             calls_left: shard.share(extent.calls),
         };
-        let past = load.in_progress.then(|| Past::new(load));
+        let past = load.in_progress.then(|| SessionHistory::new(load));
         // Each session takes one seed, so the seeds of other shards' sessions can be skipped in one step.
         let mut seeds = rng(seed, 4);
         seeds.advance(u128::from(shard.index));
@@ -149,7 +149,7 @@ impl Sessions {
     }
 
     /// Admits the sessions that began before the run and continue in it.
-    fn admit_sessions_in_progress(&mut self, past: &Past) {
+    fn admit_sessions_in_progress(&mut self, past: &SessionHistory) {
         while let Some((began, mut visit)) = self.coming.as_mut().and_then(FutureSessions::take_past) {
             if past.reaches_run(began, &self.plan.load, &mut visit) {
                 self.admit(visit);

@@ -5,7 +5,7 @@
 use brimful_accesslog::LogError;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
-use brimful_accesslog::read::{Kept, ReadOptions, ReadSummary, read_stream};
+use brimful_accesslog::read::{EntryDecision, ReadOptions, ReadSummary, read_stream};
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
@@ -42,12 +42,12 @@ fuzz_target!(|input: &[u8]| {
 /// The formats are detected once: detection takes longer than everything else, and the target `detect` tests it.
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| {
     let named = |name| Format::named(name).expect("a name that there is");
-    Formats::given(["combined", "json", "w3c"].map(named).into())
+    Formats::from_list(["combined", "json", "w3c"].map(named).into())
 });
 
 fn read(reader: impl io::Read + Send + 'static) -> Result<ReadSummary, LogError> {
     let options = ReadOptions { formats: Some(FORMATS.clone()), ..ReadOptions::default() };
-    read_stream("log", reader, options, &mut |_| Kept::Yes, &mut |_| {})
+    read_stream("log", reader, options, &mut |_| EntryDecision::Yes, &mut |_| {})
 }
 
 fn same(a: &Result<ReadSummary, LogError>, b: &Result<ReadSummary, LogError>) {

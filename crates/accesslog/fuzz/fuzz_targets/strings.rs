@@ -16,7 +16,7 @@ const LINES: [&[u8]; 2] = [
 
 fuzz_target!(|input: &[u8]| {
     let text = String::from_utf8_lossy(input);
-    let mut formats = Format::of_configuration(&text).unwrap_or_default();
+    let mut formats = Format::from_configuration(&text).unwrap_or_default();
     formats.extend(Format::parse(&text));
     let mut scratch = Scratch::default();
     for format in &mut formats {

@@ -83,7 +83,7 @@ pub(super) struct Packer {
 
 impl Packer {
     /// Whether this time is far ahead of the previous ones.
-    pub fn leaps(&mut self, time_ns: i64) -> bool {
+    pub fn is_leap_ahead(&mut self, time_ns: i64) -> bool {
         if let Some(leapt_ns) = self.leapt_ns.take() {
             self.last_ns = Some(leapt_ns.min(time_ns));
         }
@@ -101,12 +101,12 @@ impl Packer {
         if let (Some(_), Some(last)) = (self.leapt_ns, batch.packed.last_mut()) {
             last.key_ns = last.key_ns.min(entry.time_ns);
         }
-        self.leaps(entry.time_ns);
+        self.is_leap_ahead(entry.time_ns);
         batch.push(entry, entry.time_ns);
     }
 
     /// Whether the batch is large enough, and the merge key of its last entry is known.
-    pub fn may_end(&self, batch: &Batch) -> bool {
+    pub fn is_batch_complete(&self, batch: &Batch) -> bool {
         self.leapt_ns.is_none() && (batch.len() >= ENTRIES || batch.bytes.len() >= BYTES)
     }
 }

@@ -92,7 +92,7 @@ pub(super) struct Week {
 
 /// Rates over the span, in equal steps.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Course {
+pub(super) struct RateHistory {
     pub from_s: i64,
     pub step_s: i64,
     pub rates: Vec<f64>,
@@ -166,7 +166,7 @@ impl Calendar {
     }
 
     /// Rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of days begin at midnight in the zone.
-    pub fn course(&self, span: &Span, zone: &TimeZone) -> Course {
+    pub fn course(&self, span: &Span, zone: &TimeZone) -> RateHistory {
         let first = span.first_ns.div_euclid(NS);
         let last = span.last_ns.div_euclid(NS);
         // Steps are whole minutes, but before 1900 many zones used local mean time, with seconds.
@@ -183,7 +183,7 @@ impl Calendar {
             }
         }
         let rates = counts.iter().map(|count| *count as f64 / step_s as f64).collect();
-        Course { from_s: begin(step_s), step_s, rates }
+        RateHistory { from_s: begin(step_s), step_s, rates }
     }
 
     /// Number of requests of the span, by hour and weekday in the zone.

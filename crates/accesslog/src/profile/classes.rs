@@ -14,7 +14,7 @@ use super::sizes::SizeCount;
 use super::urls::TopUrl;
 use super::window::{KeyedRequests, Window};
 use brimful_core::profile::{LogClass, PopularUrl};
-use brimful_core::quantity::{count, grouped, percent};
+use brimful_core::quantity::{count, group_thousands, percent};
 use brimful_estimate::cluster_sizes;
 use partition::{Atom, explained, partition};
 use std::iter::repeat_n;
@@ -28,7 +28,7 @@ const LARGE_CLUSTER: f64 = 0.05;
 const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
 /// The name of the class of responses without a body.
-pub const EMPTY: &str = "empty";
+pub const EMPTY_CLASS: &str = "empty";
 /// Maximum number of URLs to list for a class.
 const URLS: usize = 200;
 
@@ -96,9 +96,9 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
     // Requests that were counted before this URL got its counter belong to other URLs.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
-    let (service, timed) = window.zero_service;
+    let (service, timed) = window.zero_length_service;
     LogClass {
-        name: EMPTY.to_owned(),
+        name: EMPTY_CLASS.to_owned(),
         range: "no body".to_owned(),
         derived_from: "answers without a body".to_owned(),
         requests: window.zero_length,
@@ -159,13 +159,17 @@ fn by_key(window: &Window, how: &str) -> (Vec<LogClass>, String) {
 
 fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
     let mean = keyed.bytes as f64 / (keyed.requests.max(1)) as f64;
-    let moment = keyed.bytes_squared / keyed.requests.max(1) as f64;
+    let moment = keyed.sum_of_squared_bytes / keyed.requests.max(1) as f64;
     let urls = keyed.urls.sorted();
     let mean_of = |url: &TopUrl| url.bytes as f64 / url.requests.saturating_sub(url.requests_error).max(1) as f64;
     LogClass {
         name: key.to_owned(),
         range: key.to_owned(),
-        derived_from: format!("{} to {} bytes", grouped(keyed.least as f64), grouped(keyed.most as f64)),
+        derived_from: format!(
+            "{} to {} bytes",
+            group_thousands(keyed.least as f64),
+            group_thousands(keyed.most as f64)
+        ),
         requests: keyed.requests,
         share_requests: share(keyed.requests, window.requests),
         share_bytes: share(keyed.bytes, window.bytes),

@@ -69,7 +69,7 @@ mod tests {
     fn found(seconds: &[i64]) -> (u64, f64) {
         let mut gaps = Gaps::default();
         seconds.iter().for_each(|second| gaps.add(second * NS));
-        let times = gaps.finish().in_units_of(NS as f64);
+        let times = gaps.finish().to_times(NS as f64);
         (times.samples, times.max)
     }
 

@@ -52,7 +52,7 @@ impl Histogram {
     }
 
     /// The distribution in a larger unit, such as 10⁹ for nanoseconds in seconds.
-    pub fn in_units_of(&self, unit: f64) -> Times {
+    pub fn to_times(&self, unit: f64) -> Times {
         if self.is_empty() {
             return Times::default();
         }
@@ -133,13 +133,13 @@ mod tests {
 
     #[test]
     fn of_nothing_there_is_nothing() {
-        assert_eq!(Histogram::default().in_units_of(1.0), Times::default());
-        let one = histogram(&[3_000_000_000]).in_units_of(1e9);
+        assert_eq!(Histogram::default().to_times(1.0), Times::default());
+        let one = histogram(&[3_000_000_000]).to_times(1e9);
         assert_eq!((one.samples, one.mean, one.scv, one.max), (1, 3.0, 0.0, 3.0));
         assert!(one.percentiles.values().all(|p| *p == 3.0), "{one:?}");
-        let whole = histogram(&[1_000_000_000, 2_000_000_000, 2_000_000_000]).in_units_of(1e9);
+        let whole = histogram(&[1_000_000_000, 2_000_000_000, 2_000_000_000]).to_times(1e9);
         assert!(whole.percentiles.values().all(|p| *p == 2.0), "whole seconds stay whole: {whole:?}");
-        assert_eq!(histogram(&[u64::MAX; 3]).in_units_of(1.0).max, u64::MAX as f64);
+        assert_eq!(histogram(&[u64::MAX; 3]).to_times(1.0).max, u64::MAX as f64);
     }
 
     proptest! {
@@ -152,7 +152,7 @@ mod tests {
 
         #[test]
         fn it_says_what_the_sorted_numbers_say(values in prop::collection::vec(0..10_000_000_000u64, 2..300)) {
-            let times = histogram(&values).in_units_of(1.0);
+            let times = histogram(&values).to_times(1.0);
             let n = values.len() as f64;
             let mean = values.iter().map(|v| *v as f64).sum::<f64>() / n;
             let variance = values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0);

@@ -2,7 +2,7 @@
 //! burst, such as a page and its embedded files. The time from one burst to the next is the think time.
 //!
 //! A client is identified by address and `User-Agent`: users with the same browser behind one proxy count as one
-//! client, and a user who changes browsers counts as several. At most [`MAX_OPEN`] sessions are open at once, 14 MiB.
+//! client, and a user who changes browsers counts as several. At most [`MAX_OPEN_SESSIONS`] sessions are open at once, 14 MiB.
 //! If there are more, the session that has been idle longest is ended early. A request with an earlier stamp than the
 //! previous one belongs to the same burst.
 
@@ -14,7 +14,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Maximum number of open sessions.
-pub const MAX_OPEN: usize = 200_000;
+pub const MAX_OPEN_SESSIONS: usize = 200_000;
 /// The index that represents the absence of a slot.
 const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
@@ -67,7 +67,7 @@ impl Sessions {
     /// Creates the collector. Sessions end with a pause of `gap_s`; a burst continues after a pause of at most
     /// `burst_gap_s`.
     pub fn new(gap_s: f64, burst_gap_s: f64) -> Sessions {
-        Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN)
+        Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN_SESSIONS)
     }
 
     fn with_most_open(gap_s: f64, burst_gap_s: f64, most_open: usize) -> Sessions {
@@ -119,11 +119,11 @@ impl Sessions {
             burst_gap_s: self.burst_gap_ns as f64 / SECOND_NS,
             sessions: ended.sessions,
             rate: ended.sessions as f64 / span_s,
-            requests: ended.requests.in_units_of(1.0),
-            length_s: ended.length_ns.in_units_of(SECOND_NS),
-            bursts: ended.bursts.in_units_of(1.0),
-            requests_per_burst: ended.requests_per_burst.in_units_of(1.0),
-            think_s: ended.think_ns.in_units_of(SECOND_NS),
+            requests: ended.requests.to_times(1.0),
+            length_s: ended.length_ns.to_times(SECOND_NS),
+            bursts: ended.bursts.to_times(1.0),
+            requests_per_burst: ended.requests_per_burst.to_times(1.0),
+            think_s: ended.think_ns.to_times(SECOND_NS),
             cut_short: ended.cut_short,
         })
     }

@@ -1,6 +1,6 @@
 //! Bytes of responses: the count of each size, the distribution, and its tail index.
 //!
-//! Sizes are counted exactly up to [`MAX_DISTINCT`] distinct sizes, and beyond that in steps of 1/64 (`histogram`). The
+//! Sizes are counted exactly up to [`MAX_EXACT_SIZES`] distinct sizes, and beyond that in steps of 1/64 (`histogram`). The
 //! tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 %
 //! interval α(1 ± 1.96/√k). The threshold is the one above which the distribution is closest to a power law, by the
 //! largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3).
@@ -13,7 +13,7 @@ use std::hash::BuildHasher;
 use std::iter::repeat;
 
 /// Maximum number of distinct sizes to count exactly, in a table of 2 MiB (without service times).
-pub const MAX_DISTINCT: usize = 57_344;
+pub const MAX_EXACT_SIZES: usize = 57_344;
 
 /// Minimum number of responses above the threshold. With fewer responses, the interval is wider than ±20 %.
 const MIN_IN_TAIL: u64 = 100;
@@ -149,7 +149,7 @@ impl SizeCounts {
 
     /// Adds a size that is not in the table.
     fn insert(&mut self, bytes: u64, count: u64, time: Time) {
-        if self.used >= MAX_DISTINCT {
+        if self.used >= MAX_EXACT_SIZES {
             self.count_in_steps();
             return self.add_to_step(bytes, bytes as f64 * count as f64, count, time);
         }

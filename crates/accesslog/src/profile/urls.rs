@@ -6,7 +6,7 @@
 //! maximum error. A URL with more requests than total ÷ capacity always has a counter, and no count is too low. A queue
 //! finds the URL with the fewest requests. It contains outdated counts, which are corrected only when a URL is
 //! replaced. So counting a known URL neither uses the queue nor allocates memory. A URL is path and query, up to
-//! [`MAX_URL`] bytes. All URLs share a memory budget: if they are long, fewer are kept.
+//! [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if they are long, fewer are kept.
 //!
 //! URLs are identified by a 64-bit hash with a random key, not by their text. Among 10⁹ requests, the probability that
 //! one is counted for another URL is less than 10⁻⁶.
@@ -22,7 +22,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
 
 /// Maximum length of a URL in bytes; the rest is ignored.
-pub const MAX_URL: usize = 2_048;
+pub const MAX_URL_BYTES: usize = 2_048;
 
 /// Mean length of a URL, in bytes, for which memory is reserved.
 const MEAN_LENGTH: usize = 192;
@@ -93,7 +93,7 @@ pub(crate) fn url<'a>(target: &'a [u8]) -> &'a [u8] {
         Some(path.and_then(|at| rest.get(at..)).unwrap_or(b"/"))
     };
     let url = if target.first() == Some(&b'h') { absolute(target).unwrap_or(target) } else { target };
-    url.get(..MAX_URL).unwrap_or(url)
+    url.get(..MAX_URL_BYTES).unwrap_or(url)
 }
 
 impl TopUrls {
@@ -163,7 +163,7 @@ impl TopUrls {
 
     /// Creates a counter for a new URL.
     fn insert(&mut self, hash: u64, url: &[u8]) -> usize {
-        while self.length + url.len() > MAX_URL + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
+        while self.length + url.len() > MAX_URL_BYTES + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
             self.drop_least();
         }
         let slot = if self.queue.len() >= self.capacity { self.replace_least() } else { self.new_slot() };

@@ -39,7 +39,7 @@ pub struct Window {
     /// Number of responses without a body.
     pub zero_length: u64,
     /// Service times of responses without a body: their sum in nanoseconds, and the number of known ones.
-    pub zero_service: (f64, u64),
+    pub zero_length_service: (f64, u64),
     /// Sizes of responses with a body.
     pub sizes: SizeCounts,
     /// The most requested URLs.
@@ -57,7 +57,7 @@ pub struct KeyedRequests {
     /// Bytes of all responses.
     pub bytes: u64,
     /// Sum of the squares of the responses' bytes.
-    pub bytes_squared: f64,
+    pub sum_of_squared_bytes: f64,
     /// Bytes of the smallest response.
     pub least: u64,
     /// Bytes of the largest response.
@@ -107,7 +107,7 @@ impl Window {
             requests: 0,
             bytes: 0,
             zero_length: 0,
-            zero_service: (0.0, 0),
+            zero_length_service: (0.0, 0),
             sizes: SizeCounts::default(),
             urls: TopUrls::with_hasher(URLS, hasher.clone()),
             keyed: BTreeMap::new(),
@@ -118,7 +118,7 @@ impl Window {
     /// Removes all requests, and sets another start time.
     fn begin(&mut self, from_ns: i64) {
         self.from_ns = from_ns;
-        (self.requests, self.bytes, self.zero_length, self.zero_service) = (0, 0, 0, (0.0, 0));
+        (self.requests, self.bytes, self.zero_length, self.zero_length_service) = (0, 0, 0, (0.0, 0));
         self.sizes.clear();
         self.urls.clear();
         self.keyed.clear();
@@ -138,7 +138,7 @@ impl Window {
         self.bytes = self.bytes.saturating_add(bytes);
         if bytes == 0 {
             self.zero_length += 1;
-            add_service(&mut self.zero_service, entry);
+            add_service(&mut self.zero_length_service, entry);
         } else {
             self.sizes.add(bytes, entry.service_ns);
         }
@@ -162,13 +162,21 @@ impl Window {
 impl KeyedRequests {
     fn new(hasher: RandomState) -> KeyedRequests {
         let urls = TopUrls::with_hasher(URLS_OF_KEY, hasher);
-        KeyedRequests { requests: 0, bytes: 0, bytes_squared: 0.0, least: u64::MAX, most: 0, service: (0.0, 0), urls }
+        KeyedRequests {
+            requests: 0,
+            bytes: 0,
+            sum_of_squared_bytes: 0.0,
+            least: u64::MAX,
+            most: 0,
+            service: (0.0, 0),
+            urls,
+        }
     }
 
     fn add(&mut self, entry: &Entry<'_>, bytes: u64, (url, hash): (&[u8], u64)) {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
-        self.bytes_squared += (bytes as f64).powi(2);
+        self.sum_of_squared_bytes += (bytes as f64).powi(2);
         self.least = self.least.min(bytes);
         self.most = self.most.max(bytes);
         add_service(&mut self.service, entry);

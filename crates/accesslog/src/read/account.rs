@@ -3,7 +3,7 @@
 //! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
 //! the lines that follow are detected and added.
 
-use super::{Kept, ReadSummary};
+use super::{EntryDecision, ReadSummary};
 use crate::detect::Formats;
 use crate::source::sample;
 use crate::{Entry, Line, Malformed, Scratch};
@@ -50,7 +50,7 @@ pub(super) struct Account<'a, S> {
     sink: &'a mut S,
 }
 
-impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
+impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
         let Settings { may_detect, max_malformed, max_line_bytes } = settings;
         Account {
@@ -104,7 +104,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
             return;
         }
         match self.formats.read(line, &mut self.scratch) {
-            Ok(Line::Entry(entry)) if (self.sink)(&entry) == Kept::Yes => {
+            Ok(Line::Entry(entry)) if (self.sink)(&entry) == EntryDecision::Yes => {
                 self.lines.parsed += 1;
                 self.lines.out_of_order += u64::from(entry.time_ns < self.last_ns);
                 self.last_ns = entry.time_ns;

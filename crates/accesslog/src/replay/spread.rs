@@ -3,7 +3,7 @@
 //! If other lines of the same logs have finer stamps (from another server, or in another format), requests are spread
 //! like those. The gaps between the fine stamps of the last minute, in their order, are placed into the second and
 //! stretched to fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson process
-//! yields a Poisson process again, and bursts remain bursts. With fewer than [`MIN_FINE`] fine stamps, the requests of
+//! yields a Poisson process again, and bursts remain bursts. With fewer than [`MIN_FINE_STAMPS`] fine stamps, the requests of
 //! a second are spread at equal distances, in the order of the log.
 //!
 //! Memory: 32 KiB.
@@ -13,7 +13,7 @@ use crate::profile::mix;
 use std::collections::VecDeque;
 
 /// Minimum number of fine stamps for a spread like theirs.
-pub const MIN_FINE: usize = 16;
+pub const MIN_FINE_STAMPS: usize = 16;
 /// Maximum number of fine stamps that are stored.
 const MAX_FINE: usize = 4_096;
 /// Time for which fine stamps are stored, in nanoseconds of the log.
@@ -47,7 +47,7 @@ impl Spread {
     }
 
     fn as_the_fine_ones(&self, second_ns: i64, count: usize) -> Option<Vec<i64>> {
-        if self.recent.len() < MIN_FINE {
+        if self.recent.len() < MIN_FINE_STAMPS {
             return None;
         }
         let gaps = || self.recent.iter().zip(self.recent.iter().skip(1)).map(|(from, to)| to.saturating_sub(*from));
@@ -94,7 +94,7 @@ mod tests {
     fn without_fine_ones_distances_are_equal() {
         assert_eq!(Spread::default().places(7 * SECOND_NS, 2), [250 * MS, 750 * MS]);
         assert_eq!(Spread::default().places(7 * SECOND_NS, 0), [0; 0]);
-        let mut few = learnt((0..MIN_FINE as i64 - 1).map(|i| i * MS));
+        let mut few = learnt((0..MIN_FINE_STAMPS as i64 - 1).map(|i| i * MS));
         assert_eq!(few.places(SECOND_NS, 1), [500 * MS]);
         let mut old = learnt((0..1_000).map(|i| i * MS));
         assert_eq!(old.places(100 * SECOND_NS, 1), [500 * MS], "those were there long ago");

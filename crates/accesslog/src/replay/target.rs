@@ -33,7 +33,7 @@ impl FromStr for MapRule {
 
 /// The path and query of a target, percent-encoded where necessary; `None` if there is no path. For a whole URL, as
 /// proxies log it, this is the URL's path.
-pub fn requestable(target: &[u8]) -> Option<String> {
+pub fn requestable_path(target: &[u8]) -> Option<String> {
     let target = unescaped(target);
     let target = path_of(&target)?;
     let mut path = String::with_capacity(target.len());
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn paths_are_kept_and_the_rest_is_encoded() {
-        let path = |text: &str| requestable(text.as_bytes());
+        let path = |text: &str| requestable_path(text.as_bytes());
         assert_eq!(path("/a/b?c=d&e=%20f").as_deref(), Some("/a/b?c=d&e=%20f"));
         assert_eq!(path("http://example.com/x?y").as_deref(), Some("/x?y"));
         assert_eq!(path(r#"/a\x22b\"c\\d"#).as_deref(), Some("/a%22b%22c%5Cd"));
@@ -105,7 +105,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_ends_a_request_line(bytes: Vec<u8>) {
-            if let Some(path) = requestable(&bytes) {
+            if let Some(path) = requestable_path(&bytes) {
                 prop_assert!(path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()));
             }
         }

@@ -49,13 +49,13 @@ pub(super) struct Timeline {
     /// The last stamps of the course, with `shift_ns` added, in the order of the log.
     recent: Recent,
     /// Number of times that the clock was set back.
-    pub set_back: u64,
+    pub clock_setbacks: u64,
 }
 
 impl Timeline {
     /// Creates a timeline for requests that are sorted if they are at most `window_ns` nanoseconds out of order.
     pub fn new(window_ns: i64) -> Timeline {
-        Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), set_back: 0 }
+        Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), clock_setbacks: 0 }
     }
 
     /// The latest time of the course.
@@ -91,7 +91,7 @@ impl Timeline {
             if !self.is_set_back(time_ns, newest_ns, shifted) {
                 return Place::Behind;
             }
-            self.set_back += 1;
+            self.clock_setbacks += 1;
             self.shift_ns = newest_ns.saturating_sub(stamp_ns);
             return Place::Course(newest_ns);
         }
@@ -208,7 +208,7 @@ mod tests {
             timeline.judge(stamps[at], stamps[at + 1..end].iter().copied(), None)
         };
         let places = (0..stamps.len()).map(place).collect();
-        (places, timeline.set_back)
+        (places, timeline.clock_setbacks)
     }
 
     fn count(places: &[Place], place: Place) -> usize {
@@ -247,9 +247,9 @@ mod tests {
         let hourly: Vec<i64> = (0..50).map(|line| line * 3_600).collect();
         let few = [0, 7_200, 14_400];
         for seconds in [&night[..], &hourly, &few] {
-            let (places, set_back) = places(seconds);
+            let (places, clock_setbacks) = places(seconds);
             assert!(places.iter().all(|place| matches!(place, Place::Course(_))), "{places:?}");
-            assert_eq!(set_back, 0);
+            assert_eq!(clock_setbacks, 0);
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
     fn a_clock_that_is_set_back_goes_on() {
         // The log has two hours of summer time, then the second hour again.
         let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
-        let (places, set_back) = places(&seconds);
+        let (places, clock_setbacks) = places(&seconds);
         let times: Vec<i64> = places
             .iter()
             .map(|place| match place {
@@ -265,7 +265,7 @@ mod tests {
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert_eq!(set_back, 1);
+        assert_eq!(clock_setbacks, 1);
         assert_eq!((times[7_199], times[7_200], times[7_201], times[12_599]), (7_199, 7_199, 7_200, 12_598));
     }
 

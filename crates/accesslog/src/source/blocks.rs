@@ -4,7 +4,7 @@
 //! limit needs no more memory than the limit: its rest is dropped while it is read.
 
 use super::decode::Decoder;
-use brimful_core::text::bytes_without_mark;
+use brimful_core::text::strip_bom_bytes;
 use std::io::{ErrorKind, Read};
 
 /// The limits of blocks and lines, in bytes.
@@ -169,7 +169,7 @@ impl Blocks {
             match self.decoder.read(block.bytes.get_mut(block.to..to).unwrap_or_default()) {
                 Ok(0) => {
                     self.has_ended = true;
-                    self.cut_short = self.decoder.shortened();
+                    self.cut_short = self.decoder.truncation_reason();
                 }
                 Ok(count) => {
                     block.to += count;
@@ -184,7 +184,7 @@ impl Blocks {
         }
         if self.is_at_start {
             self.is_at_start = false;
-            block.drop_first(block.len() - bytes_without_mark(block.bytes()).len());
+            block.drop_first(block.len() - strip_bom_bytes(block.bytes()).len());
         }
     }
 }

@@ -73,7 +73,7 @@ impl Decoder {
     }
 
     /// Describes how much of the file is missing, if it became shorter while it was read.
-    pub fn shortened(&self) -> Option<String> {
+    pub fn truncation_reason(&self) -> Option<String> {
         let missing = self.input().map_or(0, Input::missing);
         let read = quantity::count(self.taken());
         let all = quantity::count(self.taken() + missing);
@@ -231,7 +231,7 @@ fn read_frame(
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
-            // The decoder keeps up to a window of data, some MiB, for references in later blocks. Ending the frame
+            // The decoder keeps up to a window of data, some MiB, for references in later blocks. TlsEnding the frame
             // yields this data.
             frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
             *failed = Some(io::Error::other(error));
@@ -322,7 +322,7 @@ pub(crate) mod tests {
         let mut piece = [0; 1000];
         loop {
             match decoder.read(&mut piece) {
-                Ok(0) => return (text, decoder.shortened()),
+                Ok(0) => return (text, decoder.truncation_reason()),
                 Ok(count) => text.extend(&piece[..count]),
                 Err(error) => return (text, Some(decoder.cut_short(&error))),
             }

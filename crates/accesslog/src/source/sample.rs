@@ -9,7 +9,7 @@ use super::decode::Decoder;
 use super::{Log, unreadable};
 use crate::detect::Formats;
 use crate::{Line, LogError, Scratch};
-use brimful_core::text::bytes_without_mark;
+use brimful_core::text::strip_bom_bytes;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
@@ -182,7 +182,7 @@ impl OpenedLog {
         let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
         // If a line is longer than the head, its beginning is used.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
-        let lines = bytes_without_mark(lines);
+        let lines = strip_bom_bytes(lines);
         lines
             .split(|&byte| byte == b'\n')
             .map(|line| line.strip_suffix(b"\r").unwrap_or(line))

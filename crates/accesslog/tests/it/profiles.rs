@@ -2,7 +2,7 @@
 
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
-use brimful_accesslog::read::{Kept, ReadOptions, ReadSummary, read};
+use brimful_accesslog::read::{EntryDecision, ReadOptions, ReadSummary, read};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{Lines, Profile};
 use jiff::tz::TimeZone;
@@ -49,7 +49,7 @@ impl Request {
 /// The summary of reading lines with these counts.
 fn read_of(parsed: u64, filtered: u64) -> ReadSummary {
     let lines = Lines { read: parsed + filtered, parsed, filtered, ..Lines::default() };
-    ReadSummary { lines, sources: Vec::new(), formats: Formats::given(Vec::new()) }
+    ReadSummary { lines, sources: Vec::new(), formats: Formats::from_list(Vec::new()) }
 }
 
 fn try_profile<'a>(entries: impl IntoIterator<Item = Entry<'a>>, options: Options) -> Result<Profile, LogError> {
@@ -57,8 +57,8 @@ fn try_profile<'a>(entries: impl IntoIterator<Item = Entry<'a>>, options: Option
     let (mut parsed, mut filtered) = (0, 0);
     for entry in entries {
         match profiler.add(&entry) {
-            Kept::Yes => parsed += 1,
-            Kept::No => filtered += 1,
+            EntryDecision::Yes => parsed += 1,
+            EntryDecision::No => filtered += 1,
         }
     }
     profiler.finish(&read_of(parsed, filtered))
@@ -263,7 +263,7 @@ fn all_distinct_and_spread_over_decades() {
             status: (i % 700) as u16,
             ..Entry::default()
         };
-        assert_eq!(profiler.add(&entry), Kept::Yes);
+        assert_eq!(profiler.add(&entry), EntryDecision::Yes);
     }
     let found = profiler.finish(&read_of(n, 0)).unwrap();
     assert_eq!(found.requests, n);

@@ -1,6 +1,6 @@
 //! Tests reading of files, rotated sets and streams from beginning to end.
 
-use brimful_accesslog::read::{Kept, Progress, ReadOptions, ReadSummary, read, read_stream};
+use brimful_accesslog::read::{EntryDecision, Progress, ReadOptions, ReadSummary, read, read_stream};
 use brimful_accesslog::{Entry, LogError};
 use proptest::prelude::*;
 use std::fs::{self, File};
@@ -43,7 +43,7 @@ fn read_in(directory: &Path, paths: &[&str]) -> Result<(ReadSummary, Vec<i64>, V
     let mut progress = Vec::new();
     let mut sink = |entry: &Entry<'_>| {
         stamps.push(entry.time_ns);
-        Kept::Yes
+        EntryDecision::Yes
     };
     let read = read(&paths, ReadOptions::default(), &mut sink, &mut |now| progress.push(*now))?;
     Ok((read, stamps, progress))
@@ -176,7 +176,7 @@ proptest! {
     ) {
         let bytes = if is_packed { gzip(&lines(0..count)) } else { lines(0..count) };
         let mut stamps = Vec::new();
-        let mut sink = |entry: &Entry<'_>| { stamps.push(entry.time_ns); Kept::Yes };
+        let mut sink = |entry: &Entry<'_>| { stamps.push(entry.time_ns); EntryDecision::Yes };
         let stream = Pieces { bytes, lengths, at: 0, turn: 0 };
         let read = read_stream("-", stream, ReadOptions::default(), &mut sink, &mut |_| {}).unwrap();
         prop_assert_eq!(read.lines.parsed, u64::from(count));

@@ -52,7 +52,7 @@ pub(super) const FLAGS: &[(&[&str], &str)] = &[
 ];
 
 /// Adds a tip to an error if there is one for it.
-pub fn with_tip(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
+pub fn with_hint(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     // Clap suggests to pass an unknown flag as a value, which is never meant here.
     error.remove(ContextKind::Suggested);

@@ -12,7 +12,7 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
-use brimful_run::{ConnectTo, Detour, Endpoint};
+use brimful_run::{ConnectOverrides, ConnectTo, Endpoint};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -216,8 +216,8 @@ impl RequestArgs {
 
 impl ConnectionArgs {
     /// The destination of connections, if it is not the addresses of the URL's host.
-    pub fn detour(&self) -> Detour {
-        Detour {
+    pub fn detour(&self) -> ConnectOverrides {
+        ConnectOverrides {
             socket: self.unix_socket.clone(),
             connect_to: self.connect_to.clone(),
             first_address: self.first_address,

@@ -2,7 +2,7 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brimful_core::Nanos;
-use brimful_core::secret::MASK;
+use brimful_core::secret::CREDENTIAL_MASK;
 use brimful_core::tls::TlsVersion;
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_engine::{Close, Engine};
@@ -29,7 +29,7 @@ pub enum Arrivals {
 
 /// The sampling interval of one group of figures; with `None`, of all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
+pub struct GroupInterval(pub Option<GroupName>, pub Nanos);
 
 /// A header field of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MASK)
+        f.write_str(CREDENTIAL_MASK)
     }
 }
 
@@ -165,14 +165,14 @@ pub fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
 }
 
 /// Parses an interval, like `1s` or, for one group, `process=5s`.
-pub fn interval(text: &str) -> Result<IntervalOf, String> {
+pub fn interval(text: &str) -> Result<GroupInterval, String> {
     let (group, time) = match text.split_once('=') {
         Some((group, time)) => (Some(group.parse()?), time),
         None => (None, text),
     };
     let interval: Nanos = time.parse().map_err(|error: ParseUnitError| error.to_string())?;
     match Intervals::every(interval).shortest() == Some(interval) {
-        true => Ok(IntervalOf(group, interval)),
+        true => Ok(GroupInterval(group, interval)),
         false => Err(format!("an interval of {interval} is out of range: choose one from 10ms to 1h")),
     }
 }
@@ -286,7 +286,7 @@ mod tests {
         let user = credentials("Aladdin:open sesame").unwrap();
         // This is the example of RFC 7617, section 2.
         assert_eq!(user.header().1, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        assert_eq!(format!("{user:?}"), MASK);
+        assert_eq!(format!("{user:?}"), CREDENTIAL_MASK);
         assert!(credentials("Aladdin").is_err());
     }
 
@@ -301,8 +301,8 @@ mod tests {
 
     #[test]
     fn intervals_and_addresses() {
-        assert_eq!(interval("500ms"), Ok(IntervalOf(None, Nanos::from_millis(500))));
-        assert_eq!(interval("process=5s"), Ok(IntervalOf(Some(GroupName::Process), Nanos::from_secs(5))));
+        assert_eq!(interval("500ms"), Ok(GroupInterval(None, Nanos::from_millis(500))));
+        assert_eq!(interval("process=5s"), Ok(GroupInterval(Some(GroupName::Process), Nanos::from_secs(5))));
         for (text, message) in
             [("0s", "10ms"), ("2h", "1h"), ("disk=1s", "kernel, process"), ("process=", "duration"), ("5", "500ms")]
         {

@@ -109,7 +109,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
 fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let server = options.server.as_str();
     let port = options.port();
-    let endpoint = Endpoint::of_server(server, port, CONNECT_TIMEOUT)
+    let endpoint = Endpoint::for_server(server, port, CONNECT_TIMEOUT)
         .with_context(|| format!("cannot resolve the server {server}: check --server and the name service"))?;
     let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
     // httperf leaves out the port.
@@ -224,7 +224,7 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
         let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", wsesslog.file.display()));
         let bytes = std::fs::read(&wsesslog.file).map_err(|error| named(&error))?;
         sessions.scripts =
-            read_session_log(brimful_core::text::bytes_without_mark(&bytes)).map_err(|error| named(&error))?;
+            read_session_log(brimful_core::text::strip_bom_bytes(&bytes)).map_err(|error| named(&error))?;
         sessions.number = Some(wsesslog.sessions);
         sessions.think_s = Spread::Constant(wsesslog.think_s);
         use_browser_connections(&mut sessions, options);

@@ -20,12 +20,12 @@ const COLLECTION_TIME: Duration = Duration::from_millis(150);
 
 /// A file that contains a complete Record at all times after the first write.
 #[derive(Debug)]
-pub struct KeptFile(RewrittenFile);
+pub struct PartialRecordFile(RewrittenFile);
 
-impl KeptFile {
+impl PartialRecordFile {
     /// Checks that the file can be written.
-    pub fn create(path: &Path) -> anyhow::Result<KeptFile> {
-        RewrittenFile::create(path, "--keep").map(KeptFile)
+    pub fn create(path: &Path) -> anyhow::Result<PartialRecordFile> {
+        RewrittenFile::create(path, "--keep").map(PartialRecordFile)
     }
 
     /// Writes a Record.
@@ -53,7 +53,7 @@ impl KeptFile {
                     due = (due + INTERVAL).max(Instant::now() + COLLECTION_TIME);
                 }
             };
-            let keeper = scope.spawn(move || panics::caught(write_regularly));
+            let keeper = scope.spawn(move || panics::catch_panic(write_regularly));
             let result = body();
             done.store(true, Ordering::Relaxed);
             keeper.thread().unpark();

@@ -4,7 +4,7 @@
 use crate::exit::UsageError;
 use crate::flags::values::Arrivals;
 use brimful_core::Rate;
-use brimful_core::text::bytes_without_mark;
+use brimful_core::text::strip_bom_bytes;
 use brimful_core::units::Count;
 use brimful_core::workload::{Load, SessionArrivals, Sessions, Spread, Workload};
 use brimful_workload::read_session_log;
@@ -134,7 +134,7 @@ impl SessionArgs {
 fn scripts(file: &Path) -> Result<Vec<brimful_core::workload::Script>, UsageError> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;
-    read_session_log(bytes_without_mark(&bytes)).map_err(|error| named(&error))
+    read_session_log(strip_bom_bytes(&bytes)).map_err(|error| named(&error))
 }
 
 /// Parses uniform sessions, like `100,50,10`.

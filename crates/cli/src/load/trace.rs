@@ -6,10 +6,10 @@
 //! every document. The memory in use grows only with the printed calls. The shard whose call has ended writes the
 //! trace, so a slow disk makes the load late, which the Record reports.
 
-use super::args::LookArgs;
+use super::args::TracingArgs;
 use crate::output::{StreamFile, say};
 use brimful_core::quantity::bytes;
-use brimful_core::secret::{self, MASK};
+use brimful_core::secret::{self, CREDENTIAL_MASK};
 use brimful_core::{End, Nanos};
 use brimful_run::{Exchange, MessagePrefix, RunObserver, RunPlan, Tap};
 use serde::Serialize;
@@ -56,7 +56,7 @@ impl CallTrace {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn new(args: &LookArgs, plan: &RunPlan) -> anyhow::Result<CallTrace> {
+    pub fn new(args: &TracingArgs, plan: &RunPlan) -> anyhow::Result<CallTrace> {
         if args.print.is_none() && args.trace.is_none() {
             return Ok(CallTrace(None));
         }
@@ -204,7 +204,7 @@ impl Names {
                 secret::is_header(name, &self.secret_headers) || name.trim().eq_ignore_ascii_case("set-cookie")
             };
             match line.split_once(':') {
-                Some((name, _)) if secret(name) => format!("{name}: {MASK}\r\n"),
+                Some((name, _)) if secret(name) => format!("{name}: {CREDENTIAL_MASK}\r\n"),
                 _ => line.to_owned(),
             }
         };
@@ -355,7 +355,7 @@ impl TraceFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::{CallSpec, ClassId, Limit, Outcome};
+    use brimful_core::{CallSpec, ClassId, ExhaustedResource, Outcome};
 
     fn names() -> Names {
         Names { classes: vec!["all".to_owned()], secret_headers: vec!["X-Mine".to_owned()] }
@@ -391,7 +391,7 @@ mod tests {
         let json = serde_json::to_string(&TraceLine::new(1, &exchange, &names())).unwrap();
         for shown in [&text, &json] {
             assert!(!shown.contains("hunter2") && shown.contains("of the body"), "{shown}");
-            assert_eq!(shown.matches(MASK).count(), 4, "{shown}");
+            assert_eq!(shown.matches(CREDENTIAL_MASK).count(), 4, "{shown}");
         }
         assert!(
             text.starts_with("Call due at 5ms (all), sent +1 ms, answered 200 +3 ms\n> GET / HTTP/1.1\n"),
@@ -430,7 +430,7 @@ mod tests {
             (2, ok),
             (8, End::TimedOut),
             (11, End::Completed { status: 404 }),
-            (12, End::ClientLimited(Limit::Ports)),
+            (12, End::ClientLimited(ExhaustedResource::Ports)),
             (13, End::Unfinished { sent: true }),
         ] {
             calls.add(&exchange(due, end, b""));

@@ -6,12 +6,12 @@
 mod build;
 mod config;
 
-use super::command::{QUERY_LIMIT, Ran, find, named_program, run};
-use super::server::{Installation, Piece, Server, Settings, config_in, directive, quoted};
+use super::command::{ProgramOutput, QUERY_TIMEOUT, find, resolve_program, run};
+use super::server::{ConfigFile, Installation, Server, Settings, directive, find_config, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
-use config::{included_directory, includes, module_piece};
+use config::{included_directory, includes, module_config_file};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs;
@@ -44,12 +44,12 @@ impl Apache {
     /// When there is no Apache, or `-V` does not print its version.
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Apache> {
         let binary = match binary {
-            Some(path) => named_program(path)?,
+            Some(path) => resolve_program(path)?,
             None => {
                 find(&["apache2", "httpd"]).context("no Apache is installed here; name its program with --binary")?
             }
         };
-        let ran = run(&binary, &["-V"], None, QUERY_LIMIT)?;
+        let ran = run(&binary, &["-V"], None, QUERY_TIMEOUT)?;
         let said = |start: &str| ran.stdout.lines().find_map(|line| line.trim().strip_prefix(start).map(str::trim));
         let compiled = |name: &str| said(&format!("-D {name}=")).map(|value| PathBuf::from(value.trim_matches('"')));
         let version = said("Server version:").and_then(|version| version.split(' ').next());
@@ -62,7 +62,7 @@ impl Apache {
         let is_own = prefix.is_none() && config.is_none();
         let config = match (config, &prefix) {
             (Some(config), _) => config,
-            (None, Some(prefix)) => config_in(prefix, &["apache2.conf", "httpd.conf", "conf/httpd.conf"])?,
+            (None, Some(prefix)) => find_config(prefix, &["apache2.conf", "httpd.conf", "conf/httpd.conf"])?,
             (None, None) => own.join(compiled("SERVER_CONFIG_FILE").unwrap_or_else(|| "conf/httpd.conf".into())),
         };
         let control = find(&["apache2ctl"]).filter(|_| is_own && own.join("envvars").is_file());
@@ -86,9 +86,9 @@ impl Apache {
     }
 
     /// Runs the server, or its control script, with these arguments.
-    fn run_server(&self, flags: &[OsString], more: &[&str]) -> anyhow::Result<Ran> {
+    fn run_server(&self, flags: &[OsString], more: &[&str]) -> anyhow::Result<ProgramOutput> {
         let arguments: Vec<OsString> = flags.iter().cloned().chain(more.iter().map(OsString::from)).collect();
-        run(self.control.as_ref().unwrap_or(&self.installation.binary), &arguments, None, QUERY_LIMIT)
+        run(self.control.as_ref().unwrap_or(&self.installation.binary), &arguments, None, QUERY_TIMEOUT)
     }
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
@@ -123,7 +123,7 @@ impl Server for Apache {
         }
     }
 
-    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<Piece>> {
+    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>> {
         let name = self.config.display();
         let text = fs::read(&self.config)
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
@@ -136,25 +136,30 @@ impl Server for Apache {
             |ending: &str| patterns.iter().find_map(|pattern| included_directory(&root.join(pattern), ending));
         if let (Some(loads), Some(configurations)) = (directory("*.load"), directory("*.conf")) {
             return Ok(vec![
-                module_piece(&loads, "brimful.load", load),
-                module_piece(&configurations, "brimful.conf", format!("{head}{text}")),
+                module_config_file(&loads, "brimful.load", load),
+                module_config_file(&configurations, "brimful.conf", format!("{head}{text}")),
             ]);
         }
         let both = load + &text;
         if let Some(directory) = directory("*.conf") {
-            return Ok(vec![Piece { path: directory.join("brimful.conf"), text: both, link: None, by_hand: None }]);
+            return Ok(vec![ConfigFile {
+                path: directory.join("brimful.conf"),
+                text: both,
+                link: None,
+                by_hand: None,
+            }]);
         }
         let beside = self.config.with_file_name("brimful.conf");
         let is_included = patterns.iter().any(|pattern| root.join(pattern) == beside);
         let line = format!("at the end of {name}:  Include {}", quoted(&beside)?);
-        Ok(vec![Piece { path: beside, text: both, link: None, by_hand: (!is_included).then_some(line) }])
+        Ok(vec![ConfigFile { path: beside, text: both, link: None, by_hand: (!is_included).then_some(line) }])
     }
 
     fn test(&self) -> anyhow::Result<Result<(), String>> {
         self.run_test(&self.flags)
     }
 
-    fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
+    fn test_alone(&self, pieces: &[ConfigFile], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
         // The existing configuration loads the modules and has the directives that every Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
         for piece in pieces {
@@ -212,7 +217,7 @@ fn modules_directory(root: &Path, is_named: bool) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn pieces(directory: &Path, config: &str) -> Vec<Piece> {
+    fn pieces(directory: &Path, config: &str) -> Vec<ConfigFile> {
         fs::write(directory.join("httpd.conf"), config).unwrap();
         let apache = Apache {
             installation: Installation {

@@ -61,7 +61,7 @@ pub struct InstallArgs {
     pub server: Kind,
     /// Which installation.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub place: ServerLocationArgs,
     /// Count requests by class, which is the size of the body or the URL's path: small='size 0-4999', large='size 5000-',
     /// images='url /images/*' (repeatable; the first rule that matches counts, "other" has the rest) [default: six sizes]
     #[arg(long = "class", value_name = "NAME=RULE")]
@@ -95,7 +95,7 @@ pub struct RemoveArgs {
     pub server: Kind,
     /// Which installation.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub place: ServerLocationArgs,
     /// Reload the running server gracefully
     #[arg(long)]
     pub reload: bool,
@@ -109,7 +109,7 @@ pub struct SwitchArgs {
     pub server: Kind,
     /// Which installation.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub place: ServerLocationArgs,
     /// The shared memory that the server writes to [default: as noted by install, else its default]
     #[arg(long, value_name = "FILE")]
     pub memory: Option<PathBuf>,
@@ -123,12 +123,12 @@ pub struct StatusArgs {
     pub server: Option<Kind>,
     /// Which installation.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub place: ServerLocationArgs,
 }
 
 /// Which of several installations of a server.
 #[derive(Clone, Debug, Default, Args)]
-pub struct PlaceArgs {
+pub struct ServerLocationArgs {
     /// The server's program [default: from PATH]
     #[arg(long, value_name = "FILE")]
     pub binary: Option<PathBuf>,

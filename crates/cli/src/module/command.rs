@@ -13,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time limit for a program that prints information or tests a configuration.
-pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
+pub const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time limit for a build.
-pub const BUILD_LIMIT: Duration = Duration::from_secs(900);
+pub const BUILD_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Maximum number of bytes of output that are kept.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
@@ -35,7 +35,7 @@ const SERVER_DIRECTORIES: [&str; 7] = [
 
 /// The result of a program that has run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramOutput {
     /// Whether the exit status was 0.
     pub ok: bool,
     /// The program's stdout.
@@ -44,7 +44,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-impl Ran {
+impl ProgramOutput {
     /// The last lines of stderr, or of stdout if stderr is empty.
     pub fn complaint(&self) -> String {
         let output = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
@@ -64,7 +64,7 @@ pub fn run<S: AsRef<OsStr>>(
     args: &[S],
     directory: Option<&Path>,
     limit: Duration,
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<ProgramOutput> {
     let name = program.display();
     let mut command = Command::new(program);
     command.args(args).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -81,7 +81,7 @@ pub fn run<S: AsRef<OsStr>>(
     let stdout = text(stdout);
     let stderr = text(stderr);
     match status {
-        Some(status) => Ok(Ran { ok: status.success(), stdout, stderr }),
+        Some(status) => Ok(ProgramOutput { ok: status.success(), stdout, stderr }),
         None => anyhow::bail!("{name} was still running after {} s and was killed; try it by hand", limit.as_secs()),
     }
 }
@@ -131,7 +131,7 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
 ///
 /// # Errors
 /// When the path is not an executable file.
-pub fn named_program(path: &Path) -> anyhow::Result<PathBuf> {
+pub fn resolve_program(path: &Path) -> anyhow::Result<PathBuf> {
     let whole = std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()))?;
     match is_executable(&whole) {
         true => Ok(whole),
@@ -155,23 +155,23 @@ mod tests {
 
     #[test]
     fn the_complaint_is_the_end_of_the_output() {
-        let ran = Ran { ok: false, stdout: "out".to_owned(), stderr: "1\n2\n\n3\n4\n5\x1b[2J\n".to_owned() };
+        let ran = ProgramOutput { ok: false, stdout: "out".to_owned(), stderr: "1\n2\n\n3\n4\n5\x1b[2J\n".to_owned() };
         assert_eq!(ran.complaint(), "2; 3; 4; 5\\u001b[2J");
-        let ran = Ran { ok: false, stdout: "out\n".to_owned(), stderr: " \n".to_owned() };
+        let ran = ProgramOutput { ok: false, stdout: "out\n".to_owned(), stderr: " \n".to_owned() };
         assert_eq!(ran.complaint(), "out");
-        let ran = Ran { ok: false, stdout: String::new(), stderr: String::new() };
+        let ran = ProgramOutput { ok: false, stdout: String::new(), stderr: String::new() };
         assert_eq!(ran.complaint(), "it printed no reason");
     }
 
     #[test]
     fn the_error_names_a_missing_program() {
-        let error = run(Path::new("/nonexistent/program"), &["-V"], None, QUERY_LIMIT).unwrap_err();
+        let error = run(Path::new("/nonexistent/program"), &["-V"], None, QUERY_TIMEOUT).unwrap_err();
         assert_eq!(error.to_string(), "cannot run /nonexistent/program");
     }
 
     #[test]
     fn arguments_are_not_read_by_a_shell() {
-        let ran = run(Path::new("/bin/echo"), &["$(false); a  b"], None, QUERY_LIMIT).unwrap();
+        let ran = run(Path::new("/bin/echo"), &["$(false); a  b"], None, QUERY_TIMEOUT).unwrap();
         assert_eq!((ran.ok, ran.stdout.as_str()), (true, "$(false); a  b\n"));
     }
 }

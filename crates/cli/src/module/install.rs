@@ -5,9 +5,9 @@ use super::args::{InstallArgs, Kind};
 use super::classes;
 use super::installed::find_server;
 use super::journal::{self, Journal};
-use super::manifest::{Made, Manifest, State};
+use super::manifest::{InstalledItem, Manifest, State};
 use super::memory;
-use super::server::{Piece, Server, Settings, check_trust};
+use super::server::{ConfigFile, Server, Settings, check_trust};
 use super::sources::Scratch;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
@@ -22,13 +22,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time limit for the server to create its shared memory after a reload.
-const RELOAD_LIMIT: Duration = Duration::from_secs(10);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The results of all checks before the first change.
 struct Prepared {
     server: Box<dyn Server>,
     settings: Settings,
-    pieces: Vec<Piece>,
+    pieces: Vec<ConfigFile>,
     /// The path of the manifest.
     manifest_path: PathBuf,
     /// The manifest of an earlier installation, if there is one.
@@ -110,7 +110,7 @@ pub fn manifest_path(server: &dyn Server) -> PathBuf {
 
 /// Checks that each file can be written: the file does not exist, or an earlier installation made it, and its directory
 /// is writable.
-fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>) -> anyhow::Result<()> {
+fn check_places(server: &dyn Server, pieces: &[ConfigFile], before: Option<&Manifest>) -> anyhow::Result<()> {
     let module = server.module();
     let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));
     for path in [module].into_iter().chain(pieces.iter().map(|piece| piece.path.as_path())).chain(links) {
@@ -138,7 +138,7 @@ fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>
 }
 
 /// Prints which files will be written, and asks for confirmation.
-fn user_agrees(server: &dyn Server, pieces: &[Piece]) -> anyhow::Result<bool> {
+fn user_agrees(server: &dyn Server, pieces: &[ConfigFile]) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(
             UsageError("cannot ask for confirmation, because stdin is not a terminal; use --yes".to_owned()).into()
@@ -174,18 +174,19 @@ fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> a
 fn fill_manifest(
     server: &dyn Server,
     module: &[u8],
-    pieces: &[Piece],
+    pieces: &[ConfigFile],
     before: Option<&Manifest>,
     manifest: &mut Manifest,
 ) {
-    let is_directory = |made: &&Made| matches!(made, Made::Directory { .. });
-    let directories = journal::missing_directories(server.module()).into_iter().map(|path| Made::Directory { path });
+    let is_directory = |made: &&InstalledItem| matches!(made, InstalledItem::Directory { .. });
+    let directories =
+        journal::missing_directories(server.module()).into_iter().map(|path| InstalledItem::Directory { path });
     manifest.made.extend(directories);
     manifest.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_directory)).cloned());
-    manifest.made.push(Made::file(server.module(), module));
-    manifest.made.extend(pieces.iter().map(|piece| Made::file(&piece.path, piece.text.as_bytes())));
+    manifest.made.push(InstalledItem::file(server.module(), module));
+    manifest.made.extend(pieces.iter().map(|piece| InstalledItem::file(&piece.path, piece.text.as_bytes())));
     let links = pieces.iter().filter_map(|piece| piece.link.clone());
-    manifest.made.extend(links.map(|(path, to)| Made::Link { path, to }));
+    manifest.made.extend(links.map(|(path, to)| InstalledItem::Link { path, to }));
     manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
 }
 
@@ -213,7 +214,7 @@ fn write_files(
     for made in before.iter().flat_map(|before| &before.made) {
         let path = made.path();
         let is_left = !manifest.has(path) && planned.state(path) == Some(State::AsMade);
-        if is_left && !matches!(made, Made::Directory { .. }) {
+        if is_left && !matches!(made, InstalledItem::Directory { .. }) {
             journal.remove(path)?;
         }
     }
@@ -221,7 +222,12 @@ fn write_files(
 }
 
 /// Tests the configuration with the server's own test. If the server rejects it, undoes all changes.
-fn test_or_undo(server: &dyn Server, pieces: &[Piece], scratch: &Scratch, journal: &mut Journal) -> anyhow::Result<()> {
+fn test_or_undo(
+    server: &dyn Server,
+    pieces: &[ConfigFile],
+    scratch: &Scratch,
+    journal: &mut Journal,
+) -> anyhow::Result<()> {
     let mut verdict = server.test()?;
     if verdict.is_ok() && pieces.iter().any(|piece| piece.by_hand.is_some()) {
         verdict = server.test_alone(pieces, scratch)?;
@@ -260,12 +266,15 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
     server.reload()?;
     let began = Instant::now();
     let memory = || memory_path(args.server, Some(manifest), None);
-    while began.elapsed() < RELOAD_LIMIT && !memory::is_memory(&memory()) {
+    while began.elapsed() < RELOAD_TIMEOUT && !memory::is_module_memory(&memory()) {
         thread::sleep(Duration::from_millis(20));
     }
     print(&format!("{}\n", memory::status(&memory())))?;
     let name = server.version();
-    anyhow::ensure!(memory::is_memory(&memory()), "{name} was reloaded but does not record; look into its error log");
+    anyhow::ensure!(
+        memory::is_module_memory(&memory()),
+        "{name} was reloaded but does not record; look into its error log"
+    );
     Ok(Exit::Ok)
 }
 

@@ -1,7 +1,7 @@
 //! Finds an installed server. Only this file knows all kinds of [`Server`].
 
 use super::apache::Apache;
-use super::args::{Kind, PlaceArgs};
+use super::args::{Kind, ServerLocationArgs};
 use super::nginx::Nginx;
 use super::server::Server;
 use crate::exit::UsageError;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// When the server is not installed, or does not report its version.
-pub fn find_server(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
+pub fn find_server(kind: Kind, place: &ServerLocationArgs) -> anyhow::Result<Box<dyn Server>> {
     let absolute =
         |path: &PathBuf| std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()));
     let prefix = place.prefix.as_ref().map(absolute).transpose()?;

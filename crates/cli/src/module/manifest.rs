@@ -36,7 +36,7 @@ pub struct Manifest {
     pub unfinished: bool,
     /// The files, links and directories, in the order in which they were made. Before a file is replaced, it is listed
     /// twice, with the old and the new content.
-    pub made: Vec<Made>,
+    pub made: Vec<InstalledItem>,
     /// Lines that the user was asked to add to the configuration.
     pub by_hand: Vec<String>,
 }
@@ -44,7 +44,7 @@ pub struct Manifest {
 /// A file, link or directory that `install` made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Made {
+pub enum InstalledItem {
     /// A regular file.
     File {
         /// Path of the file.
@@ -124,7 +124,7 @@ impl Manifest {
 
     /// The present state of a file, link or directory; `None` if the manifest does not list it.
     pub fn state(&self, path: &Path) -> Option<State> {
-        let mut states = self.made.iter().filter(|made| made.path() == path).map(Made::state);
+        let mut states = self.made.iter().filter(|made| made.path() == path).map(InstalledItem::state);
         let first = states.next()?;
         Some(states.find(|state| *state == State::AsMade).unwrap_or(first))
     }
@@ -133,27 +133,29 @@ impl Manifest {
     /// earlier manifest.
     pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
         let mut planned = Manifest { unfinished: true, ..self.clone() };
-        let is_new = |made: &&Made| !self.made.contains(made);
+        let is_new = |made: &&InstalledItem| !self.made.contains(made);
         planned.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_new)).cloned());
         planned
     }
 
     /// The uppermost directory that `install` made.
     pub fn top(&self) -> Option<&Path> {
-        self.made.iter().find(|made| matches!(made, Made::Directory { .. })).map(Made::path)
+        self.made.iter().find(|made| matches!(made, InstalledItem::Directory { .. })).map(InstalledItem::path)
     }
 }
 
-impl Made {
+impl InstalledItem {
     /// The entry for a file with this content.
-    pub fn file(path: &Path, bytes: &[u8]) -> Made {
-        Made::File { path: path.to_owned(), hash: hash(bytes) }
+    pub fn file(path: &Path, bytes: &[u8]) -> InstalledItem {
+        InstalledItem::File { path: path.to_owned(), hash: hash(bytes) }
     }
 
     /// Path of the file, link or directory.
     pub fn path(&self) -> &Path {
         match self {
-            Made::File { path, .. } | Made::Link { path, .. } | Made::Directory { path } => path,
+            InstalledItem::File { path, .. } | InstalledItem::Link { path, .. } | InstalledItem::Directory { path } => {
+                path
+            }
         }
     }
 
@@ -161,11 +163,11 @@ impl Made {
     fn state(&self) -> State {
         let Ok(found) = fs::symlink_metadata(self.path()) else { return State::Gone };
         let is_as_made = match self {
-            Made::File { path, hash: made } => {
+            InstalledItem::File { path, hash: made } => {
                 found.is_file() && fs::read(path).is_ok_and(|bytes| hash(&bytes) == *made)
             }
-            Made::Link { path, to } => fs::read_link(path).is_ok_and(|now| now == *to),
-            Made::Directory { .. } => found.is_dir(),
+            InstalledItem::Link { path, to } => fs::read_link(path).is_ok_and(|now| now == *to),
+            InstalledItem::Directory { .. } => found.is_dir(),
         };
         if is_as_made { State::AsMade } else { State::Changed }
     }
@@ -207,9 +209,9 @@ mod tests {
         let path = directory.path().join("manifest.json");
         let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), Some("/dev/shm/x".into()));
         manifest.made = vec![
-            Made::Directory { path: "/d".into() },
-            Made::file(Path::new("/f"), b"text"),
-            Made::Link { path: "/l".into(), to: "f".into() },
+            InstalledItem::Directory { path: "/d".into() },
+            InstalledItem::file(Path::new("/f"), b"text"),
+            InstalledItem::Link { path: "/l".into(), to: "f".into() },
         ];
         fs::write(&path, manifest.text().unwrap()).unwrap();
         assert_eq!(Manifest::read(&path, Kind::Nginx).unwrap(), Some(manifest));
@@ -227,7 +229,7 @@ mod tests {
         let file = directory.path().join("file");
         let manifest = |text: &[u8]| {
             let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), None);
-            manifest.made = vec![Made::file(&file, text)];
+            manifest.made = vec![InstalledItem::file(&file, text)];
             manifest
         };
         let planned = manifest(b"new").planned(Some(&manifest(b"old")));
@@ -246,8 +248,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         let link = directory.path().join("link");
-        let of_file = Made::file(&file, b"text");
-        let of_link = Made::Link { path: link.clone(), to: "file".into() };
+        let of_file = InstalledItem::file(&file, b"text");
+        let of_link = InstalledItem::Link { path: link.clone(), to: "file".into() };
         assert_eq!((of_file.state(), of_link.state()), (State::Gone, State::Gone));
         fs::write(&file, "text").unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
@@ -256,7 +258,7 @@ mod tests {
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("other", &link).unwrap();
         assert_eq!((of_file.state(), of_link.state()), (State::Changed, State::Changed));
-        let directory = Made::Directory { path: file };
+        let directory = InstalledItem::Directory { path: file };
         assert_eq!(directory.state(), State::Changed);
     }
 }

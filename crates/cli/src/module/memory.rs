@@ -69,7 +69,7 @@ pub fn status(path: &Path) -> String {
 
 /// Servers of this kind in containers or with other root directories: a description of each, and the status of its
 /// shared memory.
-pub fn in_containers(kind: Kind) -> Vec<(String, String)> {
+pub fn container_servers(kind: Kind) -> Vec<(String, String)> {
     let described = |mut server: ContainerServer| {
         let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
         let what = format!("{} in a container, process {}", one_line(&sample.name), server.pids.first()?);
@@ -94,7 +94,7 @@ fn sentence(sample: &ServerSample, path: &Path) -> String {
 }
 
 /// Whether the file is the shared memory of a server.
-pub fn is_memory(path: &Path) -> bool {
+pub fn is_module_memory(path: &Path) -> bool {
     ModuleFile::open(path).is_ok()
 }
 
@@ -129,26 +129,26 @@ mod tests {
         fs::write(&path, &text).unwrap();
         assert!(switch(&path, false).unwrap_err().is::<UsageError>());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert!(!is_memory(&path));
-        assert!(!is_memory(directory.path()));
+        assert!(!is_module_memory(&path));
+        assert!(!is_module_memory(directory.path()));
     }
 
     /// The content of a file with one class and these owners of its slots, in the layout of `layout.h`.
     fn memory_of(owners: &[u32]) -> Vec<u8> {
         let header_size = header::SIZE.next_multiple_of(SLOT_ALIGN);
-        let slot_size = (slot::CLASSES + class::SIZE).next_multiple_of(SLOT_ALIGN);
+        let slot_size = (slot::CLASSES_OFFSET + class::SIZE).next_multiple_of(SLOT_ALIGN);
         let mut bytes = vec![0; header_size + owners.len() * slot_size];
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         let words = [
-            (header::LAYOUT, LAYOUT),
-            (header::HEADER_SIZE, header_size as u32),
-            (header::SLOT_SIZE, slot_size as u32),
-            (header::SLOTS, owners.len() as u32),
-            (header::CLASSES, 1),
+            (header::LAYOUT_OFFSET, LAYOUT),
+            (header::HEADER_SIZE_OFFSET, header_size as u32),
+            (header::SLOT_SIZE_OFFSET, slot_size as u32),
+            (header::SLOTS_OFFSET, owners.len() as u32),
+            (header::CLASSES_OFFSET, 1),
         ];
         let owned = owners.iter().enumerate().flat_map(|(index, owner)| {
             let at = header_size + index * slot_size;
-            [(at + slot::OWNER, *owner), (at + slot::OWNERS, 1)]
+            [(at + slot::OWNER_OFFSET, *owner), (at + slot::OWNERS_OFFSET, 1)]
         });
         for (at, word) in words.into_iter().chain(owned) {
             bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
@@ -174,7 +174,7 @@ mod tests {
         // The header now names a process of that user.
         let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
         let mut bytes = memory_of(&[0]);
-        bytes[header::MASTER_PID..][..4].copy_from_slice(&process.id().to_ne_bytes());
+        bytes[header::MASTER_PID_OFFSET..][..4].copy_from_slice(&process.id().to_ne_bytes());
         fs::write(&of_root, bytes).unwrap();
         let found = default_path(places);
         process.kill().unwrap();

@@ -4,8 +4,8 @@
 mod build;
 mod config;
 
-use super::command::{QUERY_LIMIT, find, named_program, run};
-use super::server::{Installation, Piece, Server, Settings, config_in, directive, quoted};
+use super::command::{QUERY_TIMEOUT, find, resolve_program, run};
+use super::server::{ConfigFile, Installation, Server, Settings, directive, find_config, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -34,10 +34,10 @@ impl Nginx {
     /// When there is no nginx, or `-V` does not print its version.
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Nginx> {
         let binary = match binary {
-            Some(path) => named_program(path)?,
+            Some(path) => resolve_program(path)?,
             None => find(&["nginx"]).context("no nginx is installed here; name its program with --binary")?,
         };
-        let ran = run(&binary, &["-V"], None, QUERY_LIMIT)?;
+        let ran = run(&binary, &["-V"], None, QUERY_TIMEOUT)?;
         let said = |start: &str| ran.stderr.lines().find_map(|line| line.strip_prefix(start).map(str::trim));
         let version = said("nginx version:").map(|version| version.split(' ').next().unwrap_or_default().to_owned());
         let Some(version) = version else {
@@ -50,7 +50,7 @@ impl Nginx {
         let modules = argument(&arguments, "--modules-path").filter(|_| prefix.is_none()).unwrap_or("modules");
         let config = match (config, &prefix) {
             (Some(config), _) => Some(config),
-            (None, Some(prefix)) => Some(config_in(prefix, &["nginx.conf", "conf/nginx.conf"])?),
+            (None, Some(prefix)) => Some(find_config(prefix, &["nginx.conf", "conf/nginx.conf"])?),
             (None, None) => None,
         };
         let flag = |flag: &str, path: &PathBuf| [OsString::from(flag), path.clone().into_os_string()];
@@ -67,7 +67,7 @@ impl Nginx {
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
         let arguments: Vec<OsString> = [OsString::from("-t")].into_iter().chain(flags.iter().cloned()).collect();
-        let ran = run(&self.installation.binary, &arguments, None, QUERY_LIMIT)?;
+        let ran = run(&self.installation.binary, &arguments, None, QUERY_TIMEOUT)?;
         Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
     }
 
@@ -80,16 +80,16 @@ impl Nginx {
         name: &str,
         where_to: &str,
         text: String,
-    ) -> anyhow::Result<Piece> {
+    ) -> anyhow::Result<ConfigFile> {
         let base = self.config.parent().unwrap_or(Path::new("/"));
         let of_block: Vec<&Include> = included.iter().filter(|include| include.block == block).collect();
         if let Some(directory) = of_block.iter().find_map(|include| include.directory(base)) {
-            return Ok(Piece { path: directory.join(name), text, link: None, by_hand: None });
+            return Ok(ConfigFile { path: directory.join(name), text, link: None, by_hand: None });
         }
         let beside = base.join(format!("brimful-{}.conf", if block.is_empty() { "load" } else { block }));
         let is_included = of_block.iter().any(|include| base.join(&include.pattern) == beside);
         let line = format!("{where_to} {}:  include {};", self.config.display(), quoted(&beside)?);
-        Ok(Piece { path: beside, text, link: None, by_hand: (!is_included).then_some(line) })
+        Ok(ConfigFile { path: beside, text, link: None, by_hand: (!is_included).then_some(line) })
     }
 }
 
@@ -125,7 +125,7 @@ impl Server for Nginx {
         }
     }
 
-    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<Piece>> {
+    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>> {
         let name = self.config.display();
         let text = fs::read(&self.config)
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
@@ -145,7 +145,7 @@ impl Server for Nginx {
         self.run_test(&self.flags)
     }
 
-    fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
+    fn test_alone(&self, pieces: &[ConfigFile], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
         let mut text = String::new();
         let mut http = String::new();
         for piece in pieces {
@@ -163,7 +163,7 @@ impl Server for Nginx {
     fn reload(&self) -> anyhow::Result<()> {
         let arguments: Vec<OsString> =
             ["-s", "reload"].map(OsString::from).into_iter().chain(self.flags.clone()).collect();
-        let ran = run(&self.installation.binary, &arguments, None, QUERY_LIMIT)?;
+        let ran = run(&self.installation.binary, &arguments, None, QUERY_TIMEOUT)?;
         match ran.ok {
             true => Ok(()),
             false => anyhow::bail!("nginx was not reloaded: {}; is it running?", ran.complaint()),

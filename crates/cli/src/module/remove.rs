@@ -1,11 +1,11 @@
 //! `brimful module remove`: removes the files that the manifest lists. If the server does not start without them, the
 //! removal is undone.
 
-use super::args::{PlaceArgs, RemoveArgs};
+use super::args::{RemoveArgs, ServerLocationArgs};
 use super::install::{manifest_path, memory_path};
 use super::installed::find_server;
 use super::journal::{self, Journal};
-use super::manifest::{Made, Manifest, State};
+use super::manifest::{InstalledItem, Manifest, State};
 use super::memory;
 use super::server::{Server, Settings, check_trust};
 use super::sources;
@@ -41,7 +41,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
         return Err(UsageError(words).into());
     };
     if manifest.binary != server.binary() || manifest.config != args.place.config {
-        let place = PlaceArgs {
+        let place = ServerLocationArgs {
             binary: args.place.binary.clone().or(Some(manifest.binary.clone())),
             prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
             config: args.place.config.clone().or(manifest.config.clone()),
@@ -60,7 +60,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     journal.keep();
     manifest.made.iter().for_each(|made| journal::sweep(made.path()));
     let memory = memory_path(args.server, Some(&manifest), None);
-    if memory::is_memory(&memory) && fs::remove_file(&memory).is_err() {
+    if memory::is_module_memory(&memory) && fs::remove_file(&memory).is_err() {
         say(&format!("{} cannot be removed; remove it by hand", memory.display()));
     }
     // The manifest is removed last, so that an interrupted removal can be repeated.
@@ -98,9 +98,9 @@ fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()
         let is_piece = PIECES.contains(&name) && (directory.starts_with(&base) || included.contains(&directory));
         let is_module = directory == module_directory && path.file_name() == server.module().file_name();
         let is_possible = match made {
-            Made::Directory { path } => module_directory.starts_with(canonical(path)),
-            Made::File { .. } => is_piece || is_module,
-            Made::Link { to, .. } => is_piece && to.file_name() == path.file_name(),
+            InstalledItem::Directory { path } => module_directory.starts_with(canonical(path)),
+            InstalledItem::File { .. } => is_piece || is_module,
+            InstalledItem::Link { to, .. } => is_piece && to.file_name() == path.file_name(),
         };
         if !path.is_absolute() || !is_possible {
             let words = format!(
@@ -125,10 +125,10 @@ fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Resul
     let mut kept = Vec::new();
     for made in manifest.made.iter().rev() {
         match (made, manifest.state(made.path())) {
-            (Made::Directory { .. }, _) | (_, Some(State::Gone) | None) => {}
+            (InstalledItem::Directory { .. }, _) | (_, Some(State::Gone) | None) => {}
             (_, Some(State::AsMade)) => journal.remove(made.path())?,
-            (Made::File { path, .. }, Some(State::Changed)) => kept.push(move_aside(path, journal)?),
-            (Made::Link { path, .. }, Some(State::Changed)) => kept.push(path.clone()),
+            (InstalledItem::File { path, .. }, Some(State::Changed)) => kept.push(move_aside(path, journal)?),
+            (InstalledItem::Link { path, .. }, Some(State::Changed)) => kept.push(path.clone()),
         }
     }
     Ok(kept)

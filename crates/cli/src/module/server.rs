@@ -1,7 +1,7 @@
 //! The operations that an installation needs of every kind of server. A [`Server`] knows the program, its directories
 //! and the syntax of its configuration. The order of the steps is in `install.rs` and `remove.rs`.
 
-use super::args::PlaceArgs;
+use super::args::ServerLocationArgs;
 use super::classes::Class;
 use super::sources::Scratch;
 use super::trust;
@@ -47,7 +47,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When the main configuration file cannot be read, or a path cannot be written into it.
-    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<Piece>>;
+    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<ConfigFile>>;
 
     /// Runs the server's own test of its configuration. The inner error is the server's message.
     ///
@@ -59,7 +59,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When the test cannot be run.
-    fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>>;
+    fn test_alone(&self, pieces: &[ConfigFile], scratch: &Scratch) -> anyhow::Result<Result<(), String>>;
 
     /// Reloads the configuration of the running server without closing connections.
     ///
@@ -95,7 +95,7 @@ pub struct Settings {
 
 /// A configuration file of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ConfigFile {
     /// Path of the file.
     pub path: PathBuf,
     /// Content of the file.
@@ -110,7 +110,7 @@ pub struct Piece {
 ///
 /// # Errors
 /// When none of the files exists.
-pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
+pub fn find_config(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     names.iter().map(|name| prefix.join(name)).find(|path| path.is_file()).ok_or_else(|| {
         let words =
             format!("{} has none of {}; name the main configuration with --config", prefix.display(), names.join(", "));
@@ -123,7 +123,7 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// Names the path, its owner, and what to do.
-pub fn check_trust(server: &dyn Server, place: &PlaceArgs, manifest: &Path) -> anyhow::Result<()> {
+pub fn check_trust(server: &dyn Server, place: &ServerLocationArgs, manifest: &Path) -> anyhow::Result<()> {
     [server.module(), manifest, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
 }
 

@@ -105,7 +105,7 @@ pub fn sweep() {
 }
 
 /// The only file with this extension in a directory; `None` if there is no such file, or several.
-pub fn only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
+pub fn find_only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = entries.filter(|path| path.extension().is_some_and(|found| found == ending));
     found.next().filter(|_| found.next().is_none())
@@ -138,8 +138,8 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let header = scratch.join("layout.h");
         assert!(fs::read_to_string(&header).unwrap().contains("struct brimful_header"));
-        assert_eq!(only_file(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));
-        assert_eq!(only_file(scratch.path(), "so"), None);
+        assert_eq!(find_only_file(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));
+        assert_eq!(find_only_file(scratch.path(), "so"), None);
         drop(scratch);
         assert!(!header.exists());
     }

@@ -270,7 +270,7 @@ const DEFECT: &str = "this is a defect of brimful: please report it with the doc
 
 /// The text of a document. If making the text panics, the document itself.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
-    panics::caught(text).unwrap_or_else(|message| {
+    panics::catch_panic(text).unwrap_or_else(|message| {
         say(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
         document.to_owned()
     })
@@ -281,7 +281,7 @@ pub fn page<E>(make: impl FnOnce() -> Result<String, E>) -> anyhow::Result<Strin
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    match panics::caught(make) {
+    match panics::catch_panic(make) {
         Ok(page) => Ok(page?),
         Err(message) => Err(anyhow::anyhow!("the page cannot be made ({message}); {DEFECT}")),
     }

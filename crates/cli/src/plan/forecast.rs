@@ -5,7 +5,7 @@ use super::model;
 use super::result::ResultFiles;
 use crate::access_logs::{line_counts, log_error};
 use crate::documents::{display_name, read_text};
-use crate::exit::{Exit, MissedError};
+use crate::exit::{Exit, MissedObjectiveError};
 use crate::output::{OutFile, say};
 use anyhow::Context;
 use brimful_accesslog as accesslog;
@@ -92,7 +92,7 @@ fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Li
     match rate {
         Some(rate) if rate.is_finite() => Ok(Some(Limit { rate, reason })),
         Some(_) => Ok(None),
-        None => Err(MissedError(format!(
+        None => Err(MissedObjectiveError(format!(
             "the model misses the objective {reason} even without load: use an objective that it can meet, or a faster model"
         ))
         .into()),

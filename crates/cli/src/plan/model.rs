@@ -4,7 +4,7 @@ use crate::documents::{display_name, from_json, read_text};
 use crate::exit::UsageError;
 use crate::output::say;
 use brimful_core::model::Model;
-use brimful_core::text::without_mark;
+use brimful_core::text::strip_bom;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
@@ -54,7 +54,7 @@ const PARTS: [&str; 6] =
     ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation", "joint_demands"];
 
 fn parse(text: &str) -> Result<Parsed, String> {
-    let text = without_mark(text);
+    let text = strip_bom(text);
     let is_json = text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_ok();
     if is_json {
         let keys: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;

@@ -64,7 +64,7 @@ impl Step {
 
 /// Parses a text in any of the formats. Times without a zone are read in `zone`. Error messages say what to do.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
-    let text = brimful_core::text::without_mark(text);
+    let text = brimful_core::text::strip_bom(text);
     let kind = kind(text);
     let mut found = match kind {
         Kind::Document => document::read(text),

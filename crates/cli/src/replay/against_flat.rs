@@ -2,7 +2,7 @@
 
 use super::args::ReplayArgs;
 use super::length;
-use super::run::{Pass, check_readable_twice, mean_rate, plan, run};
+use super::run::{ReplayPass, check_readable_twice, mean_rate, plan, run};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, first_failure, print, print_document, say};
 use crate::results::deliver_record;
@@ -29,12 +29,12 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         log.flattened = true;
     }
     let stop = crate::progress::stop_flag()?;
-    let lasts = length::say_length(args, length::measure(args, &stop)?.as_ref());
+    let lasts = length::print_replay_length(args, length::measure(args, &stop)?.as_ref());
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let first = run(args, first_plan, Pass { flattened: None, max_calls: u64::MAX, lasts }, &stop)?;
-    first.say_account(args);
+    let first = run(args, first_plan, ReplayPass { flattened: None, max_calls: u64::MAX, lasts }, &stop)?;
+    first.print_replay_summary(args);
     let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
         return first_failure(delivered, [first.check_logs_read()]);
@@ -48,7 +48,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = run(args, flat_plan, Pass { flattened: Some(rate), max_calls: fed.calls, lasts }, &stop)?;
+    let flat = run(args, flat_plan, ReplayPass { flattened: Some(rate), max_calls: fed.calls, lasts }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
     first_failure(delivered, [flat.check_logs_read()])
 }
@@ -97,7 +97,7 @@ fn deliver_pair(
         false => print(&text(&pair))?,
     }
     written?;
-    let exits = [exit::of_run(as_logged), exit::of_run(flattened)];
+    let exits = [exit::code_for_record(as_logged), exit::code_for_record(flattened)];
     Ok(exits.into_iter().find(|exit| *exit != Exit::Ok).unwrap_or(Exit::Ok))
 }
 

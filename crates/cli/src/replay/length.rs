@@ -10,7 +10,7 @@ use crate::exit::UsageError;
 use crate::output::say;
 use brimful_accesslog::Entry;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress};
+use brimful_accesslog::read::{EntryDecision, Progress};
 use brimful_accesslog::readout::in_words;
 use brimful_accesslog::replay::{Call, Options, Replayer};
 use brimful_core::Nanos;
@@ -71,14 +71,14 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     let mut sink = |entry: &Entry<'_>| {
         if is_cut.get() || map_error.is_some() || stop.load(Ordering::Relaxed) {
             enough.store(true, Ordering::Relaxed);
-            return Kept::No;
+            return EntryDecision::No;
         }
         match replayer.add(entry, &mut emit) {
-            Ok((_, true)) => Kept::Yes,
-            Ok((_, false)) => Kept::No,
+            Ok((_, true)) => EntryDecision::Yes,
+            Ok((_, false)) => EntryDecision::No,
             Err(error) => {
                 map_error = Some(error);
-                Kept::No
+                EntryDecision::No
             }
         }
     };
@@ -121,7 +121,7 @@ fn can_be_read_twice(log: &str) -> bool {
 
 /// Prints how the logs are read and how long the replay will take. Returns the duration, or `Nanos::MAX` if it is
 /// unknown.
-pub fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
+pub fn print_replay_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     let Some(length) = length else {
         if !args.output.quiet {
             say("the duration is unknown, because this log can be read only once");

@@ -7,7 +7,7 @@ use crate::exit::UsageError;
 use crate::progress;
 use crate::run_plan::request_plan;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, ReadSummary};
+use brimful_accesslog::read::{EntryDecision, Progress, ReadSummary};
 use brimful_accesslog::replay::{CLASSES, Call, Replayer, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::record::Record;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One reading of the logs, and its options.
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct ReplayPass {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
     pub flattened: Option<f64>,
     /// Maximum number of calls of the run.
@@ -29,16 +29,16 @@ pub struct Pass {
 }
 
 /// The outcome of a run.
-pub struct Replayed {
+pub struct ReplayOutcome {
     pub record: Record,
     /// The account of the reading; `None` if the run ended before the logs did, or the logs could not be read.
-    pub fed: Option<Fed>,
+    pub fed: Option<ReplayFeed>,
     /// The error that ended the reading of the logs.
     read_error: Option<LogError>,
 }
 
 /// An account of the lines that were read, and of the calls that were made of them.
-pub struct Fed {
+pub struct ReplayFeed {
     read: ReadSummary,
     summary: Summary,
     pub calls: u64,
@@ -70,7 +70,7 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
 }
 
 /// Runs the plan, and reads the logs during the run.
-pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) -> anyhow::Result<Replayed> {
+pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: ReplayPass, stop: &AtomicBool) -> anyhow::Result<ReplayOutcome> {
     let lasts = plan.window.min(pass.lasts);
     plan.live = progress::is_shown(lasts, args.output.quiet).then(Arc::default);
     let fed = Mutex::new(None);
@@ -84,24 +84,24 @@ pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) 
     // The error of reading the logs is more specific than the error of a run without calls.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
-            Ok(Replayed { record, fed: None, read_error: Some(error) })
+            Ok(ReplayOutcome { record, fed: None, read_error: Some(error) })
         }
         (_, Some(Err(error))) => Err(log_error(error)),
         (Err(_), Some(Ok(fed))) if fed.calls == 0 && fed.read.lines.read > 0 => {
             Err(UsageError(summary::no_call_message(&fed.read, &fed.summary)).into())
         }
-        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed), read_error: None }),
-        (record, None) => Ok(Replayed { record: record?, fed: None, read_error: None }),
+        (record, Some(Ok(fed))) => Ok(ReplayOutcome { record: record?, fed: Some(fed), read_error: None }),
+        (record, None) => Ok(ReplayOutcome { record: record?, fed: None, read_error: None }),
     }
 }
 
 /// Reads the logs and passes on their calls, until the run ends or accepts no more calls.
 fn feed(
     args: &ReplayArgs,
-    pass: Pass,
+    pass: ReplayPass,
     push: &mut dyn FnMut(StreamedCall) -> bool,
     stop: &AtomicBool,
-) -> Result<Fed, LogError> {
+) -> Result<ReplayFeed, LogError> {
     let ends = args.duration.unwrap_or(Nanos::MAX);
     let mut calls = 0;
     let mut last = Nanos::ZERO;
@@ -124,16 +124,16 @@ fn feed(
     let mut sink = |entry: &Entry<'_>| {
         if !accepts_more || map_error.is_some() {
             enough.store(true, Ordering::Relaxed);
-            return Kept::No;
+            return EntryDecision::No;
         }
         match replayer.add(entry, &mut emit) {
             Ok((goes_on, is_call)) => {
                 accepts_more = goes_on;
-                if is_call { Kept::Yes } else { Kept::No }
+                if is_call { EntryDecision::Yes } else { EntryDecision::No }
             }
             Err(error) => {
                 map_error = Some(error);
-                Kept::No
+                EntryDecision::No
             }
         }
     };
@@ -142,7 +142,7 @@ fn feed(
         return Err(error);
     }
     let summary = if accepts_more { replayer.finish(&mut emit) } else { replayer.summary() };
-    Ok(Fed { read, summary, calls, last })
+    Ok(ReplayFeed { read, summary, calls, last })
 }
 
 /// Mean rate of these calls, in calls per second. The last call was due at `last`.
@@ -166,7 +166,7 @@ pub fn check_readable_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-impl Replayed {
+impl ReplayOutcome {
     /// Checks that the logs were read completely.
     ///
     /// # Errors
@@ -176,9 +176,9 @@ impl Replayed {
     }
 
     /// Prints the counts of the logs' lines and requests on stderr.
-    pub fn say_account(&self, args: &ReplayArgs) {
+    pub fn print_replay_summary(&self, args: &ReplayArgs) {
         if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {
-            summary::say_account(&fed.read, &fed.summary, &self.record);
+            summary::print_replay_summary(&fed.read, &fed.summary, &self.record);
         }
     }
 }

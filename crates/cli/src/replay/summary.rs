@@ -15,7 +15,7 @@ fn load_of(record: &Record) -> Option<&Load> {
 }
 
 /// Prints the counts of the logs' lines and requests on stderr.
-pub fn say_account(read: &ReadSummary, summary: &Summary, record: &Record) {
+pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Record) {
     say(&line_counts(&read.lines));
     if let Some(left_out) = unsent_requests(summary) {
         say(&format!("not sent: {left_out}"));
@@ -32,17 +32,17 @@ pub fn say_account(read: &ReadSummary, summary: &Summary, record: &Record) {
             count(summary.ahead)
         ));
     }
-    if summary.set_back > 0 {
+    if summary.clock_setbacks > 0 {
         say(&format!(
             "the logs' clock was set back {}; the replay continued from there",
-            counted(summary.set_back, "time")
+            counted(summary.clock_setbacks, "time")
         ));
     }
-    if summary.pauses_cut > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
-        let cut = Nanos(summary.cut_ns);
+    if summary.shortened_pauses > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
+        let cut = Nanos(summary.removed_pause_ns);
         say(&format!(
             "{} shortened by {} in total (--max-gap)",
-            counted(summary.pauses_cut, "pause"),
+            counted(summary.shortened_pauses, "pause"),
             duration_text(cut)
         ));
     }
@@ -87,7 +87,7 @@ pub fn unsent_requests(summary: &Summary) -> Option<String> {
         0 => None,
         number => Some(format!("{} with other methods (--methods)", count(number))),
     };
-    let paths = match summary.without_path {
+    let paths = match summary.requests_without_path {
         0 => None,
         number => Some(format!("{} without a path", count(number))),
     };

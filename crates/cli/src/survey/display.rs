@@ -68,13 +68,13 @@ impl Display {
             let refresh = || {
                 while !done.load(Ordering::Relaxed) {
                     if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
-                        progress::show(bar, *began, *lasts, &progress::described(&live.so_far()));
+                        progress::show(bar, *began, *lasts, &progress::describe_progress(&live.so_far()));
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
             };
             // The survey continues even if the code of the bar panics.
-            scope.spawn(move || panics::caught(refresh));
+            scope.spawn(move || panics::catch_panic(refresh));
             let result = body();
             done.store(true, Ordering::Relaxed);
             bar.finish_and_clear();

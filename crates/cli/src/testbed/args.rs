@@ -69,7 +69,7 @@ pub struct TestbedArgs {
 
 /// The hidden command by which `brimful testbed` starts the first process of its command.
 #[derive(Debug, Args)]
-pub struct InsideArgs {
+pub struct TestbedInitArgs {
     /// The process whose end ends all processes of the command.
     pub parent: u32,
     /// The command.

@@ -1,6 +1,6 @@
 //! The flags of `brimful watch`.
 
-use crate::flags::values::{IntervalOf, duty, interval, local_address, time};
+use crate::flags::values::{GroupInterval, duty, interval, local_address, time};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
@@ -39,7 +39,7 @@ pub struct WatchArgs {
     pub requests: Option<DutyCycle>,
     /// Sampling interval, like 1s, or of one group, like process=5s (repeatable) [default: 1s]
     #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
-    pub interval: Vec<IntervalOf>,
+    pub interval: Vec<GroupInterval>,
     /// End after this time; a bare number is seconds [default: at Ctrl-C]
     #[arg(short, long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Nanos>,
@@ -68,7 +68,7 @@ pub struct WatchArgs {
     pub no_ebpf: bool,
     /// Access from other hosts.
     #[command(flatten)]
-    pub serving: ServingArgs,
+    pub serving: RemoteAccessArgs,
     /// Append the figures to one file per group in this directory, one line of JSON per interval
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub log: Option<PathBuf>,
@@ -89,7 +89,7 @@ pub struct WatchArgs {
 /// Access to the figures from other programs and hosts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Serving")]
-pub struct ServingArgs {
+pub struct RemoteAccessArgs {
     /// Serve /metrics to Prometheus at this address, like 9477 (from this host only) or 0.0.0.0:9477
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address)]
     pub prometheus: Option<SocketAddr>,

@@ -55,9 +55,9 @@ impl Display {
     }
 
     /// Shows a message that the next message replaces.
-    pub fn mention(&mut self, news: String) {
+    pub fn show_news(&mut self, news: String) {
         match self {
-            Display::Screen(screen) => screen.mention(news),
+            Display::Screen(screen) => screen.show_news(news),
             _ => say(&news),
         }
     }

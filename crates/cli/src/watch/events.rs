@@ -43,7 +43,7 @@ impl Events {
         // handled.
         let hang_up: &[i32] = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { &[SIGHUP] } else { &[] };
         let mut before = false;
-        progress::on_stop(hang_up, move || {
+        progress::handle_stop_signals(hang_up, move || {
             if std::mem::replace(&mut before, true) {
                 // A second signal may end the process before the loop restores the terminal.
                 ratatui::restore();

@@ -127,7 +127,7 @@ fn socket_requests() -> SocketRequests {
 }
 
 /// The figures of the same server if it has a Server Module.
-pub fn with_module() -> Rates {
+pub fn busy_with_module() -> Rates {
     let elapsed =
         |mean: f64| Some(Elapsed { count: 4_000, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
     let class = |name: &str, requests: u64| ModuleClass {

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 const LINES_PER_HEADER: u64 = 20;
 
 /// Placeholder of an unknown figure.
-pub const UNKNOWN: &str = "–";
+pub const UNKNOWN_MARK: &str = "–";
 
 /// The state of the output.
 pub struct Lines {
@@ -107,7 +107,7 @@ impl Lines {
 
     fn line(&self, time: &str, rates: &Rates) -> String {
         let cells = self.columns().map(|column| {
-            let cell = (column.figure)(rates).map_or(UNKNOWN.to_owned(), |x| short(x, column.width));
+            let cell = (column.figure)(rates).map_or(UNKNOWN_MARK.to_owned(), |x| short(x, column.width));
             format!(" {cell:>0$}", column.width)
         });
         format!("{time:<8}{}\n", cells.collect::<String>())
@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn header_and_lines_have_the_same_columns() {
         let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0, has_module: true };
-        let busy = lines.line("12:00:00", &fixture::with_module());
+        let busy = lines.line("12:00:00", &fixture::busy_with_module());
         let unknown = lines.line("12:00:01", &Rates::default());
         let text = lines.header() + &busy + &unknown;
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert!(widths.iter().all(|&width| width == widths[0] && width <= 181), "{text}");
-        assert_eq!(unknown.matches(UNKNOWN).count(), COLUMNS.len());
+        assert_eq!(unknown.matches(UNKNOWN_MARK).count(), COLUMNS.len());
         let figures: Vec<&str> = busy.split_ascii_whitespace().collect();
         assert_eq!(figures[..6], ["12:00:00", "31.0", "52.5", "5.00", "1.50", "15.0"]);
         assert_eq!(figures[figures.len() - 4..], ["4000", "4066", "20.0", "110"]);

@@ -2,7 +2,7 @@
 
 use super::args::WatchArgs;
 use crate::exit::{Exit, UsageError};
-use crate::flags::values::IntervalOf;
+use crate::flags::values::GroupInterval;
 use brimful_core::Nanos;
 use brimful_core::units::Count;
 use brimful_monitor::{GroupName, Intervals, MonitorConfig, NetNamespace, ProcessSelector};
@@ -94,12 +94,12 @@ impl WatchOptions {
 
 fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     let mut intervals = Intervals::every(DEFAULT_INTERVAL);
-    for IntervalOf(group, interval) in &args.interval {
+    for GroupInterval(group, interval) in &args.interval {
         if group.is_none() {
             intervals = Intervals::every(*interval);
         }
     }
-    for IntervalOf(group, interval) in &args.interval {
+    for GroupInterval(group, interval) in &args.interval {
         let Some(group) = group else { continue };
         if !args.groups.is_empty() && !args.groups.contains(group) {
             let message = format!("--interval names the group {group}, which is not in --groups: add it there");
@@ -107,11 +107,13 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
         }
         intervals.set(*group, Some(*interval));
     }
-    let everywhere = args.interval.iter().rev().find(|IntervalOf(group, _)| group.is_none());
+    let everywhere = args.interval.iter().rev().find(|GroupInterval(group, _)| group.is_none());
     let asked_for = args.requests.is_some() || args.groups.contains(&GroupName::Requests);
     if asked_for && intervals.get(GroupName::Requests).is_none() {
-        intervals
-            .set(GroupName::Requests, Some(everywhere.map_or(DEFAULT_INTERVAL, |IntervalOf(_, interval)| *interval)));
+        intervals.set(
+            GroupName::Requests,
+            Some(everywhere.map_or(DEFAULT_INTERVAL, |GroupInterval(_, interval)| *interval)),
+        );
     }
     for group in GroupName::ALL {
         let added = group == GroupName::Requests && args.requests.is_some();

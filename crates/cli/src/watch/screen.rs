@@ -42,7 +42,7 @@ impl Screen {
     }
 
     /// Shows a message until the next message.
-    pub fn mention(&mut self, news: String) {
+    pub fn show_news(&mut self, news: String) {
         self.picture.set_notice(news);
     }
 

@@ -7,14 +7,14 @@ use crate::remote::find_token;
 use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
 
 /// A running server of samples, which serves until it is dropped.
-pub struct Served {
+pub struct RemoteService {
     _serving: Serving,
     /// A message with the server's address, and with the token if that is new.
     pub message: String,
 }
 
 /// Starts to serve if `--serve` is given, and prints the server's address on stderr.
-pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<Served>> {
+pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<RemoteService>> {
     let Some(address) = args.serving.serve else { return Ok(None) };
     let (token, new_token) = match find_token(args.serving.token_file.as_deref())? {
         Some(token) => (token, String::new()),
@@ -30,5 +30,5 @@ pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow
     let serving = Serving::start(config, events.client_sender())?;
     let message = format!("samples are served at {}{new_token}", serving.address());
     say(&message);
-    Ok(Some(Served { _serving: serving, message }))
+    Ok(Some(RemoteService { _serving: serving, message }))
 }

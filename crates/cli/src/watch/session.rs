@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Time until the next group is due.
-    pub fn due_in(&self) -> Nanos {
+    pub fn time_until_due(&self) -> Nanos {
         self.schedule.next().unwrap_or(Nanos::MAX) - clock::now()
     }
 

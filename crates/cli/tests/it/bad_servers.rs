@@ -1,7 +1,7 @@
 //! Tests misbehaving servers, and a host without descriptors: every call is accounted for, by its kind of failure.
 
 use crate::documents;
-use crate::program::{Running, brimful, run, share_machine, words};
+use crate::program::{Running, brimful, lock_machine_shared, run, words};
 use brimful_core::counts::Counts;
 use brimful_core::record::ReasonCode;
 use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, full_backlog_listener, with_descriptor_limit};
@@ -111,7 +111,7 @@ fn a_load_without_responses_is_pointed_out() {
 #[test]
 fn a_lack_of_descriptors_counts_as_client_limited() {
     let server = RawServer::never_answers();
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let load = brimful(&["load", &server.url(), "--json", "--rate", "500", "--duration", "1s", "--timeout", "2s"]);
     let done = Running::start(with_descriptor_limit(40, &load)).finish().exits(&[4]);
     let record = documents::record(&done.stdout);

@@ -2,9 +2,9 @@
 //! have any value, so its value is not asserted.
 
 use crate::documents;
-use crate::program::{Running, brimful, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared};
 use brimful_core::record::{ReasonCode, Record};
-use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, full_backlog_listener};
+use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, full_backlog_listener};
 
 /// The maximum of a calibration. Asserts that the curve is in order, and that the client was not the limit at the
 /// maximum.
@@ -23,7 +23,7 @@ fn maximum(record: &Record) -> f64 {
 
 #[test]
 fn a_load_beyond_the_clients_maximum_is_invalid() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us/2KiB"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
     let beyond = ["load", &url, "--calibrate", "-R", "500k", "-d", "100ms", "--timeout", "500ms", "--json"];
@@ -38,7 +38,7 @@ fn a_load_beyond_the_clients_maximum_is_invalid() {
 
 #[test]
 fn the_load_of_a_workload_follows_the_calibration() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("workload.toml");
     std::fs::write(&file, "[[class]]\nname = \"a\"\npath = \"/a\"\n[load]\narrivals = \"constant\"\nrate = 50.0\n")
@@ -53,7 +53,7 @@ fn the_load_of_a_workload_follows_the_calibration() {
 
 #[test]
 fn without_a_load_only_the_curve_is_shown() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
     // S-Clients make attempts that get no response. No other kind of load works without a responding server.
@@ -79,9 +79,9 @@ fn without_a_load_only_the_curve_is_shown() {
 /// The server of the calibration uses the same protocol as the server under test.
 #[test]
 fn the_calibration_uses_the_protocol_of_the_load() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let certificates = Certificates::new();
-    let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
+    let identity = certificates.issue("IP:127.0.0.1", CertificateFlaw::None);
     let extra = identity.for_nginx();
     let nginx = Nginx::start(NginxOptions { listen: "ssl http2".to_owned(), extra, ..NginxOptions::default() });
     let secure = nginx.url().replace("http://", "https://");
@@ -113,7 +113,7 @@ fn the_calibration_uses_the_protocol_of_the_load() {
 /// An nginx with an untrusted certificate.
 fn untrusted_nginx() -> Nginx {
     let certificates = Certificates::new();
-    let extra = certificates.issue("DNS:elsewhere.example", Flaw::SelfSigned).for_nginx();
+    let extra = certificates.issue("DNS:elsewhere.example", CertificateFlaw::SelfSigned).for_nginx();
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
 
@@ -121,6 +121,6 @@ fn untrusted_nginx() -> Nginx {
 fn the_calibration_needs_a_response_of_the_server() {
     let full = full_backlog_listener();
     let args = ["load", &full.url(), "--calibrate", "--connect-timeout", "100ms", "--timeout", "100ms", "--quiet"];
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     Running::start(brimful(&args)).finish().fails(3, "completed no call");
 }

@@ -2,7 +2,7 @@
 
 use crate::documents::document;
 use crate::plan::{Files, word};
-use crate::program::{Done, Running, brimful, run, share_machine, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
 use brimful_core::profile::Profile;
 use brimful_core::workload::Workload;
 use rustix::process::{Pid, Signal, kill_process};
@@ -53,7 +53,7 @@ fn profile(args: &[&str]) -> Profile {
 
 /// Runs the command with this text on its stdin.
 fn with_stdin(args: &[&str], stdin: &[u8]) -> Done {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(&[&["characterize"], args].concat());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
@@ -350,7 +350,7 @@ fn control_characters_are_escaped() {
     }
     log += "\u{1b}[31mno line at all\u{1b}[2J\n";
     let path = files.write("e\u{1b}[2J.log", log);
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     for flags in [&["--format", "combined"][..], &[], &["--format", "\u{1b}[2J%h"]] {
         // CLICOLOR_FORCE makes the output as on a terminal with colours. For a pipe, all escape codes would be removed.
         let output = brimful(&[&["characterize", path.as_str()], flags].concat()).env("CLICOLOR_FORCE", "1").output();
@@ -364,7 +364,7 @@ fn control_characters_are_escaped() {
 
 #[test]
 fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(&["characterize", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();

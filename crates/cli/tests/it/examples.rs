@@ -9,7 +9,7 @@
 //! survey.
 
 use crate::documents;
-use crate::program::{Running, own_machine, share_machine, until};
+use crate::program::{Running, lock_machine_exclusively, lock_machine_shared, until};
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::symlink;
@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 1e-6;
 
 #[test]
 fn the_commands_of_readme_and_tutorial_work() {
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     let root = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     for page in ["README.md", "docs/tutorial.md"] {
         let dir = tempfile::tempdir().unwrap();
@@ -41,14 +41,14 @@ fn the_commands_of_readme_and_tutorial_work() {
             let what = format!("{page}: {run}");
             if command.starts_with("brimful survey") {
                 begins(&run, dir.path());
-                has_lines(&shown, &an_example(), &what);
+                assert_has_lines(&shown, &an_example(), &what);
                 continue;
             }
             let done = shell(&run, dir.path()).output().unwrap();
             // On a busy host the generator may be the limit.
             let codes: &[i32] = if command.starts_with("brimful load") { &[0, 4] } else { &[0] };
             assert!(codes.contains(&done.status.code().unwrap()), "{what}: {done:?}");
-            has_lines(&shown, &String::from_utf8(done.stdout).unwrap(), &what);
+            assert_has_lines(&shown, &String::from_utf8(done.stdout).unwrap(), &what);
         }
     }
 }
@@ -94,7 +94,7 @@ pub fn commands(page: &str) -> Vec<(String, String)> {
 
 /// Asserts that the printed lines have the same names in the same order. A name ends at two spaces; `*` marks disturbed
 /// levels, and sentences have no name.
-pub fn has_lines(shown: &str, printed: &str, what: &str) {
+pub fn assert_has_lines(shown: &str, printed: &str, what: &str) {
     let names = |text: &str| -> Vec<String> {
         let named = text.lines().filter_map(|line| line.split_once("  "));
         let names = named.map(|(name, _)| name.trim_end_matches(" *").to_owned());
@@ -125,7 +125,7 @@ impl Drop for Server {
 
 #[test]
 fn the_sessions_of_examples_match_the_program() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let examples = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"));
     let has_session =
         |path: &&PathBuf| fs::read_to_string(path.join("README.md")).is_ok_and(|text| text.contains("```console"));

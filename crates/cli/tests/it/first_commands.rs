@@ -1,8 +1,8 @@
 //! Tests `docs/from-other-tools.md`: runs every command in it against nginx, but loads only for a moment. Errors must
 //! match the page word for word; the output of a load must have the lines shown.
 
-use crate::examples::{commands, has_lines};
-use crate::program::{Running, brimful, share_machine};
+use crate::examples::{assert_has_lines, commands};
+use crate::program::{Running, brimful, lock_machine_shared};
 use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn the_commands_do_what_the_page_shows() {
     let all = commands(&fs::read_to_string(page).unwrap());
     assert!(all.len() >= 10, "{all:#?}");
     for (command, shown) in all {
-        let _machine = share_machine();
+        let _machine = lock_machine_shared();
         let is_error = shown.ends_with("[exit code 2]\n");
         let line = here(&if is_error { command.clone() } else { short(&command) }, &nginx);
         let mut program = brimful(&words(&line)[1..]);
@@ -46,7 +46,7 @@ fn the_commands_do_what_the_page_shows() {
             assert_eq!(said + "[exit code 2]\n", shown, "{command}");
         } else {
             // Exit code 4 means that the host made the generator late.
-            has_lines(&shown, &done.exits(&[0, 4]).stdout, &command);
+            assert_has_lines(&shown, &done.exits(&[0, 4]).stdout, &command);
         }
     }
 }

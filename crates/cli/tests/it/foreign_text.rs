@@ -1,7 +1,7 @@
 //! Tests that control characters are escaped on the terminal if they occur in names that other users of the host
 //! choose.
 
-use crate::program::{Done, brimful, share_machine};
+use crate::program::{Done, brimful, lock_machine_shared};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::process::{Child, Command};
 
@@ -38,7 +38,7 @@ impl Drop for Hostile {
 
 /// Runs the program with the output of a terminal with colours. For a pipe, all escape codes would be removed.
 fn in_colour(args: &[&str]) -> Done {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let output = brimful(args).env("CLICOLOR_FORCE", "1").output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (stdout, stderr) = (text(output.stdout), text(output.stderr));

@@ -1,6 +1,6 @@
 //! Tests that the help texts match their golden files.
 
-use crate::program::{Running, brimful, run, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared, run};
 use std::fs;
 use std::path::Path;
 
@@ -57,7 +57,7 @@ fn the_usual_flags_fit_one_screen_and_all_flags_two_and_a_half() {
 
 /// The help of a command, on a terminal with 120 columns.
 fn help(args: &[&str]) -> String {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(args);
     command.env("COLUMNS", "120");
     Running::start(command).finish().exits(&[0]).stdout

@@ -3,8 +3,8 @@
 use crate::documents;
 use crate::program::{run, words};
 use brimful_core::record::Record;
-use brimful_testkit::http2::{END, WHOLE, answer, frame, goaway, http2_server, kind, settings};
-use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions};
+use brimful_testkit::http2::{END, END_HEADERS, answer, frame, goaway, http2_server, kind, settings};
+use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions};
 use std::fmt::Write;
 use std::fs;
 
@@ -36,7 +36,7 @@ fn streams_share_connections_and_the_record_has_the_protocol() {
 #[test]
 fn tls_negotiates_http2_or_the_run_does_not_start() {
     let certificates = Certificates::new();
-    let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
+    let identity = certificates.issue("IP:127.0.0.1", CertificateFlaw::None);
     let ca = certificates.authority().to_str().unwrap().to_owned();
     let start = |listen: &str| {
         Nginx::start(NginxOptions { listen: listen.to_owned(), extra: identity.for_nginx(), ..NginxOptions::default() })
@@ -131,7 +131,7 @@ fn failures_specific_to_http2_are_counted_and_explained() {
     assert!(text.contains("note: The server ended connections with 2 calls under way on them"), "{text}");
     let broken = http2_server(settings(&[]), |peer, _| {
         peer.request();
-        peer.send(&frame(kind::HEADERS, WHOLE | END, 1, &[0x3f]));
+        peer.send(&frame(kind::HEADERS, END_HEADERS | END, 1, &[0x3f]));
         peer.drain();
     });
     let text = run(&["load", &broken.url(), "--http", "2", "--clients", "1", "-n", "2"]).exits(&[0, 1, 3, 4]).stdout;

@@ -4,8 +4,8 @@
 //! Counts must be equal, and rates must be those of the schedule, as far as a busy host permits. Times are not
 //! compared.
 
-use crate::program::{Done, Running, brimful, own_machine, run};
-use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, RawServer, SilentPort, with_length};
+use crate::program::{Done, Running, brimful, lock_machine_exclusively, run};
+use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, RawServer, SilentPort, with_length};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -169,7 +169,7 @@ fn the_report_is_that_of_the_real_httperf() {
     let (wlog, wlog_once) =
         (format!("--wlog=y,{} --num-conns 9", at("wlog")), format!("--wlog=n,{} --num-conns 3", at("wlog")));
     let wsesslog = format!("--wsesslog=6,0.01,{} --rate 50", at("wsesslog"));
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     for (line, paced) in [
         ("--num-conns 1", ByServer),
         ("--num-conns 20", ByServer),
@@ -211,7 +211,7 @@ fn the_report_is_that_of_the_real_httperf() {
 #[test]
 fn files_are_requested_in_the_order_of_the_real_httperf() {
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let server = RawServer::answering({
+    let server = RawServer::with_handler({
         let asked = Arc::clone(&asked);
         move |request| {
             asked.lock().unwrap().push(request.target.clone());
@@ -223,7 +223,7 @@ fn files_are_requested_in_the_order_of_the_real_httperf() {
     let log = dir.path().join("log");
     fs::write(&log, b"/one\0/two?x=y\0/three\0").unwrap();
     let [again, once] = ["y", "n"].map(|again| format!("--num-conns 4 --num-calls 2 --wlog {again},{}", log.display()));
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     for line in [
         "--num-conns 12 --wset 4,1 --uri /a",
         "--num-conns 25 --wset 10,1 --uri /a/b",
@@ -255,13 +255,13 @@ fn files_are_requested_in_the_order_of_the_real_httperf() {
 #[test]
 fn failed_calls_are_retried_with_retry_on_failure() {
     let number = AtomicUsize::new(0);
-    let server = RawServer::answering(move |_| match number.fetch_add(1, Ordering::Relaxed) % 2 {
+    let server = RawServer::with_handler(move |_| match number.fetch_add(1, Ordering::Relaxed) % 2 {
         0 => b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
         _ => with_length(b"x"),
     });
     let port = server.addr().port().to_string();
     let args = ["httperf", "--server", "127.0.0.1", "--port", &port, "--wsess", "3,2,0", "--failure-status", "503"];
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     let again = Running::start(brimful(&[&args[..], &["--retry-on-failure"]].concat())).finish().exits(&[0]);
     assert!(again.stdout.contains("Reply status: 1xx=0 2xx=6 3xx=0 4xx=0 5xx=6\n"), "{}", again.stdout);
     assert!(again.stdout.contains("(3/3)"), "{}", again.stdout);
@@ -275,7 +275,7 @@ fn refused_connections_are_counted_as_errors() {
     let silent = SilentPort::reserve();
     let args =
         ["--server=127.0.0.1", &format!("--port={}", silent.port()), "--num-conns=5", "--rate=100"].map(str::to_owned);
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     let (theirs, mine) =
         (real(&args), Running::start(brimful(&[&["httperf".to_owned()], &args[..]].concat())).finish());
     compare("refused", Paced::ByServer, &theirs.stdout, &mine.stdout);
@@ -289,7 +289,7 @@ fn the_program_name_selects_httperf_and_messages_can_be_printed() {
     let nginx = nginx(dir.path());
     let port = nginx.addr().port().to_string();
     let args = ["--server", "127.0.0.1", "--port", &port, "--print-reply=header", "--print-request", "--num-c=2"];
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     let refused = Running::start(brimful(&[&["httperf"], &args[..]].concat())).finish();
     assert!(refused.stderr.contains("--num-c may mean --num-calls or --num-conns"), "{refused:?}");
     let mut named = Command::new(env!("CARGO_BIN_EXE_brimful"));
@@ -307,11 +307,11 @@ fn the_program_name_selects_httperf_and_messages_can_be_printed() {
 fn tls_works() {
     let certificates = Certificates::new();
     // The certificate is for another host name, but httperf accepts any.
-    let identity = certificates.issue("DNS:www.example.org", Flaw::None);
+    let identity = certificates.issue("DNS:www.example.org", CertificateFlaw::None);
     let (listen, extra) = ("ssl".to_owned(), identity.for_nginx());
     let nginx = Nginx::start(NginxOptions { listen, extra, ..NginxOptions::default() });
     let port = nginx.addr().port();
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     for line in ["--num-conns 5", "--num-conns 3 --num-calls 4 --ssl-no-reuse", "--wsess 4,3,0.01 --rate 50"] {
         let mut args = vec!["--ssl".to_owned(), "--server=127.0.0.1".to_owned(), format!("--port={port}")];
         args.extend(line.split(' ').map(str::to_owned));

@@ -1,7 +1,7 @@
 //! Tests servers with limits: a limit on the rate of clients, and a CPU quota.
 
 use crate::documents;
-use crate::program::{Running, brimful, run, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared, run};
 use brimful_core::record::ReasonCode;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn a_quota_that_throttles_the_server_is_in_the_record_and_named_by_a_survey() {
         eprintln!("LEFT OUT: no control group with a quota can be made here");
         return;
     };
-    let machine = share_machine();
+    let machine = lock_machine_shared();
     let (target, url) = target(&[]);
     let pid = target.pid().to_string();
     fs::write(group.0.join("cgroup.procs"), &pid).unwrap();
@@ -89,7 +89,7 @@ fn a_quota_that_throttles_the_server_is_in_the_record_and_named_by_a_survey() {
 #[test]
 fn the_effect_of_a_quota_is_predicted_measured_and_undone() {
     let may = Group::make("what-if").is_some();
-    let machine = share_machine();
+    let machine = lock_machine_shared();
     let (target, url) = target(&[]);
     let pid = target.pid().to_string();
     let cgroup = || fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();

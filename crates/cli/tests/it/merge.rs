@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::plan::Files;
-use crate::program::{Done, Running, brimful, run, share_machine, until, words};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, until, words};
 use crate::target;
 use brimful_core::record::{ReasonCode, Record, ShardOrigin};
 use brimful_stats::Account;
@@ -32,7 +32,7 @@ struct Runs {
 fn runs(load: &[&str]) -> Runs {
     let files = Files::new();
     let workload = files.write("workload.toml", CLASSES);
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "light=50us,heavy=200us"]);
     let start = |more: &[&str]| {
         let common = ["load", &address, "--json", "--workload", &workload, "--seed", "7"];
@@ -182,7 +182,7 @@ fn invalid_parts_and_instants_are_refused() {
 fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
     let files = Files::new();
     let [kept, whole] = ["kept.json", "whole.json"].map(|name| crate::plan::word(&files.path(name)));
-    let machine = share_machine();
+    let machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "page=50us"]);
     let common = ["load", &address, "--rate", "100", "--seed", "7", "--json", "--quiet"];
     let start = |more: &[&str]| Running::start(brimful(&[&common, more].concat()));
@@ -222,7 +222,7 @@ fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
 fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let files = Files::new();
     let kept = crate::plan::word(&files.path("kept.json"));
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (_target, address) = target::start(&["--service", "page=50us"]);
     // This host's clock is 100 s behind the fleet's clock, so the common start is 2 s from now.
     let agreed = SystemTime::now() + Duration::from_secs(102);

@@ -2,7 +2,7 @@
 //! directory and configuration.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, run, share_machine, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
 use brimful_core::Nanos;
 use brimful_monitor::module::ServerSample;
 use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
@@ -28,7 +28,7 @@ fn make_directories(directory: &Path) {
     }
 }
 
-pub const INCLUDING: &str = "pid nginx.pid;\nerror_log error.log;\ninclude modules-enabled/*.conf;\nevents {}\nhttp {\n\
+pub const NGINX_CONF_WITH_MODULES: &str = "pid nginx.pid;\nerror_log error.log;\ninclude modules-enabled/*.conf;\nevents {}\nhttp {\n\
                          access_log off;\n\
                          include conf.d/*.conf;\nserver { listen 127.0.0.1:1; }\n}\n";
 
@@ -62,7 +62,7 @@ pub fn files_without_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 pub fn built() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
-        let directory = prefix(INCLUDING);
+        let directory = prefix(NGINX_CONF_WITH_MODULES);
         module("install", "nginx", directory.path(), &["--yes"]).exits(&[0]);
         fs::read(directory.path().join("modules/ngx_http_brimful_module.so")).unwrap()
     })
@@ -130,7 +130,7 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
 
     // No request is lost during the reload, and each request is counted once.
     let load = {
-        let _machine = share_machine();
+        let _machine = lock_machine_shared();
         let url = server.url();
         let load = ["load", &url, "--clients", "4", "--new-connection", "--duration", "1h", "--json"];
         let running = Running::start(brimful(&load));
@@ -191,7 +191,7 @@ fn is_the_servers(path: &Path) -> bool {
 
 #[test]
 fn changes_that_nginx_refuses_are_undone() {
-    let directory = prefix(INCLUDING);
+    let directory = prefix(NGINX_CONF_WITH_MODULES);
     let before = all_files(directory.path());
     // nginx's own binary has the right signature, but it is not a module.
     let given = format!("--module={NGINX}");
@@ -203,7 +203,7 @@ fn changes_that_nginx_refuses_are_undone() {
 
 #[test]
 fn a_module_for_another_nginx_is_refused() {
-    let directory = prefix(INCLUDING);
+    let directory = prefix(NGINX_CONF_WITH_MODULES);
     let before = all_files(directory.path());
     let file = tempfile::NamedTempFile::new().unwrap();
     let given = format!("--module={}", file.path().display());
@@ -243,7 +243,7 @@ fn a_configuration_without_includes_is_not_edited() {
 
 #[test]
 fn changed_files_are_kept() {
-    let directory = prefix(INCLUDING);
+    let directory = prefix(NGINX_CONF_WITH_MODULES);
     let at = |name: &str| directory.path().join(name);
     fs::write(at("given.so"), built()).unwrap();
     let given = format!("--module={}", at("given.so").display());
@@ -265,7 +265,7 @@ fn changed_files_are_kept() {
 
 #[test]
 fn bad_input_is_refused() {
-    let directory = prefix(INCLUDING);
+    let directory = prefix(NGINX_CONF_WITH_MODULES);
     let at = |name: &str| directory.path().join(name);
     let install = |more: &[&str]| module("install", "nginx", directory.path(), more);
     install(&[]).fails(2, "use --yes");

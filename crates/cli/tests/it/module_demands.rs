@@ -3,7 +3,7 @@
 
 use crate::documents;
 use crate::plan::{Files, plan, word};
-use crate::program::{Running, brimful, run, share_machine, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, until};
 use brimful_core::model::Model;
 use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
 use serde_json::Value;
@@ -127,7 +127,7 @@ fn a_survey_uses_the_servers_measurements_of_classes_with_the_same_names() {
     let (of_ours, of_others) = (nginx(), nginx());
     install(&of_ours, "nginx", &CLASSES);
     install(&of_others, "nginx", &[]);
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let files = Files::new();
     let workload = workload(&files);
     let survey_until = |url: &str, line: &str| {

@@ -1,6 +1,6 @@
 //! Tests `docs/from-other-tools.md`: every brimful command in it is run against nginx for a moment.
 
-use crate::program::{Running, brimful, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared};
 use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn every_brimful_command_on_the_page_works() {
     assert!(tools.iter().all(|tool| page.contains(&format!("\n## {tool}\n"))));
     for line in lines {
         let dir = tempfile::tempdir().unwrap();
-        let _machine = share_machine();
+        let _machine = lock_machine_shared();
         let mut command = brimful(&short(words(line), &nginx));
         command.current_dir(dir.path());
         let done = Running::start(command).finish();

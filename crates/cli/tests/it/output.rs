@@ -1,8 +1,8 @@
 //! Tests output to full disks, pipes, links and terminals.
 
 use crate::documents;
-use crate::program::{Running, brimful, run, share_machine, until};
-use crate::small_disk::Small;
+use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::small_disk::SmallDisk;
 use brimful_testkit::{RawServer, SilentPort};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -82,7 +82,7 @@ fn a_full_disk_loses_no_document() {
 #[test]
 fn a_full_disk_leaves_the_former_file_unchanged() {
     let server = RawServer::content_length("hello\n");
-    let small = Small::mount("64k");
+    let small = SmallDisk::mount("64k");
     let out = small.path().join("record.json");
     fs::write(&out, "the former").unwrap();
     // The disk has space for a file name, but not for a document.
@@ -104,7 +104,7 @@ fn a_dash_is_stdout() {
         command.current_dir(dir.path());
         Running::start(command).finish()
     };
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let done = in_dir(&[&["load", &server.url(), "-o", "-"], &SHORT[..]].concat()).exits(&[0, 4]);
     assert_eq!(documents::record(&done.stdout).counts.completed, 20);
     assert!(done.stderr.contains(": 20 calls in "), "what is shown otherwise: {}", done.stderr);
@@ -147,7 +147,7 @@ fn a_full_stdout_is_an_error_but_the_file_is_written() {
     let server = RawServer::content_length("hello\n");
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let to_file = ["load", &server.url(), "--json", "--out", out.to_str().unwrap()];
     let mut command = brimful(&[&to_file, &SHORT[..]].concat());
     command.stdout(File::options().write(true).open("/dev/full").unwrap()).stdin(Stdio::null());
@@ -162,7 +162,7 @@ fn a_full_stdout_is_an_error_but_the_file_is_written() {
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let server = RawServer::content_length("hello\n");
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(&[&["load", &server.url(), "--json"], &SHORT[..]].concat());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -182,7 +182,7 @@ fn an_existing_file_is_replaced_only_by_a_complete_one() {
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");
 
     let server = RawServer::never_answers();
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let load = Running::start(brimful(&["load", &server.url(), "--rate", "100", "--out", out.to_str().unwrap()]));
     // The check that the server listens makes one connection.
     until(|| server.connections() >= 2);

@@ -66,7 +66,7 @@ pub fn json(args: &[&str]) -> Value {
 }
 
 /// Asserts that every command that reads models reads this document. Returns the model's solution.
-pub fn plans_with(files: &Files, document: &str) -> Value {
+pub fn assert_plans_read(files: &Files, document: &str) -> Value {
     // The rate is so low that every server can serve it.
     let history =
         "time,requests\n".to_owned() + &(1..=60).map(|day| format!("{},1\n", 86_400 * day)).collect::<String>();
@@ -128,7 +128,7 @@ fn keys(document: &Value) -> BTreeSet<String> {
 }
 
 /// The document embedded in a page.
-pub fn page_of(kind: &str, path: &str) -> Value {
+pub fn embedded_document(kind: &str, path: &str) -> Value {
     let page = fs::read_to_string(path).unwrap();
     let (_, rest) = page.split_once(&format!(r#"<script type="application/json" id="{kind}">"#)).unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()

@@ -1,7 +1,7 @@
 //! Tests `brimful plan calibrate`: a model fitted to Records of a server whose demands are known.
 
-use crate::plan::{Files, check_golden, example, json, numbers, page_of, plan, word};
-use crate::program::{Running, brimful, share_machine};
+use crate::plan::{Files, check_golden, embedded_document, example, json, numbers, plan, word};
+use crate::program::{Running, brimful, lock_machine_shared};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -107,7 +107,7 @@ fn the_model_fitted_to_records_can_be_solved() {
         assert!(text.contains(words), "{words:?} was expected in\n{text}");
     }
     let relative: Vec<&str> = runs.iter().map(|run| run.rsplit('/').next().unwrap()).collect();
-    let machine = share_machine();
+    let machine = lock_machine_shared();
     let mut beside = brimful(&[&["plan", "calibrate"], &relative[..]].concat());
     beside.current_dir(files.path(""));
     check_golden("plan-calibrate.txt", &Running::start(beside).finish().exits(&[0]).stdout);
@@ -115,7 +115,7 @@ fn the_model_fitted_to_records_can_be_solved() {
     let mut beside = brimful(&[&["plan", "calibrate", "--json", "--html", &html], &relative[..]].concat());
     beside.current_dir(files.path(""));
     let printed = Running::start(beside).finish().exits(&[0]).stdout;
-    assert_eq!(page_of("calibration", &html), serde_json::from_str::<Value>(&printed).unwrap());
+    assert_eq!(embedded_document("calibration", &html), serde_json::from_str::<Value>(&printed).unwrap());
     example("calibration.json", &serde_json::from_str(&printed).unwrap());
     drop(machine);
 

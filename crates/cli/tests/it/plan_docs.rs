@@ -1,7 +1,7 @@
 //! Tests that the terminal sessions in the manual match the program's output.
 
 use crate::plan::Files;
-use crate::program::{Running, brimful, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared};
 use std::fs;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn sessions_match_the_output_of_the_program() {
     let (_, model) = manual.split_once("```toml\n").unwrap();
     let files = Files::new();
     files.write("shop.toml", model.split_once("```").unwrap().0);
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut compared = 0;
     for (args, shown) in sessions(&manual) {
         if !matches!(args[0].as_str(), "solve" | "what-if") {

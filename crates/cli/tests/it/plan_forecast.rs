@@ -1,6 +1,6 @@
 //! Tests `brimful plan forecast`: dates, configurations, and unusable histories.
 
-use crate::plan::{Files, check_golden, example, json, page_of, paper, plan, word};
+use crate::plan::{Files, check_golden, embedded_document, example, json, paper, plan, word};
 use std::fs;
 
 /// Two hundred days from 2026-01-01, with a growth of 0.25 % per day and less traffic at weekends.
@@ -34,7 +34,7 @@ fn the_date_of_the_limit_and_the_cheapest_configuration() {
 
     let html = word(&files.path("page.html"));
     let found = json(&[&args[..], &["--configurations", &configurations, "--html", &html]].concat());
-    assert_eq!(page_of("forecast", &html), found);
+    assert_eq!(embedded_document("forecast", &html), found);
     example("forecast.json", &found);
     let likely = found["crossing"]["likely"].as_str().unwrap();
     assert!(done.stdout.contains(&format!("around {}", &likely[..10])), "{likely}");

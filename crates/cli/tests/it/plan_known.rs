@@ -2,8 +2,8 @@
 //! --watch`, `plan calibrate`, and the commands that read a model.
 
 use crate::documents;
-use crate::plan::{Files, json, numbers, plans_with, word};
-use crate::program::{Running, brimful, share_machine};
+use crate::plan::{Files, assert_plans_read, json, numbers, word};
+use crate::program::{Running, brimful, lock_machine_shared};
 use brimful_core::record::{ReasonCode, Record};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -49,13 +49,13 @@ fn the_demands_of_the_target_are_recovered() {
 
     // The model is read from a file of its own, and from the calibration document.
     let whole = files.write("calibration.json", found.to_string());
-    assert_eq!(plans_with(&files, &out)["throughput"], plans_with(&files, &whole)["throughput"]);
+    assert_eq!(assert_plans_read(&files, &out)["throughput"], assert_plans_read(&files, &whole)["throughput"]);
 }
 
 /// The Records of two runs of each class, at different rates.
 fn measured(files: &Files, address: &str) -> [String; 4] {
     [("/a", "4"), ("/a", "90"), ("/b", "4"), ("/b", "15")].map(|(path, rate)| {
-        let _machine = share_machine();
+        let _machine = lock_machine_shared();
         let file = files.path(&format!("{}{rate}.json", &path[1..]));
         let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
         let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];

@@ -1,7 +1,9 @@
 //! Tests `brimful plan solve`: the reference networks, the text, and errors.
 
-use crate::plan::{Files, case, cases, check_golden, example, json, model, numbers, page_of, paper, plan, word};
-use crate::program::{brimful, share_machine};
+use crate::plan::{
+    Files, case, cases, check_golden, embedded_document, example, json, model, numbers, paper, plan, word,
+};
+use crate::program::{brimful, lock_machine_shared};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -153,7 +155,7 @@ fn a_model_is_read_from_any_document_that_contains_it() {
     let solved = files.write("solved.json", expected.to_string());
     assert_eq!(json(&["solve", &solved]), expected, "a solution holds its model");
 
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut stdin = brimful(&["plan", "solve", "-", "--json"]);
     let mut child = stdin.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(bare.to_string().as_bytes()).unwrap();
@@ -216,7 +218,7 @@ fn the_page_contains_the_document() {
     let path = files.write("paper.json", paper().to_string());
     let html = word(&files.path("page.html"));
     let solved = json(&["solve", &path, "--html", &html]);
-    assert_eq!(page_of("solution", &html), solved);
+    assert_eq!(embedded_document("solution", &html), solved);
     example("solution.json", &solved);
     plan(&["solve", &path, "--html", &word(&files.path(""))]).fails(3, "choose another place with --html");
     let full = plan(&["solve", &path, "--html", "/dev/full"]).exits(&[3]);

@@ -1,6 +1,6 @@
 //! Tests `brimful plan what-if`: changes, curves, objectives, and errors.
 
-use crate::plan::{Files, case, check_golden, example, json, model, page_of, paper, plan, word};
+use crate::plan::{Files, case, check_golden, embedded_document, example, json, model, paper, plan, word};
 use std::fs;
 
 #[test]
@@ -25,7 +25,7 @@ fn the_text_shows_before_and_after() {
 
     let html = word(&files.path("page.html"));
     let found = json(&[&asked[..], &objectives, &["--html", &html]].concat());
-    assert_eq!(page_of("what-if", &html), found);
+    assert_eq!(embedded_document("what-if", &html), found);
     // The document contains the changed model, which can be used again.
     let next = json(&["solve", &files.write("next.json", found.to_string())]);
     assert_eq!(next["throughput"], found["after"]["solution"]["throughput"]);

@@ -18,12 +18,12 @@ static MACHINE: RwLock<()> = RwLock::new(());
 
 /// Shares the lock on the machine, for tests that run several programs at once. These tests must not call [`run`] while
 /// they hold the lock, because `run` takes it, too.
-pub fn share_machine() -> RwLockReadGuard<'static, ()> {
+pub fn lock_machine_shared() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Locks the machine exclusively, for tests whose figures other load would distort.
-pub fn own_machine() -> RwLockWriteGuard<'static, ()> {
+pub fn lock_machine_exclusively() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -39,7 +39,7 @@ pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
 
 /// Runs `brimful` until it ends.
 pub fn run<S: AsRef<str>>(args: &[S]) -> Done {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     Running::start(brimful(args)).finish()
 }
 

@@ -2,7 +2,7 @@
 //! load --watch-from`.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, share_machine, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, until};
 use brimful_core::record::Record;
 use brimful_testkit::{Nginx, NginxOptions, RawServer};
 use std::io::{Read, Write};
@@ -84,7 +84,7 @@ fn record(done: &Done, token: &str) -> Record {
 
 #[test]
 fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let nginx = Nginx::start(NginxOptions::default());
     let (port, pid) = (port(&nginx.url()), nginx.pid().to_string());
     let (_serving, address, token) = serve(&["--port", &port, "--process", &pid]);
@@ -117,11 +117,11 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
 
 #[test]
 fn a_load_whose_monitor_is_killed_has_a_record() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     // The load cannot end before the monitor does.
     let killed = Arc::new(AtomicBool::new(false));
     let may_answer = killed.clone();
-    let server = RawServer::answering(move |_| {
+    let server = RawServer::with_handler(move |_| {
         until(|| may_answer.load(Ordering::Relaxed));
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()
     });
@@ -141,7 +141,7 @@ fn a_load_whose_monitor_is_killed_has_a_record() {
 
 #[test]
 fn tls_with_a_certificate_and_a_token_from_files() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let nginx = Nginx::start(NginxOptions::default());
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
@@ -178,7 +178,7 @@ fn tls_with_a_certificate_and_a_token_from_files() {
 
 #[test]
 fn unsafe_and_wrong_options_are_refused() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let nginx = Nginx::start(NginxOptions::default());
     let url = nginx.url();
     let run = |args: &[&str], token| finish(load(&[&[url.as_str(), "--rate", "1", "-d", "1s"], args].concat(), token));

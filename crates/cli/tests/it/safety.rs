@@ -11,7 +11,7 @@ mod side_outputs;
 mod strings;
 mod test_bed;
 
-use crate::program::{Done, Running, brimful, share_machine};
+use crate::program::{Done, Running, brimful, lock_machine_shared};
 use rustix::process::geteuid;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn is_root() -> bool {
 
 /// Runs `brimful` until it ends, with this directory for temporary files.
 fn run_in(temporary: &Path, args: &[&str]) -> Done {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(args);
     command.env("TMPDIR", temporary);
     Running::start(command).finish()

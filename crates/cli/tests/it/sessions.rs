@@ -155,7 +155,7 @@ type Asked = Arc<Mutex<Vec<(String, String)>>>;
 fn cookie_server() -> (RawServer, Asked) {
     let asked = Asked::default();
     let noted = Arc::clone(&asked);
-    let server = RawServer::answering(move |request: &Request| {
+    let server = RawServer::with_handler(move |request: &Request| {
         let cookies = request.header("cookie").unwrap_or_default().to_owned();
         let mut asked = noted.lock().unwrap();
         let own = match cookies.is_empty() {

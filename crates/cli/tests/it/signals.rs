@@ -1,7 +1,7 @@
 //! Tests Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
 
 use crate::documents;
-use crate::program::{LIMIT, Running, brimful, share_machine, until};
+use crate::program::{LIMIT, Running, brimful, lock_machine_shared, until};
 use brimful_core::record::ReasonCode;
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
@@ -23,12 +23,12 @@ fn on_a_terminal(args: &[&str]) -> Command {
 
 #[test]
 fn an_interrupted_load_leaves_its_record() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (served, requests) = channel();
-        let server = RawServer::answering(move |_| {
+        let server = RawServer::with_handler(move |_| {
             // Sending fails once the test has ended.
             let _ = served.send(());
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
@@ -50,9 +50,9 @@ fn an_interrupted_load_leaves_its_record() {
 
 #[test]
 fn a_load_under_nohup_ignores_sighup() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (served, requests) = channel();
-    let server = RawServer::answering(move |_| {
+    let server = RawServer::with_handler(move |_| {
         // Sending fails once the test has received enough.
         let _ = served.send(());
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
@@ -83,7 +83,7 @@ fn affinity(pid: u32) -> Vec<String> {
 
 #[test]
 fn a_servers_cpus_are_restored_however_its_survey_ends() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--workers", "2"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
     let before = affinity(target.pid());
@@ -123,7 +123,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
 
 #[test]
 fn calls_in_flight_at_an_interruption_are_accounted_for() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let server = RawServer::never_answers();
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
     // The check that the server listens makes one more connection.
@@ -139,7 +139,7 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
 
 #[test]
 fn an_interrupted_survey_leaves_document_and_report() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
     let args =

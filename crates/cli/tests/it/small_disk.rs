@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// A file system that is unmounted when this value is dropped.
-pub struct Small {
+pub struct SmallDisk {
     dir: tempfile::TempDir,
 }
 
-impl Small {
-    pub fn mount(size: &str) -> Small {
+impl SmallDisk {
+    pub fn mount(size: &str) -> SmallDisk {
         let dir = tempfile::tempdir().unwrap();
-        let small = Small { dir };
+        let small = SmallDisk { dir };
         small.command("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
         small
     }
@@ -33,7 +33,7 @@ impl Small {
     }
 }
 
-impl Drop for Small {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }

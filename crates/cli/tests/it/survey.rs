@@ -3,8 +3,8 @@
 //! `brimful-survey`.
 
 use crate::documents;
-use crate::plan::{Files, numbers, plan, plans_with};
-use crate::program::{Done, Running, brimful, own_machine, share_machine};
+use crate::plan::{Files, assert_plans_read, numbers, plan};
+use crate::program::{Done, Running, brimful, lock_machine_exclusively, lock_machine_shared};
 use crate::remote::serve;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Comparison, Level, Role, Survey};
@@ -52,7 +52,7 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let Some(predicted) = survey.saturation_rate.predicted else {
         return plan(&["solve", &path]).fails(2, "survey the server again");
     };
-    let solved = plans_with(&files, &path);
+    let solved = assert_plans_read(&files, &path);
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
@@ -98,7 +98,7 @@ fn demonstration() -> Survey {
         "--report",
         report.to_str().unwrap(),
     ];
-    let machine = own_machine();
+    let machine = lock_machine_exclusively();
     let done = Running::start(brimful(&args)).finish();
     drop(machine);
     let survey = ended(&done, &done.stdout);
@@ -166,7 +166,7 @@ fn compressing_nginx() -> Nginx {
 
 #[test]
 fn nginx_is_found_by_its_port_and_its_cpus_are_restored() {
-    let machine = share_machine();
+    let machine = lock_machine_shared();
     let nginx = compressing_nginx();
     let pids = [vec![nginx.pid()], nginx.workers()].concat();
     let before = affinity(&pids);
@@ -197,7 +197,7 @@ fn nginx_is_found_by_its_port_and_its_cpus_are_restored() {
 
 #[test]
 fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=200us"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
     let dir = tempfile::tempdir().unwrap();
@@ -238,7 +238,7 @@ fn target() -> (Running, String) {
 
 #[test]
 fn a_report_that_cannot_be_written_loses_no_document() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (target, url) = target();
     let args = [
         "survey",
@@ -279,7 +279,7 @@ fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
 /// The predictions are tested with the simulated servers of `brimful-survey`.
 #[test]
 fn a_black_box_is_surveyed_by_its_responses_alone() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (_target, url) = target();
     let (done, survey) = interrupted(&url, &["--black-box"], "");
     assert!(done.stderr.contains("nothing is seen of the server but its answers"), "{}", done.stderr);
@@ -289,7 +289,7 @@ fn a_black_box_is_surveyed_by_its_responses_alone() {
 
 #[test]
 fn a_server_is_surveyed_through_a_remote_monitor() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (target, url) = target();
     let pid = target.pid().to_string();
     let (_serving, address, token) = serve(&["--process", &pid]);

@@ -1,7 +1,7 @@
 //! Tests `brimful target`, which runs the reference server in the foreground.
 
 use crate::documents;
-use crate::program::{Running, brimful, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -62,7 +62,7 @@ fn work_defines_classes_and_a_pool_is_reported() {
 
 #[test]
 fn it_serves_load_until_it_is_stopped() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (target, address) = start(&["--service", "a=20us", "--distribution", "exponential", "--workers", "2"]);
     let load = Running::start(brimful(&["load", &address, "--json", "--clients", "4", "--requests", "400"]));
     assert_eq!(documents::record(&load.finish().exits(&[0, 4]).stdout).counts.status.s2xx, 400);

@@ -2,7 +2,7 @@
 //! Without these they fail and say so. Only lower bounds of times are asserted.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, run, share_machine, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
 use brimful_core::record::Record;
 use brimful_core::testbed::Testbed;
 use rustix::process::Signal;
@@ -20,7 +20,7 @@ const LOADED: [i32; 2] = [0, 4];
 
 /// Runs a script in a test bed, in a directory of its own.
 fn bed(flags: &[&str], script: &str) -> (Done, Testbed, TempDir) {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let directory = tempfile::tempdir().unwrap();
     let done = Running::start(bed_in(directory.path(), flags, script)).finish();
     let text = fs::read_to_string(directory.path().join("bed.json"));
@@ -158,7 +158,7 @@ fn runs(word: &str) -> bool {
 
 #[test]
 fn nothing_is_left_behind_however_it_ends() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let ends: [(&str, Option<(Signal, i32)>); 4] = [
         ("1", Some((Signal::TERM, 143))),
         ("2", Some((Signal::INT, 130))),
@@ -196,7 +196,7 @@ fn nothing_is_left_behind_however_it_ends() {
 /// The test bed that created the directory of names may end first.
 #[test]
 fn a_test_bed_that_ends_does_not_disturb_another_one() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let directory = tempfile::tempdir().unwrap();
     let wait =
         |file: &str| format!("echo started; until [ -e {file} ]; do sleep 0.05; done; ip netns exec server true");
@@ -213,7 +213,7 @@ fn a_test_bed_that_ends_does_not_disturb_another_one() {
 
 #[test]
 fn a_command_that_ignores_signals_is_killed() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let directory = tempfile::tempdir().unwrap();
     let mut running =
         Running::start(bed_in(directory.path(), &[], "trap 'echo no' TERM; echo started; while :; do sleep 0.1; done"));
@@ -235,7 +235,7 @@ fn unprivileged(arguments: &[&str]) -> Command {
 
 #[test]
 fn users_have_a_test_bed_in_a_user_namespace() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let brimful = brimful(&["testbed", "--quiet", "--", "sh", "-c", "ip netns exec client1 true && exit 5"]);
     // The script runs with another user ID and without capabilities.
     let mut command = Command::new("unshare");
@@ -245,7 +245,7 @@ fn users_have_a_test_bed_in_a_user_namespace() {
 
 #[test]
 fn without_privilege_it_says_what_to_do() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let brimful = unprivileged(&["testbed", "--", "true"]);
     let mut command = Command::new("unshare");
     let script = r#"echo 0 > /proc/sys/user/max_user_namespaces && exec "$@""#;

@@ -3,7 +3,9 @@
 use crate::documents;
 use crate::program::{run, words};
 use brimful_core::tls::TlsFault;
-use brimful_testkit::{Certificates, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length};
+use brimful_testkit::{
+    CertificateFlaw, Certificates, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length,
+};
 
 fn nginx(identity: &Identity) -> Nginx {
     // Debian's nginx uses TLS 1.3 only if the configuration asks for it.
@@ -18,7 +20,7 @@ fn path(path: &std::path::Path) -> String {
 #[test]
 fn the_record_has_the_tls_version_and_cipher() {
     let certificates = Certificates::new();
-    let nginx = nginx(&certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None));
+    let nginx = nginx(&certificates.issue("DNS:localhost,IP:127.0.0.1", CertificateFlaw::None));
     let (url, ca) = (format!("https://{}/", nginx.addr()), path(&certificates.authority()));
     let load = |rest: &[&str]| {
         let args = ["load", &url, "--ca", &ca, "--clients", "2", "-n", "30", "--json"];
@@ -50,29 +52,29 @@ fn untrusted_certificates_are_errors_before_the_run() {
     let certificates = Certificates::new();
     let ca = path(&certificates.authority());
     let refused = |names: &str, flaw, code, parts: &[&str]| {
-        let behaviour = TlsBehaviour::answering(with_length(b"hello"));
-        let server = RawServer::by_tls(&certificates.issue(names, flaw), behaviour);
+        let behaviour = TlsBehaviour::with_response(with_length(b"hello"));
+        let server = RawServer::start_tls(&certificates.issue(names, flaw), behaviour);
         let url = format!("https://{}/", server.addr());
         for part in parts {
             run(&["load", &url, "--ca", &ca, "-n", "1", "--clients", "1"]).fails(code, part);
         }
         run(&["load", &url, "--insecure", "-n", "1", "--clients", "1"]).exits(&[0, 4]);
     };
-    refused("IP:127.0.0.1", Flaw::Expired, 3, &["has expired: renew it"]);
+    refused("IP:127.0.0.1", CertificateFlaw::Expired, 3, &["has expired: renew it"]);
     refused(
         "IP:127.0.0.1",
-        Flaw::NotYetValid,
+        CertificateFlaw::NotYetValid,
         3,
         &["is not valid yet (it will be in", "check this host's clock (`date -u`)"],
     );
     refused(
         "DNS:a.example,DNS:b.example",
-        Flaw::None,
+        CertificateFlaw::None,
         3,
         &["(it is for a.example, b.example): write the URL", "--sni"],
     );
-    refused("IP:127.0.0.1", Flaw::SelfSigned, 3, &["(it is self-signed): give", "--ca FILE"]);
-    refused("IP:127.0.0.1", Flaw::MissingIntermediate, 3, &["or the chain is cut short)"]);
+    refused("IP:127.0.0.1", CertificateFlaw::SelfSigned, 3, &["(it is self-signed): give", "--ca FILE"]);
+    refused("IP:127.0.0.1", CertificateFlaw::MissingIntermediate, 3, &["or the chain is cut short)"]);
     let closes = RawServer::closes_on_accept();
     let url = format!("https://{}/", closes.addr());
     run(&["load", &url, "--insecure", "-n", "1"]).fails(3, "closed the connection during the TLS handshake");
@@ -90,8 +92,9 @@ fn untrusted_certificates_are_errors_before_the_run() {
 #[test]
 fn an_http_url_of_a_tls_server_is_reported() {
     let certificates = Certificates::new();
-    let identity = certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None);
-    let (nginx, raw) = (nginx(&identity), RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"x"))));
+    let identity = certificates.issue("DNS:localhost,IP:127.0.0.1", CertificateFlaw::None);
+    let (nginx, raw) =
+        (nginx(&identity), RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"x"))));
     let hint = "The server speaks TLS on this port: write https:// in place of http://.";
     for (url, all_4xx) in [(nginx.url(), true), (raw.url(), false)] {
         // Responses with any status are completed calls. Every other outcome is a failure.
@@ -119,7 +122,7 @@ fn an_http_url_of_a_tls_server_is_reported() {
 
 #[test]
 fn flags_of_tls_that_do_not_fit_are_refused() {
-    let server = RawServer::answering(|_| with_length(b"hello"));
+    let server = RawServer::with_handler(|_| with_length(b"hello"));
     let (plain, secure) = (server.url(), format!("https://{}/", server.addr()));
     run(&["load", &plain, "--insecure", "-n", "1"]).fails(2, "--insecure is for https:// URLs");
     run(&["load", &plain, "--tls-min", "1.3", "-n", "1"]).fails(2, "--tls-min is for https:// URLs");
@@ -135,10 +138,12 @@ fn flags_of_tls_that_do_not_fit_are_refused() {
 fn failures_during_a_run_are_counted_and_named_once() {
     // The handshake before the run uses the first connection. Later connections get another certificate.
     let certificates = Certificates::new();
-    let (good, bad) =
-        (certificates.issue("IP:127.0.0.1", Flaw::None), certificates.issue("IP:127.0.0.1", Flaw::SelfSigned));
+    let (good, bad) = (
+        certificates.issue("IP:127.0.0.1", CertificateFlaw::None),
+        certificates.issue("IP:127.0.0.1", CertificateFlaw::SelfSigned),
+    );
     let [good, bad] =
-        [good, bad].map(|identity| RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"x"))));
+        [good, bad].map(|identity| RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"x"))));
     let (first, then) = (good.addr(), bad.addr());
     let between = RawServer::start(move |connection, index| {
         let other = std::net::TcpStream::connect(if index < 2 { first } else { then }).unwrap();

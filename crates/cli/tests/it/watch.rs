@@ -7,7 +7,7 @@ mod requests;
 mod screen;
 
 use crate::documents;
-use crate::program::{Running, brimful, run, share_machine, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, until};
 use brimful_core::server::{Server, ServerInterval};
 use brimful_testkit::{Nginx, NginxOptions, SilentPort, full_backlog_listener};
 use rustix::process::Signal;
@@ -137,7 +137,7 @@ fn only_the_given_groups_are_read() {
 
 #[test]
 fn ctrl_c_ends_an_endless_watch_normally_and_interrupts_others() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("server.json");
     for (signal, args, code) in [
@@ -162,7 +162,7 @@ fn ctrl_c_ends_an_endless_watch_normally_and_interrupts_others() {
 
 #[test]
 fn a_closed_pipe_ends_the_watch() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(&[&["watch"], &OFTEN[..]].concat());
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -175,7 +175,7 @@ fn a_closed_pipe_ends_the_watch() {
 fn the_summary_names_dropped_connections_as_the_bottleneck() {
     let server = full_backlog_listener();
     let port = server.addr().port().to_string();
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut watch =
         Running::start(brimful(&[&["watch", "--port", &port, "--groups", "connections"], &OFTEN[..]].concat()));
     watch.stdout_line();
@@ -213,7 +213,7 @@ impl Sleeper {
 
 #[test]
 fn the_start_and_end_of_a_program_are_reported() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let sleeper = Sleeper::new();
     let mut watch = Running::start(brimful(&[&["watch", "--process", &sleeper.name], &OFTEN[..]].concat()));
     watch.stderr_line(&format!("no process named `{}` is running yet: waiting for one", sleeper.name));
@@ -231,7 +231,7 @@ fn the_start_and_end_of_a_program_are_reported() {
 
 #[test]
 fn the_end_of_a_pid_is_reported() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut child = Command::new("/bin/sleep").arg("3600").spawn().unwrap();
     let pid = child.id().to_string();
     let mut watch = Running::start(brimful(&[&["watch", "--process", &pid], &OFTEN[..]].concat()));
@@ -245,7 +245,7 @@ fn the_end_of_a_pid_is_reported() {
 
 #[test]
 fn a_port_is_watched_before_a_server_listens() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let silent = SilentPort::reserve();
     let port = silent.port();
     let port_text = port.to_string();

@@ -68,7 +68,7 @@ pub struct Core {
 
 /// If work outside the server uses more than this share of the watched CPUs, it is attributed to other programs, and
 /// measurements of the server are doubtful. Interrupts and kernel threads alone can use a tenth of a loaded CPU.
-pub const OTHER_WORK: f64 = 0.15;
+pub const MAX_OTHER_WORK: f64 = 0.15;
 
 /// Interrupts per second of the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,7 +126,7 @@ pub struct Disk {
 }
 
 /// Size of a block in Linux's statistics, whatever the disk's own block size.
-pub const BLOCK_BYTES: u64 = 512;
+pub const DISK_BLOCK_BYTES: u64 = 512;
 
 /// Pressure stall information of each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,9 +6,9 @@
 //! is identified by its number within the class. This number determines its target and its values.
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
-use super::{Contents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
-use crate::template::{Piece, is_template, parse};
-use crate::text::bytes_without_mark;
+use super::{FileContents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
+use crate::template::{TemplatePart, is_template, parse};
+use crate::text::strip_bom_bytes;
 use crate::url::{encode_target, is_whole_url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ impl Workload {
                         why: error.to_string(),
                     };
                     let bytes = read(file).map_err(unreadable)?;
-                    known.insert(file.clone(), bytes_without_mark(&bytes).to_vec());
+                    known.insert(file.clone(), strip_bom_bytes(&bytes).to_vec());
                 }
             }
             class.load_contents(&known)?;
@@ -149,7 +149,7 @@ impl RequestClass {
     /// Size of the body of the answer to a target in bytes, if known.
     pub fn bytes(&self, place: usize) -> Option<u64> {
         match (&self.file_set, self.contents.list.as_deref()) {
-            (Some(set), _) => set.bytes_of(place as u32),
+            (Some(set), _) => set.file_bytes(place as u32),
             (None, Some(List::Urls(list))) => list.bytes(place),
             (None, Some(List::Requests(list))) => list.get(place)?.bytes,
             (None, None) => self.urls.get(place)?.bytes,
@@ -212,7 +212,7 @@ impl RequestClass {
             move |error: LineError| WorkloadError::BadFile { file, error }
         };
         let bytes = |file: &String| files.get(file).map_or(&[][..], Vec::as_slice);
-        let mut contents = Contents::default();
+        let mut contents = FileContents::default();
         if let Some(file) = &self.csv {
             contents.rows = Some(Arc::new(Rows::parse(bytes(file)).map_err(bad_file(file))?));
         }
@@ -286,7 +286,7 @@ impl RequestClass {
         }
         let pieces = parse(text).map_err(|error| self.bad(&format!("in `{text}`, {error}")))?;
         for piece in pieces {
-            let Piece::Csv(name) = piece else { continue };
+            let TemplatePart::Csv(name) = piece else { continue };
             let (Some(file), rows) = (&self.csv, &self.contents.rows) else {
                 return Err(
                     self.bad(&format!("`{text}` has {{csv.{name}}}: name the file, like csv = \"{name}s.csv\""))

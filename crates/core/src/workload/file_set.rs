@@ -81,7 +81,7 @@ impl FileSet {
     /// The size of a file: a quantile of the distribution at the fractional part of a multiple of the golden ratio.
     /// These fractions fill the unit interval evenly. They depend only on the file's number, so file set and workload
     /// agree on the size; and they are not correlated with popularity.
-    pub fn bytes_of(&self, file: u32) -> Option<u64> {
+    pub fn file_bytes(&self, file: u32) -> Option<u64> {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let share = ((f64::from(file) + 0.5) * GOLDEN_RATIO).fract();
         Some(self.bytes.as_ref()?.quantile(share).round() as u64)
@@ -138,10 +138,10 @@ mod tests {
         let set = FileSet { bytes: Some("exponential:1000".parse().unwrap()), ..files(10_000) };
         let mean = |range: std::ops::Range<u32>| {
             let n = f64::from(range.end - range.start);
-            range.map(|file| set.bytes_of(file).unwrap() as f64).sum::<f64>() / n
+            range.map(|file| set.file_bytes(file).unwrap() as f64).sum::<f64>() / n
         };
         assert!((mean(0..10_000) - 1000.0).abs() < 5.0 && (mean(0..100) - 1000.0).abs() < 60.0, "{}", mean(0..100));
-        assert_eq!(files(3).bytes_of(0), None);
+        assert_eq!(files(3).file_bytes(0), None);
     }
 
     #[test]

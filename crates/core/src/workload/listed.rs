@@ -14,7 +14,7 @@
 use crate::csv;
 use crate::quantity::counted;
 use crate::template::is_template;
-use crate::text::bytes_without_mark;
+use crate::text::strip_bom_bytes;
 use crate::url::{encode_target, is_whole_url};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// The contents of a class's files that have been read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Contents {
+pub struct FileContents {
     /// The URLs or requests of the class's calls.
     pub(super) list: Option<Arc<List>>,
     /// The values for the class's templates.
@@ -258,7 +258,7 @@ impl ListedRequest {
     /// [`LineError`] if the list is malformed.
     pub fn classes(bytes: &[u8]) -> Result<Vec<(String, f64)>, LineError> {
         let mut classes: Vec<(String, f64)> = Vec::new();
-        for request in ListedRequest::parse(bytes_without_mark(bytes))? {
+        for request in ListedRequest::parse(strip_bom_bytes(bytes))? {
             let name = request.class.unwrap_or_else(|| DEFAULT_CLASS.to_owned());
             match classes.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, weight)) => *weight += request.weight,

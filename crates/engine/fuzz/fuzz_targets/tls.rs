@@ -11,7 +11,7 @@
 
 use brimful_engine::fuzzing::{End, Tampering, exchange};
 use brimful_engine::{Security, SecurityOptions};
-use brimful_testkit::{Certificates, Flaw, server_config};
+use brimful_testkit::{Certificates, CertificateFlaw, server_config};
 use libfuzzer_sys::fuzz_target;
 use rustls::ServerConfig;
 use std::sync::{Arc, LazyLock};
@@ -47,7 +47,7 @@ fuzz_target!(|input: &[u8]| {
 /// A server, and a client that trusts it.
 fn pair() -> (Arc<ServerConfig>, Security) {
     let certificates = Certificates::new();
-    let server = server_config(&certificates.issue("DNS:localhost", Flaw::None), Vec::new());
+    let server = server_config(&certificates.issue("DNS:localhost", CertificateFlaw::None), Vec::new());
     let options = SecurityOptions {
         name: "localhost".to_owned(),
         authorities: Some(certificates.authority()),

@@ -144,7 +144,7 @@ impl<P> SessionConnections<P> {
     }
 
     /// Keeps an empty call queue for a later burst.
-    pub fn keep_queue(&mut self, queue: VecDeque<Call<P>>) {
+    pub fn recycle_queue(&mut self, queue: VecDeque<Call<P>>) {
         if self.spare_queues.len() < MAX_SPARE_QUEUES {
             self.spare_queues.push(queue);
         }

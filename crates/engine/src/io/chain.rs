@@ -13,7 +13,7 @@ pub const MAX_OPERATIONS: usize = 9;
 
 /// The arguments of the operations. The operations point into this struct, so it must not move, nor be dropped before
 /// the ring.
-pub struct Chain {
+pub struct OperationChain {
     /// Each address is boxed, so that it does not move when others are added.
     #[expect(clippy::vec_box)]
     addresses: Vec<Box<SocketAddrAny>>,
@@ -25,9 +25,9 @@ pub struct Chain {
     no_linger: libc::linger,
 }
 
-impl Chain {
-    pub fn new(settings: &Settings) -> Chain {
-        Chain {
+impl OperationChain {
+    pub fn new(settings: &Settings) -> OperationChain {
+        OperationChain {
             addresses: settings.addresses.iter().map(|address| Box::new(address.raw())).collect(),
             sources: settings.sources.iter().copied().map(SocketAddrAny::from).collect(),
             options: settings.options,
@@ -45,7 +45,7 @@ impl Chain {
 
     /// The linked operations that open a connection, and the number of operations.
     pub fn operations(&self, token: Token, route: Route) -> ([Entry; MAX_OPERATIONS], usize) {
-        let Chain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
+        let OperationChain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;
         let fd = Fixed(token.slot);
         let address = &addresses[route.address];

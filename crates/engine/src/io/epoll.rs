@@ -1,9 +1,9 @@
 //! I/O by system calls on sockets that edge-triggered epoll reports as ready. Works on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
 use crate::clock::Clock;
-use crate::pacing::{Pacer, Waited};
+use crate::pacing::{Pacer, WaitTimes};
 use crate::{Address, EngineError};
 use brimful_core::Nanos;
 use rustix::buffer::spare_capacity;
@@ -87,7 +87,7 @@ impl<'a> Io<'a> for Epoll<'a> {
         })
     }
 
-    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
+    fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno> {
         self.watch(token, warm.socket, false)
     }
 
@@ -167,7 +167,7 @@ impl<'a> Io<'a> for Epoll<'a> {
         Ok(())
     }
 
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError> {
         self.flush()?;
         self.sent_due = self.sent.len();
         let until = if self.unread.is_empty() && self.sent_due == 0 { until } else { Nanos::ZERO };

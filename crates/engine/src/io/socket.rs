@@ -1,6 +1,6 @@
 //! Opens sockets and sets their options.
 
-use super::{Route, Settings, Warm};
+use super::{Route, Settings, WarmConnection};
 use crate::Address;
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -57,10 +57,10 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
 
 /// Opens up to `count` connections, one after another, and stops at the first that is not established in time. The
 /// reason is not reported here: the run will meet the same error.
-pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
+pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let open = |nth| {
         let route = settings.warm_route(nth);
-        Some(Warm { socket: open_one(settings, route, timeout)?, address: route.address, session: None })
+        Some(WarmConnection { socket: open_one(settings, route, timeout)?, address: route.address, session: None })
     };
     (0..count).map_while(open).collect()
 }

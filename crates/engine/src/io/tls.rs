@@ -27,9 +27,9 @@ pub use error::SecurityError;
 pub use handshake::Handshake;
 pub use security::{Security, SecurityOptions};
 
-use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
 use crate::clock::Clock;
-use crate::pacing::Waited;
+use crate::pacing::WaitTimes;
 use crate::{Address, EngineError};
 use brimful_core::{Nanos, TlsFault};
 use rustix::io::Errno;
@@ -100,10 +100,10 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         Ok(Tls::around(I::new(settings)?, security, settings))
     }
 
-    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
-        let Warm { socket, address, session } = warm;
+    fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno> {
+        let WarmConnection { socket, address, session } = warm;
         let (session, early) = session.unzip();
-        self.inner.adopt(token, Warm { socket, address, session: None })?;
+        self.inner.adopt(token, WarmConnection { socket, address, session: None })?;
         let slot = self.occupy(token);
         slot.session = session;
         if let Some(early) = early.filter(|early| !early.is_empty()) {
@@ -167,7 +167,7 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         self.inner.flush()
     }
 
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError> {
         self.send_gathered();
         // If there are events already, there is no need to wait.
         let until = if self.events.is_empty() { until } else { Nanos::ZERO };
@@ -433,7 +433,7 @@ impl Slot {
 
 /// Opens up to `count` secured connections, one after another, and stops at the first that is not secured in time. The
 /// reason is not reported here: the run will meet the same error.
-pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<Warm> {
+pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();
     let open_one = |nth| {
@@ -445,7 +445,7 @@ pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, co
         let mut session = Session::begin(&config, security.name(), &mut scratch).ok()?;
         handshake::complete(&socket, &mut session, &mut scratch, until).ok()?;
         let has_protocol = !security.is_http2() || session.is_http2();
-        has_protocol.then(|| Warm {
+        has_protocol.then(|| WarmConnection {
             socket,
             address: route.address,
             session: Some((Box::new(session), scratch.plaintext.clone())),

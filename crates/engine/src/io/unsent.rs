@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Maximum number of requests in one gathering write.
-pub const MAX_GATHERED: usize = 64;
+pub const MAX_IO_SLICES: usize = 64;
 
 /// A queue of requests. The bytes of a request are either shared by many calls or belong to one call.
 #[derive(Debug, Default)]
@@ -32,17 +32,17 @@ impl<'a> Unsent<'a> {
     }
 
     /// The first requests, for a gathering write, and the number of them.
-    pub fn pieces(&self) -> ([IoSlice<'_>; MAX_GATHERED], usize) {
-        let mut pieces = [IoSlice::new(&[]); MAX_GATHERED];
+    pub fn pieces(&self) -> ([IoSlice<'_>; MAX_IO_SLICES], usize) {
+        let mut pieces = [IoSlice::new(&[]); MAX_IO_SLICES];
         let mut taken = self.taken;
         for (piece, request) in pieces.iter_mut().zip(&self.requests) {
             *piece = IoSlice::new(&request[std::mem::take(&mut taken)..]);
         }
-        (pieces, self.requests.len().min(MAX_GATHERED))
+        (pieces, self.requests.len().min(MAX_IO_SLICES))
     }
 
     /// Moves requests from the front into `buffer`, until it holds `enough` bytes.
-    pub fn take_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
+    pub fn drain_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
         while buffer.len() < enough
             && let Some(request) = self.requests.pop_front()
         {
@@ -82,10 +82,10 @@ mod tests {
         let (pieces, n) = unsent.pieces();
         assert_eq!(pieces[..n].iter().flat_map(|piece| piece.to_vec()).collect::<Vec<u8>>(), b"efgh");
         let mut rest = Vec::new();
-        unsent.take_into(&mut rest, 1);
+        unsent.drain_into(&mut rest, 1);
         assert_eq!(rest, b"e");
         unsent.push(b"ij".to_vec().into());
-        unsent.take_into(&mut rest, 100);
+        unsent.drain_into(&mut rest, 100);
         assert_eq!(rest, b"efghij");
         assert!(unsent.is_empty());
         unsent.push(b"k".to_vec().into());

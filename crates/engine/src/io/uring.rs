@@ -13,12 +13,12 @@ mod receiving;
 mod sending;
 
 use super::buffers::{self, Buffers};
-use super::chain::Chain;
+use super::chain::OperationChain;
 use super::operation::{Kind, parse_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
 use crate::clock::Clock;
-use crate::pacing::{Pacer, Waited};
+use crate::pacing::{Pacer, WaitTimes};
 use crate::{Address, EngineError};
 pub use availability::table_size;
 use availability::unavailable;
@@ -40,7 +40,7 @@ pub struct Uring<'a> {
     /// Declared before `buffers` and everything else that operations point to, so that the ring is dropped first.
     ring: IoUring,
     buffers: Buffers,
-    chain: Box<Chain>,
+    chain: Box<OperationChain>,
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
@@ -119,7 +119,7 @@ impl<'a> Io<'a> for Uring<'a> {
         Ok(Uring {
             ring,
             buffers,
-            chain: Box::new(Chain::new(settings)),
+            chain: Box::new(OperationChain::new(settings)),
             settings: settings.clone(),
             limit,
             slots: Vec::new(),
@@ -139,7 +139,7 @@ impl<'a> Io<'a> for Uring<'a> {
         })
     }
 
-    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
+    fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno> {
         self.register(token, &warm.socket, false)?;
         self.receive(token, true);
         Ok(())
@@ -250,7 +250,7 @@ impl<'a> Io<'a> for Uring<'a> {
         self.failed.take().map_or(Ok(()), |error| Err(EngineError::Wait(error)))
     }
 
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError> {
         self.send_gathered();
         self.rearm_receive();
         self.left_unread = false;

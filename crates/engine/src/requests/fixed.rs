@@ -95,7 +95,7 @@ impl FixedRequests {
 
     /// The same requests, but with another seed for the random placeholders.
     #[must_use]
-    pub fn seeded(mut self, seed: u64) -> FixedRequests {
+    pub fn with_seed(mut self, seed: u64) -> FixedRequests {
         self.seed = seed;
         self
     }
@@ -121,17 +121,18 @@ impl FixedRequests {
         let requests = &self.classes[usize::from(call.class.0)];
         match &requests.source {
             Source::Rendered(all) => {
-                let place = requests.target(call.request, || Draws::of_call(self.seed, call.class, call.request));
+                let place =
+                    requests.target(call.request, || Draws::draws_for_call(self.seed, call.class, call.request));
                 let forms = &all[place];
                 Cow::Borrowed(if last { forms.last(&self.settings, requests, place) } else { &forms.kept_open })
             }
             Source::AnyPath(forms) => {
-                let draws = Draws::of_call(self.seed, call.class, call.request);
+                let draws = Draws::draws_for_call(self.seed, call.class, call.request);
                 let path = requests.class.path(requests.target(call.request, || draws));
                 Cow::Owned(forms[usize::from(last)].render(&path, draws))
             }
             Source::PerTarget(all) => {
-                let draws = Draws::of_call(self.seed, call.class, call.request);
+                let draws = Draws::draws_for_call(self.seed, call.class, call.request);
                 Cow::Owned(all[requests.target(call.request, || draws)][usize::from(last)].render("", draws))
             }
         }
@@ -483,7 +484,7 @@ mod tests {
     #[test]
     fn listed_templates_are_drawn_by_weight() {
         let workload = workload("[[class]]\nname='x'\nurls_file='urls'\nheaders={X-Id='{uuid}'}");
-        let requests = FixedRequests::render(&workload, &settings(Close::Fin)).unwrap().seeded(5);
+        let requests = FixedRequests::render(&workload, &settings(Close::Fin)).unwrap().with_seed(5);
         let mut counts = [0; 3];
         for number in 0..5000 {
             let request = requests.render_call(&call(0, number), true);

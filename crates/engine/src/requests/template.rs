@@ -10,7 +10,7 @@
 //! rows are checked when they are read, and Content-Length is computed when the body is known.
 
 use super::RequestSettings;
-use brimful_core::template::{Piece, TemplateError, parse};
+use brimful_core::template::{TemplateError, TemplatePart, parse};
 use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Rows, Target};
 use brimful_core::{ClassId, RequestId};
@@ -108,7 +108,7 @@ impl Template {
         compiled.extend(parts(text(rest)?, rows)?);
         encode_in_request_line(&mut compiled);
         let max_bytes = compiled.iter().chain(&body).map(|part| part.max_bytes(rows)).sum();
-        let prototype = rendered.assembled(Vec::new(), 0);
+        let prototype = rendered.with_request_bytes(Vec::new(), 0);
         Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), prototype, max_bytes })
     }
 
@@ -160,7 +160,7 @@ impl Template {
         (0..).zip(head).map(filled).for_each(|part| part.write(length, &mut bytes));
         let head_bytes = bytes.len();
         body().for_each(|part| part.write(length, &mut bytes));
-        self.prototype.assembled(bytes, head_bytes)
+        self.prototype.with_request_bytes(bytes, head_bytes)
     }
 
     fn render_fields(&self, fields: &Fields, path: &str, draws: Draws) -> Request {
@@ -205,11 +205,11 @@ impl Part {
 
 fn parts(text: &str, rows: Option<&Arc<Rows>>) -> Result<Vec<Part>, TemplateError> {
     let part = |piece| match piece {
-        Piece::Text(text) => Ok(Part::Text(text.as_bytes().into())),
-        Piece::Seq => Ok(Part::Seq),
-        Piece::Uuid => Ok(Part::Uuid),
-        Piece::Rand { from, to } => Ok(Part::Rand { from, to }),
-        Piece::Csv(name) => {
+        TemplatePart::Text(text) => Ok(Part::Text(text.as_bytes().into())),
+        TemplatePart::Seq => Ok(Part::Seq),
+        TemplatePart::Uuid => Ok(Part::Uuid),
+        TemplatePart::Rand { from, to } => Ok(Part::Rand { from, to }),
+        TemplatePart::Csv(name) => {
             let column = rows.and_then(|rows| rows.column(name));
             let expected = || format!("a column of the class's csv file in place of `{name}`");
             column.map(Part::Csv).ok_or_else(|| TemplateError { column: 1, expected: expected() })
@@ -310,7 +310,7 @@ pub(super) struct Draws {
 impl Draws {
     const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    pub fn of_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
+    pub fn draws_for_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
         let class_state = mix(seed.wrapping_add(Draws::GAMMA.wrapping_mul(u64::from(class.0) + 1)));
         let state = mix(class_state.wrapping_add(Draws::GAMMA.wrapping_mul(request.0.wrapping_add(1))));
         Draws { number: request.0, state }
@@ -343,8 +343,8 @@ mod tests {
         Request::new("POST", "a", path, &headers, body.as_bytes(), Version::Http11, false).unwrap()
     }
 
-    fn of_call(number: u64) -> Draws {
-        Draws::of_call(7, ClassId(1), RequestId(number))
+    fn draws_for_call(number: u64) -> Draws {
+        Draws::draws_for_call(7, ClassId(1), RequestId(number))
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         let template = Template::compile(&rendered("/u/{seq}", body), body.len(), false, None).unwrap();
         let mut lengths = Vec::new();
         for number in [0, 9, 10, 12345] {
-            let request = template.render("", of_call(number));
+            let request = template.render("", draws_for_call(number));
             let text = String::from_utf8(request.into_bytes()).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with(&format!("POST /u/{number} HTTP/1.1\r\n")), "{text}");
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn uuids_have_version_4_and_differ() {
         let template = Template::compile(&rendered("/{uuid}/{uuid}", ""), 0, false, None).unwrap();
-        let text = |number| String::from_utf8(template.render("", of_call(number)).into_bytes()).unwrap();
+        let text = |number| String::from_utf8(template.render("", draws_for_call(number)).into_bytes()).unwrap();
         let one = text(1);
         let uuids: Vec<&str> = one.split(['/', ' ']).filter(|word| word.len() == UUID_BYTES).collect();
         assert_eq!(uuids.len(), 2);
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn the_path_of_the_target_is_filled_in() {
         let template = Template::compile(&rendered("/", ""), 0, true, None).unwrap();
-        let text = String::from_utf8(template.render("/a/b?c", of_call(3)).into_bytes()).unwrap();
+        let text = String::from_utf8(template.render("/a/b?c", draws_for_call(3)).into_bytes()).unwrap();
         assert!(text.starts_with("POST /a/b?c HTTP/1.1\r\nHost: a\r\n"), "{text}");
         assert!(!text.contains("{uuid}") && text.contains("\r\nContent-Length: 0\r\n"), "{text}");
     }
@@ -395,7 +395,7 @@ mod tests {
             let request = rendered(&format!("/{{rand:{from}-{to}}}"), "");
             let template = Template::compile(&request, 0, false, None).unwrap();
             (0..1000).map(move |number| {
-                let text = String::from_utf8(template.render("", of_call(number)).into_bytes()).unwrap();
+                let text = String::from_utf8(template.render("", draws_for_call(number)).into_bytes()).unwrap();
                 text.split(['/', ' ']).nth(2).unwrap().parse::<u64>().unwrap()
             })
         };
@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn units_are_uniform() {
-        let mean = (0..10_000).map(|number| of_call(number).unit()).sum::<f64>() / 10_000.0;
+        let mean = (0..10_000).map(|number| draws_for_call(number).unit()).sum::<f64>() / 10_000.0;
         assert!((mean - 0.5).abs() < 0.015, "{mean}");
     }
 }

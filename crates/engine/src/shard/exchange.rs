@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::connection::{Connection, Phase};
 use crate::io::{Io, IoEvent, Route, Token, end_of_failed_attempt};
 use brimful_core::{
-    CallSpec, ConnectionEnded, End, Event, Limit, Nanos, Observer, Retry, SessionId, TlsFault, Workload,
+    CallSpec, ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, Retry, SessionId, TlsFault, Workload,
 };
 use rustix::io::Errno;
 
@@ -34,7 +34,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             (Phase::Connecting, IoEvent::NotEstablished(errno)) => {
                 if matches!(end_of_failed_attempt(errno), End::ClientLimited(_)) {
-                    self.connections.note_no_socket();
+                    self.connections.note_socket_shortage();
                 }
                 self.not_established(slot, errno);
             }
@@ -69,10 +69,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         connection.attempted_at = now;
         connection.source = match connection.session {
             None => self.sources.take(now),
-            Some(session) => self.sources.of_session(session),
+            Some(session) => self.sources.source_for_session(session),
         };
         connection.address = self.addresses.take(connection.session);
-        if self.addresses.are_counted() {
+        if self.addresses.counts_by_address() {
             let routed = Event::Routed { address: connection.address };
             connection.calls.iter_mut().for_each(|call| self.observer.on(&mut call.observed, &routed));
         }
@@ -149,7 +149,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn not_established(&mut self, slot: u32, errno: Errno) {
         let end = end_of_failed_attempt(errno);
         let Some(connection) = self.connections.get(slot) else { return };
-        if end == End::ClientLimited(Limit::Ports) {
+        if end == End::ClientLimited(ExhaustedResource::Ports) {
             self.sources.note_no_port(connection.source, self.time.now());
             if connection.tries < self.sources.count() && connection.session.is_none() {
                 self.sockets.close(self.connections.token(slot), self.time.now());
@@ -183,7 +183,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Handles the end of the server's stream, which may complete a response.
     fn end_of_stream(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        if connection.under_way() == 0 {
+        if connection.calls_in_flight() == 0 {
             return self.close(slot);
         }
         match connection.protocol.finish() {
@@ -252,9 +252,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let is_reused = connection.is_reused();
         // If the server has sent anything, on whichever stream, after it could have received the call, it had not
         // closed the connection before the call.
-        let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
+        let last_received_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.last_received_at);
         self.drop_connection(slot, |_, call| {
-            let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);
+            let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);
             if is_reused && is_silent { End::ClosedOnReuse { sent: true } } else { RESET }
         });
     }
@@ -264,7 +264,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let policy = &self.config.connections;
         if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
             // The server may have closed the connections that seem open as well, so a new one is used.
-            call.earlier.wants_fresh = policy.pipeline == 1;
+            call.earlier.needs_new_connection = policy.pipeline == 1;
             self.send_again(call, Retry::ClosedOnReuse, bytes_sent);
         } else {
             self.end(&mut call, end, bytes_sent);
@@ -290,7 +290,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         while let Some(call) = self.bodies.pop_unreadable() {
             let is_under_way =
                 self.connections.get(call.slot).is_some_and(|c| c.phase == Phase::Open && c.carries(call));
-            let end = End::ClientLimited(Limit::Body);
+            let end = End::ClientLimited(ExhaustedResource::Body);
             match call.stream {
                 _ if !is_under_way => {}
                 0 => self.drop_connection(call.slot, |nth, _| if nth == 0 { end } else { RESET }),

@@ -12,8 +12,8 @@ use crate::connection::{Connection, Phase};
 use crate::due_calls::RedirectedCall;
 use crate::host::{self, CpuTime};
 use crate::io::Io;
-use crate::pacing::Waited;
-use crate::timers::Overdue;
+use crate::pacing::WaitTimes;
+use crate::timers::PassedDeadline;
 use crate::{ConnectionPolicy, EngineError, Requests};
 use brimful_core::panics;
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
@@ -32,7 +32,7 @@ const INITIAL_CALLS: usize = 16;
 
 /// The resources that a shard has used, and how its run went.
 #[derive(Debug)]
-pub struct ShardUse {
+pub struct ShardUsage {
     pub duration: Nanos,
     pub interrupted: bool,
     pub cpu: CpuTime,
@@ -58,17 +58,17 @@ struct TurnsEnd {
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Runs the shard to the end. The observer has then seen every scheduled call end. If a panic ended the shard
     /// early, the observer has seen everything before the panic.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUse), EngineError> {
-        let ended = panics::caught(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUsage), EngineError> {
+        let ended = panics::catch_panic(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
         let (TurnsEnd { interrupted, busy }, panic) = match ended {
             Ok(ended) => (ended?, None),
             Err(message) => {
                 // The calls under way end as unfinished. If this panics too, the counts show that calls are missing.
-                let _ = panics::caught(|| self.end_all());
+                let _ = panics::catch_panic(|| self.end_all());
                 (TurnsEnd { interrupted: false, busy: self.time.busy() }, Some(message))
             }
         };
-        let used = ShardUse {
+        let used = ShardUsage {
             duration: self.time.now(),
             interrupted,
             cpu: host::thread_cpu(),
@@ -118,7 +118,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn finish(&mut self) -> Result<(), EngineError> {
         self.end_all();
         self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
-        self.end_turn(Waited::default());
+        self.end_turn(WaitTimes::default());
         self.sockets.flush()?;
         self.observer.publish(self.time.now());
         Ok(())
@@ -172,9 +172,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 continue;
             }
             match self.workload.next(now, self.due_calls.in_flight()) {
-                Next::Due { due, call } => self.begin(call, due, self.due_calls.ready_to_begin(due), now),
+                Next::Due { due, call } => self.begin(call, due, self.due_calls.earliest_begin(due), now),
                 Next::Waited { due, ready, call } => {
-                    self.begin(call, due, self.due_calls.ready_to_begin(ready), now);
+                    self.begin(call, due, self.due_calls.earliest_begin(ready), now);
                 }
                 Next::NotBefore(due) => {
                     self.due_calls.ask_again(due);
@@ -221,7 +221,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(mut call) = self.due_calls.pop_retry() else { return false };
         call.stamp = self.connections.fresh_stamp();
         let may_open = self.due_calls.may_open(self.connections.open()) && self.may_have_new_connection(call.spec);
-        let fresh = call.earlier.wants_fresh && may_open;
+        let fresh = call.earlier.needs_new_connection && may_open;
         self.place(call, fresh, now);
         true
     }
@@ -233,9 +233,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let available = match spec.session {
             _ if fresh => None,
             None if self.config.connections.holds => None,
-            None if self.addresses.are_several() => self.available_in_turn(),
+            None if self.addresses.has_several_addresses() => self.available_in_turn(),
             None => self.connections.available(),
-            Some(session) => self.connections.available_to(session),
+            Some(session) => self.connections.available_for_session(session),
         };
         match available {
             Some(slot) => self.assign(slot, call, now),
@@ -243,7 +243,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             None => {
                 let policy = &self.config.connections;
                 let mut connection =
-                    Connection::new(Phase::Connecting, policy.pipeline, spec.session).speaking(policy.http2);
+                    Connection::new(Phase::Connecting, policy.pipeline, spec.session).with_protocol(policy.http2);
                 if spec.session.is_some() {
                     connection.calls = self.connections.session_queue(session_queue_capacity(policy));
                 }
@@ -256,7 +256,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// A connection for a call to a server with several addresses; `None` if one more connection may be opened to an
     /// address that this shard has not connected to.
     fn available_in_turn(&mut self) -> Option<u32> {
-        if self.addresses.are_unvisited() && self.due_calls.may_open(self.connections.open()) {
+        if self.addresses.has_unvisited_address() && self.due_calls.may_open(self.connections.open()) {
             return None;
         }
         self.connections.available_in_turn()
@@ -266,7 +266,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn assign(&mut self, slot: u32, mut call: Call<O::PerCall>, now: Nanos) {
         let policy = &self.config.connections;
         let Some(connection) = self.connections.get_with_queue(slot, session_queue_capacity(policy)) else { return };
-        if self.addresses.are_counted() {
+        if self.addresses.counts_by_address() {
             self.observer.on(&mut call.observed, &Event::Routed { address: connection.address });
         }
         enqueue(connection, call, policy);
@@ -312,7 +312,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Ends the turn. After a stall, the deadlines of requests sent in the turn are postponed to its end.
-    fn end_turn(&mut self, waited: Waited) {
+    fn end_turn(&mut self, waited: WaitTimes) {
         if let Some(stall) = self.time.end_turn(waited) {
             self.timers.postpone(stall.since, stall.until);
         }
@@ -326,14 +326,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let read_until = self.sockets.read_until();
         while let Some(overdue) = self.timers.pop_overdue(read_until, &self.connections) {
             match overdue {
-                Overdue::Attempt(slot) => self.drop_attempt(slot, End::Abandoned),
-                Overdue::Handshake(slot) => {
+                PassedDeadline::Attempt(slot) => self.drop_attempt(slot, End::Abandoned),
+                PassedDeadline::Handshake(slot) => {
                     let why = TlsFault::TimedOut;
                     self.drop_connection(slot, |_, _| End::TlsFailed { sent: false, why });
                 }
-                Overdue::Close(slot) => self.close(slot),
-                Overdue::Response(call) if self.config.connections.http2 => self.give_up_stream(call, End::TimedOut),
-                Overdue::Response(call) => {
+                PassedDeadline::Close(slot) => self.close(slot),
+                PassedDeadline::Response(call) if self.config.connections.http2 => {
+                    self.give_up_stream(call, End::TimedOut)
+                }
+                PassedDeadline::Response(call) => {
                     let sent_by = read_until - self.config.connections.response_timeout;
                     self.drop_overdue(call.slot, sent_by);
                 }

@@ -1,8 +1,8 @@
 //! Tests that every call is counted, whatever happens to it. All tests of the engine check that the counts add up
-//! (`Seen::check`); these tests check the counts themselves.
+//! (`ObservedCall::check`); these tests check the counts themselves.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count, refused, reset};
+use crate::seen::{ObservedCall, completed, connects, count, refused, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
@@ -37,7 +37,7 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
             until(|| server.connections() >= 3);
             control.stop.store(true, Ordering::Relaxed);
         });
-        Plan::new(case, server.addr()).open_under(100.0, &control)
+        Plan::new(case, server.addr()).run_open_load(100.0, &control)
     });
     assert!(run.interrupted);
     let calls = run.observer.calls;
@@ -76,7 +76,7 @@ fn a_listener_that_comes_back_is_used_again(case: Case) {
             drop(server);
             (away, [returning, back])
         });
-        let run = Plan::new(case, addr).calls(400).open_under(400.0, &control);
+        let run = Plan::new(case, addr).calls(400).run_open_load(400.0, &control);
         (run, away.join().unwrap())
     });
     let since_start = |times: [u64; 2]| times.map(|at| Nanos(at - run.started_monotonic_ns));
@@ -103,7 +103,7 @@ fn live_figures_are_published_during_the_run_and_at_its_end(case: Case) {
             until(|| live.so_far().counts().completed >= 20);
             control.stop.store(true, Ordering::Relaxed);
         });
-        let collector = || Collector::shown(Account::new(&["all".to_owned()], plan.config.window), &live);
+        let collector = || Collector::with_live(Account::new(&["all".to_owned()], plan.config.window), &live);
         plan.drive(|shard| plan.constant(400.0, shard), collector, &control)
     });
     assert!(run.interrupted, "it was seen before its end");
@@ -126,7 +126,7 @@ fn both_engines_count_the_same() {
     let figures = |engine| {
         let calls = mixed_plan(engine, server.addr()).calls(3000).closed(10);
         let mut figures: BTreeMap<_, (u64, u64, u64)> = BTreeMap::new();
-        for outcome in calls.iter().map(Seen::outcome) {
+        for outcome in calls.iter().map(ObservedCall::outcome) {
             let figure = figures.entry((outcome.call.class, format!("{:?}", outcome.end))).or_default();
             figure.0 += 1;
             figure.1 += outcome.bytes_sent;

@@ -1,13 +1,13 @@
 //! Tests bodies that are sent after their heads: bodies from files, and bodies that the server must request.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count};
+use crate::seen::{ObservedCall, completed, connects, count};
 use crate::support::{Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
-use brimful_core::{End, Limit, Nanos};
+use brimful_core::{End, ExhaustedResource, Nanos};
 use brimful_engine::{Close, EngineError, FixedRequests, RequestSettings};
 use brimful_http::Version;
-use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, http2_server, kind, settings};
+use brimful_testkit::http2::{END, END_HEADERS, Http2Peer, answer, frame, http2_server, kind, settings};
 use brimful_testkit::{Caddy, Nginx, NginxOptions, RawServer, Request, Step, script, with_length};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Write};
@@ -73,7 +73,7 @@ fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Pla
 
 /// Like `upload`, but on HTTP/2 streams.
 fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
-    let plan = Plan::new(case, address).by_http2(&[put(file, expect)], STREAMS);
+    let plan = Plan::new(case, address).with_http2(&[put(file, expect)], STREAMS);
     plan.configure(|c| (c.connections.response_timeout, c.window) = (Nanos::from_secs(60), Nanos::from_secs(600)))
 }
 
@@ -89,17 +89,17 @@ fn posting_expectantly(case: Case, address: SocketAddr, body: &str) -> Plan {
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
-fn ok(calls: &[Seen]) -> usize {
+fn ok(calls: &[ObservedCall]) -> usize {
     count(calls, |end| end == End::Completed { status: 200 })
 }
 
-fn unreadable(calls: &[Seen]) -> usize {
-    count(calls, |end| end == End::ClientLimited(Limit::Body))
+fn unreadable(calls: &[ObservedCall]) -> usize {
+    count(calls, |end| end == End::ClientLimited(ExhaustedResource::Body))
 }
 
 /// A server that responds 200 to this body, and 400 to any other.
 fn wants(expected: Vec<u8>) -> RawServer {
-    RawServer::answering(move |request| {
+    RawServer::with_handler(move |request| {
         let status = if request.body == expected { 200 } else { 400 };
         format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").into_bytes()
     })
@@ -112,7 +112,7 @@ fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
         let (server, file) = (wants(expected.clone()), TempFile::of(&expected));
         let calls = upload(case, server.addr(), &file, false).calls(8).closed(2);
         assert_eq!((ok(&calls), connects(&calls)), (8, 2), "{length} bytes");
-        for outcome in calls.iter().map(Seen::outcome) {
+        for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!((1..1000).contains(&(outcome.bytes_sent - length as u64)), "head and body: {outcome:?}");
         }
         let renewed = upload(case, server.addr(), &file, false).calls(4);
@@ -204,7 +204,7 @@ fn a_body_is_sent_when_it_is_requested(case: Case) {
         let server = asks(first, 5);
         let calls = posting_expectantly(case, server.addr(), "hello").calls(4).closed(1);
         assert_eq!((ok(&calls), connects(&calls)), (4, 1));
-        for outcome in calls.iter().map(Seen::outcome) {
+        for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!(outcome.bytes_sent > 5, "{outcome:?}");
         }
     }
@@ -262,7 +262,7 @@ fn streams_share_the_flow_control_window(case: Case) {
         let server = http2_server(settings(&[(4, window)]), move |peer, _| take_bodies(peer, &expected));
         let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(STREAMS as u64);
         assert_eq!((ok(&calls), connects(&calls)), (8, 1), "{length} bytes, {window} at once");
-        for outcome in calls.iter().map(Seen::outcome) {
+        for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!(outcome.bytes_sent > length as u64, "frames as well: {outcome:?}");
         }
     }
@@ -331,8 +331,8 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             // No part of the body may come before the server requests it.
             peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
             while !matches!(peer.frame(), Some((kind::PING, END, ..)) | None) {}
-            assert_eq!(flags, WHOLE);
-            peer.send(&frame(kind::HEADERS, WHOLE, stream, &head("100")));
+            assert_eq!(flags, END_HEADERS);
+            peer.send(&frame(kind::HEADERS, END_HEADERS, stream, &head("100")));
             let mut body = Vec::new();
             while let Some((kind, flags, of, payload)) = peer.frame() {
                 assert!(kind != kind::DATA || of == stream);
@@ -355,7 +355,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
         while let Some((kind, _, stream, _)) = peer.frame() {
             assert_ne!(kind, kind::DATA);
             if kind == kind::HEADERS {
-                peer.send(&frame(kind::HEADERS, WHOLE | END, stream, &head("417")));
+                peer.send(&frame(kind::HEADERS, END_HEADERS | END, stream, &head("417")));
             }
         }
     });

@@ -2,12 +2,12 @@
 //! and HTTP/2.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, count};
+use crate::seen::{ObservedCall, count};
 use crate::support::{Control, Plan};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{ClassId, End, Event, Observer};
 use brimful_engine::Close;
-use brimful_testkit::http2::{END, WHOLE, frame, http2_server, kind, settings};
+use brimful_testkit::http2::{END, END_HEADERS, frame, http2_server, kind, settings};
 use brimful_testkit::{RawServer, with_length};
 use brimful_workload::Shard;
 
@@ -15,10 +15,10 @@ on_each_engine!(responses_are_checked, observers_get_requests_and_responses);
 
 /// Plans for HTTP/1 and HTTP/2, with servers that respond `abc` to every request.
 fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
-    let http1 = RawServer::answering(|_| with_length(b"abc"));
+    let http1 = RawServer::with_handler(|_| with_length(b"abc"));
     let http2 = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
-            let head = frame(kind::HEADERS, WHOLE, stream, &[0x88]);
+            let head = frame(kind::HEADERS, END_HEADERS, stream, &[0x88]);
             let body = [frame(kind::DATA, 0, stream, b"a"), frame(kind::DATA, END, stream, b"bc")].concat();
             if !peer.send(&[head, body].concat()) {
                 return;
@@ -26,7 +26,7 @@ fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
         }
     });
     let plan = |server: &RawServer| Plan::of_classes(case.engine, server.addr(), classes, Close::Server);
-    [(plan(&http1), http1), (plan(&http2).by_http2(classes, 4), http2)]
+    [(plan(&http1), http1), (plan(&http2).with_http2(classes, 4), http2)]
 }
 
 fn class(name: &str, expect: &str) -> RequestClass {
@@ -50,8 +50,8 @@ fn responses_are_checked(case: Case) {
         let calls = plan.calls(500).closed(8);
         assert_eq!(calls.len(), 500);
         for (nth, as_expected) in [true, true, false, false, false].into_iter().enumerate() {
-            let of_class = |call: &&Seen| call.outcome().call.class == ClassId(nth as u16);
-            let calls: Vec<Seen> = calls.iter().filter(of_class).copied().collect();
+            let of_class = |call: &&ObservedCall| call.outcome().call.class == ClassId(nth as u16);
+            let calls: Vec<ObservedCall> = calls.iter().filter(of_class).copied().collect();
             let end = if as_expected { End::Completed { status: 200 } } else { End::Unexpected { status: 200 } };
             assert_eq!(count(&calls, |other| other == end), calls.len(), "{nth}");
             assert!(calls.len() > 50, "{nth}");

@@ -1,7 +1,7 @@
 //! Tests every framing of a response, however the bytes are split, and other bytes that a server can send.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count};
+use crate::seen::{ObservedCall, completed, connects, count};
 use crate::support::Plan;
 use brimful_core::End;
 use brimful_engine::Close;
@@ -28,7 +28,7 @@ const TRAILERS: &[u8] =
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0\r\nDigest: x\r\nA: b\r\n\r\n";
 
 /// Makes three calls, one after another.
-fn three(case: Case, server: &RawServer) -> Vec<Seen> {
+fn three(case: Case, server: &RawServer) -> Vec<ObservedCall> {
     Plan::new(case, server.addr()).calls(3).closed(1)
 }
 
@@ -47,7 +47,7 @@ fn every_framing_is_understood(case: Case) {
         assert_eq!(connects(&kept), 1, "{code}");
     }
     let head = RawServer::content_length("hello");
-    let head = Plan::requesting(case, head.addr(), "HEAD", Close::Server).calls(3).closed(1);
+    let head = Plan::with_method(case, head.addr(), "HEAD", Close::Server).calls(3).closed(1);
     assert_eq!((count(&head, completed), connects(&head)), (3, 1), "HEAD");
 }
 
@@ -155,16 +155,16 @@ fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {
         let server = RawServer::start(script([Step::Read(1000), Step::Send(answer.clone()), end.clone()]));
-        let calls = Plan::posting(case, server.addr(), "x".repeat(BIG)).closed(1);
+        let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).closed(1);
         assert_eq!(calls[0].end(), End::Completed { status: 413 }, "{end:?}");
     }
 }
 
 fn a_large_request_is_sent_whole(case: Case) {
-    let server = RawServer::answering(|request| with_length(request.body.len().to_string().as_bytes()));
-    let calls = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(3).closed(1);
+    let server = RawServer::with_handler(|request| with_length(request.body.len().to_string().as_bytes()));
+    let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(3).closed(1);
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 1));
-    for outcome in calls.iter().map(Seen::outcome) {
+    for outcome in calls.iter().map(ObservedCall::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
         assert_eq!(outcome.bytes_received, with_length(BIG.to_string().as_bytes()).len() as u64, "it got all of it");
     }
@@ -172,9 +172,9 @@ fn a_large_request_is_sent_whole(case: Case) {
 
 /// With the smallest buffers, requests and responses are sent in many parts.
 fn small_buffers_lose_nothing(case: Case) {
-    let server = RawServer::answering(|request| with_length(&request.body));
+    let server = RawServer::with_handler(|request| with_length(&request.body));
     for length in [4000, 100_000] {
-        let plan = Plan::posting(case, server.addr(), "x".repeat(length)).calls(5);
+        let plan = Plan::with_post_body(case, server.addr(), "x".repeat(length)).calls(5);
         let plan = plan.configure(|c| (c.connections.send_buffer, c.connections.receive_buffer) = (Some(1), Some(1)));
         let calls = plan.closed(1);
         assert_eq!((count(&calls, completed), connects(&calls)), (5, 1));

@@ -5,12 +5,12 @@
 //! never be accepted as a response.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, Seen};
+use crate::seen::{Keeper, ObservedCall};
 use crate::support::{Control, Plan};
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
 use brimful_stats::{Account, Collector};
-use brimful_testkit::{Hostile, hostile_behaviours};
+use brimful_testkit::{HostileBehaviour, hostile_behaviours};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -70,11 +70,11 @@ fn every_behaviour(plan: impl Fn(SocketAddr) -> Plan + Sync) {
     assert!(broken.is_empty(), "{} cases:\n{}", broken.len(), broken.join("\n"));
 }
 
-fn next(queue: &Mutex<Vec<Hostile>>) -> Option<Hostile> {
+fn next(queue: &Mutex<Vec<HostileBehaviour>>) -> Option<HostileBehaviour> {
     queue.lock().unwrap().pop()
 }
 
-fn law(hostile: &Hostile, plan: &Plan, open: bool) -> Result<(), String> {
+fn law(hostile: &HostileBehaviour, plan: &Plan, open: bool) -> Result<(), String> {
     let account = || Account::new(&["all".to_owned()], plan.config.window);
     let observer = || (Keeper::default(), Collector::new(account()));
     let control = Control::default();
@@ -84,7 +84,7 @@ fn law(hostile: &Hostile, plan: &Plan, open: bool) -> Result<(), String> {
         plan.drive(|shard| plan.clients(4, shard), observer, &control)
     };
     let (keeper, collector) = run.observer;
-    keeper.calls.iter().for_each(Seen::check);
+    keeper.calls.iter().for_each(ObservedCall::check);
     let counts = collector.into_account().counts();
     let Counts { scheduled, completed, .. } = counts;
     if counts.imbalance() != (0, 0) || scheduled != CALLS {

@@ -1,11 +1,11 @@
 //! Tests calls on HTTP/2 streams, with real servers and with scripted ones.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count, reset};
+use crate::seen::{ObservedCall, completed, connects, count, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, Retry};
-use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, goaway, http2_server, kind, settings};
+use brimful_testkit::http2::{END, END_HEADERS, Http2Peer, answer, frame, goaway, http2_server, kind, settings};
 use brimful_testkit::{
     Apache, ApacheOptions, Caddy, Nghttpd, Nginx, NginxOptions, RawServer, Step, script, with_length,
 };
@@ -50,7 +50,7 @@ fn post(body: &str) -> Vec<RequestClass> {
 }
 
 fn plan(case: Case, addr: SocketAddr) -> Plan {
-    Plan::new(case, addr).by_http2(&get(), STREAMS).configure(|c| c.window = Nanos::from_secs(600))
+    Plan::new(case, addr).with_http2(&get(), STREAMS).configure(|c| c.window = Nanos::from_secs(600))
 }
 
 /// Waits until an access log has this number of lines, and returns the fields of each line.
@@ -63,20 +63,20 @@ fn log(directory: &Path, lines: usize) -> Vec<Vec<String>> {
 const CALLS: u64 = 10_000;
 
 /// Makes 10,000 calls on four connections, and checks that each gets a response with status 200.
-fn all_are_answered(case: Case, addr: SocketAddr) -> Vec<Seen> {
+fn all_are_answered(case: Case, addr: SocketAddr) -> Vec<ObservedCall> {
     let timeout = |plan: Plan| plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60));
     let calls = timeout(plan(case, addr)).calls(CALLS).closed(4 * STREAMS as u64);
     let answered = |end| end == End::Completed { status: 200 };
-    let others: Vec<End> = calls.iter().map(Seen::end).filter(|end| !answered(*end)).take(5).collect();
+    let others: Vec<End> = calls.iter().map(ObservedCall::end).filter(|end| !answered(*end)).take(5).collect();
     assert_eq!((calls.len(), count(&calls, answered)), (CALLS as usize, CALLS as usize), "{others:?}");
     calls
 }
 
-fn received(calls: &[Seen]) -> u64 {
+fn received(calls: &[ObservedCall]) -> u64 {
     calls.iter().map(|call| call.outcome().bytes_received).sum()
 }
 
-fn sent(calls: &[Seen]) -> u64 {
+fn sent(calls: &[ObservedCall]) -> u64 {
     calls.iter().map(|call| call.outcome().bytes_sent).sum()
 }
 
@@ -143,7 +143,7 @@ fn bodies_arrive_whole_at_real_servers(case: Case) {
             .to_owned(),
         ..NginxOptions::default()
     });
-    let plan = Plan::new(case, nginx.addr()).by_http2(&post(&body), STREAMS).calls(200);
+    let plan = Plan::new(case, nginx.addr()).with_http2(&post(&body), STREAMS).calls(200);
     let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(2 * STREAMS as u64);
     assert_eq!((count(&calls, completed), connects(&calls)), (200, 2), "{:?}", calls[0].end());
     let log = log(nginx.directory(), 200);
@@ -237,7 +237,7 @@ fn answers_belong_to_their_streams(case: Case) {
         loop {
             let mut streams = peer.requests(4);
             streams.reverse();
-            let heads = streams.iter().flat_map(|stream| frame(kind::HEADERS, WHOLE, *stream, &[0x88]));
+            let heads = streams.iter().flat_map(|stream| frame(kind::HEADERS, END_HEADERS, *stream, &[0x88]));
             let mut bytes: Vec<u8> = heads.collect();
             for stream in &streams {
                 bytes.extend(frame(kind::DATA, END, *stream, &vec![0; *stream as usize]));
@@ -295,7 +295,7 @@ fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> boo
     });
     let calls = calls.observer.calls;
     let answers = calls.iter().filter(|call| completed(call.end()));
-    if answers.map(Seen::service).any(|time| time > Nanos(timeout.0 / 4)) {
+    if answers.map(ObservedCall::service).any(|time| time > Nanos(timeout.0 / 4)) {
         return false;
     }
     let timed_out = count(&calls, |end| end == End::TimedOut);
@@ -382,7 +382,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
             let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
             // Half of the calls are reset after a part of their response was sent.
             let begun =
-                [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
+                [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
             if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {
                 return;
             }
@@ -394,7 +394,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
 
 fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     let server = http2_server(settings(&[(4, 0)]), |peer, _| peer.drain());
-    let plan = Plan::new(case, server.addr()).by_http2(&post(&"x".repeat(100_000)), STREAMS).calls(10);
+    let plan = Plan::new(case, server.addr()).with_http2(&post(&"x".repeat(100_000)), STREAMS).calls(10);
     let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(2);
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
@@ -404,7 +404,7 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
-        peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
+        peer.send(&frame(kind::HEADERS, END_HEADERS, stream, &[0x88]));
         let piece = frame(kind::DATA, 0, stream, &[b'x'; 16_384]);
         while peer.send(&piece) {}
     });
@@ -457,9 +457,9 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
             "TLS alert",
             RawServer::start(script([Step::Read(24), Step::Send(b"\x15\x03\x01\0\x02\x02\x46\0\0".to_vec())])),
         ),
-        ("HPACK bomb", http2_server(settings(&[]), once(frame(kind::HEADERS, WHOLE | END, 1, &bomb)))),
-        ("broken block", http2_server(settings(&[]), once(frame(kind::HEADERS, WHOLE | END, 1, &[0x3f])))),
-        ("push", http2_server(settings(&[]), once(frame(kind::PUSH_PROMISE, WHOLE, 1, &[0, 0, 0, 2, 0x82])))),
+        ("HPACK bomb", http2_server(settings(&[]), once(frame(kind::HEADERS, END_HEADERS | END, 1, &bomb)))),
+        ("broken block", http2_server(settings(&[]), once(frame(kind::HEADERS, END_HEADERS | END, 1, &[0x3f])))),
+        ("push", http2_server(settings(&[]), once(frame(kind::PUSH_PROMISE, END_HEADERS, 1, &[0, 0, 0, 2, 0x82])))),
         ("frame too long", http2_server(settings(&[]), once(frame(kind::DATA, 0, 1, &[0; 20_000])))),
         ("even stream", http2_server(settings(&[]), once(answer(2, b"x")))),
         ("stream that was not opened", http2_server(settings(&[]), once(answer(99, b"x")))),
@@ -470,25 +470,25 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
         ("PING flood", http2_server(settings(&[]), without_end(ping))),
         ("SETTINGS flood", http2_server(settings(&[]), without_end(settings(&[(3, 100)])))),
         ("empty DATA", {
-            let head = frame(kind::HEADERS, WHOLE, 1, &[0x88]);
+            let head = frame(kind::HEADERS, END_HEADERS, 1, &[0x88]);
             http2_server(settings(&[]), behind(head, frame(kind::DATA, 0, 1, b"")))
         }),
         ("PRIORITY flood", http2_server(settings(&[]), without_end(frame(2, 0, 1, &[0; 5])))),
         ("100s without end", {
-            http2_server(settings(&[]), without_end(frame(kind::HEADERS, WHOLE, 1, &[0x08, 3, b'1', b'0', b'0'])))
+            http2_server(settings(&[]), without_end(frame(kind::HEADERS, END_HEADERS, 1, &[0x08, 3, b'1', b'0', b'0'])))
         }),
         ("CONTINUATION flood", { http2_server(settings(&[]), behind(begun, frame(kind::CONTINUATION, 0, 1, b""))) }),
     ];
     for (name, server) in &servers {
         let plan = plan(case, server.addr()).calls(3).configure(|c| c.connections.pipeline = 1);
         let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(1);
-        let ends: Vec<End> = calls.iter().map(Seen::end).collect();
+        let ends: Vec<End> = calls.iter().map(ObservedCall::end).collect();
         assert_eq!((ends, server.connections()), (vec![End::Malformed; 3], 3), "{name}");
     }
     // A malformed response ends only its own call.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
-            let wrong = frame(kind::HEADERS, WHOLE | END, stream, &[0, 1, b'a', 1, b'b']);
+            let wrong = frame(kind::HEADERS, END_HEADERS | END, stream, &[0, 1, b'a', 1, b'b']);
             if !peer.send(&if stream % 4 == 1 { wrong } else { answer(stream, b"x") }) {
                 return;
             }
@@ -501,7 +501,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     // The server cuts a response off.
     let server = http2_server(settings(&[]), |peer, _| {
         if let Some(stream) = peer.request() {
-            peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
+            peer.send(&frame(kind::HEADERS, END_HEADERS, stream, &[0x88]));
         }
     });
     let calls = plan(case, server.addr()).calls(5).closed(1);
@@ -539,7 +539,7 @@ fn a_stopped_run_ends_the_calls_under_way(case: Case) {
             until(|| heard.load(Ordering::SeqCst) >= 3);
             control.stop.store(true, Ordering::Relaxed);
         });
-        plan(case, server.addr()).open_under(100.0, &control)
+        plan(case, server.addr()).run_open_load(100.0, &control)
     });
     assert!(run.interrupted && run.observer.calls.len() >= 3);
     assert!(run.observer.calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })));

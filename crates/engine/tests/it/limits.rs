@@ -2,8 +2,8 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{completed, count};
-use crate::support::{Control, Plan, own_delay};
-use brimful_core::{End, Limit, Nanos};
+use crate::support::{Control, Plan, max_generator_delay};
+use brimful_core::{End, ExhaustedResource, Nanos};
 use brimful_engine::{Close, Engine, EngineError};
 use brimful_testkit::{RawServer, Step, full_backlog_listener, script, with_length};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,11 +19,11 @@ on_each_engine!(
 );
 
 fn descriptors(end: End) -> bool {
-    end == End::ClientLimited(Limit::Descriptors)
+    end == End::ClientLimited(ExhaustedResource::Descriptors)
 }
 
 fn ports(end: End) -> bool {
-    end == End::ClientLimited(Limit::Ports)
+    end == End::ClientLimited(ExhaustedResource::Ports)
 }
 
 /// 400 calls per second that take 300 ms each need 120 connections. The server runs in this process and the calls are
@@ -32,7 +32,7 @@ fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
     let Some(addr) = case.in_own_process("ulimit -n 64", &server.addr().to_string()) else { return };
-    let run = Plan::new(case, addr.parse().unwrap()).calls(400).open_under(400.0, &Control::default());
+    let run = Plan::new(case, addr.parse().unwrap()).calls(400).run_open_load(400.0, &Control::default());
     let calls = run.observer.calls;
     assert_eq!((calls.len(), count(&calls, completed) + count(&calls, descriptors)), (400, 400));
     for (i, part) in calls.chunks(200).enumerate() {
@@ -87,7 +87,7 @@ fn calls_use_the_addresses_that_have_free_ports(case: Case) {
     let run = plan.open_until(1000.0, |_| server.connections() >= 40);
     assert_eq!(count(&run.observer.calls, held), 20, "127.0.0.1 has no port left, 127.0.0.2 has 20");
     assert_eq!(run.max_open_connections, 20);
-    let delay = own_delay(&run);
+    let delay = max_generator_delay(&run);
     assert!(run.observer.calls.iter().all(|call| call.lateness() <= delay), "a port is found without a pause: {delay}");
 }
 
@@ -108,7 +108,7 @@ fn outside_the_range(nth: u8) -> RawServer {
 /// A plan that holds connections from the addresses of `source`, or from any address. The connections are closed by
 /// RST, so that their ports are free at the end.
 fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
-    Plan::requesting(case, server, "GET", Close::Rst).configure(|c| {
+    Plan::with_method(case, server, "GET", Close::Rst).configure(|c| {
         c.connections.source = source.map(|range| range.parse().unwrap());
         c.connections.response_timeout = Nanos::from_secs(60);
     })
@@ -131,7 +131,7 @@ fn where_io_uring_is_forbidden_epoll_takes_its_place() {
         forbid_io_uring();
         let server = RawServer::content_length("hello");
         let plan = |engine| Plan::with_engine(engine, server.addr()).calls(5);
-        let run = plan(Engine::Auto).open_under(1000.0, &Control::default());
+        let run = plan(Engine::Auto).run_open_load(1000.0, &Control::default());
         assert_eq!((run.engine, count(&run.observer.calls, completed)), ("epoll", 5));
         let message = plan(Engine::Uring).fails().to_string();
         assert!(message.contains("io_uring") && message.contains("epoll"), "{message}");

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, completed, connects, count};
-use crate::support::{Control, Plan, own_delay};
+use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, Nanos};
 use brimful_engine::Run;
 use brimful_testkit::{FullBacklog, full_backlog_listener};
@@ -30,16 +30,16 @@ fn an_attempt_is_abandoned_after_t(case: Case) {
     let server = full_backlog_listener();
     let timeout = Nanos::from_millis(40);
     let plan = Plan::new(case, server.addr()).calls(50).configure(|c| c.connections.connect_timeout = Some(timeout));
-    let run = plan.open_under(1000.0, &Control::default());
+    let run = plan.run_open_load(1000.0, &Control::default());
     assert_eq!(count(&run.observer.calls, |end| end == End::Abandoned), 50);
     abandoned_on_time(&run, timeout);
 }
 
 /// Checks that attempts were abandoned on time, with allowance for the generator's own delay.
 fn abandoned_on_time(run: &Run<Keeper>, timeout: Nanos) {
-    let delay = own_delay(run);
+    let delay = max_generator_delay(run);
     for call in run.observer.calls.iter().filter(|call| call.end() == End::Abandoned) {
-        let took = call.took_to_connect();
+        let took = call.time_to_connect();
         assert!(took >= timeout && took <= timeout + delay, "{took}, of which {delay} can be its own: {call:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Tests requests that are rendered for one call, mixed with shared requests, and calls of sessions.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, Seen, completed, connects, count};
+use crate::seen::{Keeper, ObservedCall, completed, connects, count};
 use crate::support::{Control, Plan};
 use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Redirect, Requests, Run};
@@ -85,7 +85,7 @@ fn body_of(n: u64, length: usize) -> Vec<u8> {
 
 /// A server that responds with the target of the request, if the body belongs to that target.
 fn checking() -> RawServer {
-    RawServer::answering(|request: &Received| {
+    RawServer::with_handler(|request: &Received| {
         let n = request.target[1..].parse().unwrap();
         let status = if request.body == body_of(n, request.body.len()) { 200 } else { 400 };
         format!("HTTP/1.1 {status} X\r\nAsked: {n}\r\nContent-Length: 0\r\n\r\n").into_bytes()
@@ -103,15 +103,15 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
 }
 
 /// Runs four clients that send these requests.
-fn four(plan: &Plan, requests: &Own<'_>) -> Vec<Seen> {
+fn four(plan: &Plan, requests: &Own<'_>) -> Vec<ObservedCall> {
     let extent = Extent { window: plan.config.window, calls: plan.calls };
     let workload = |shard| Closed::new(4, Nanos::ZERO, Numbered(0), extent, shard);
     let run = plan.drive_with(workload, || requests.clone(), Keeper::default, &Control::default());
-    run.observer.calls.iter().for_each(Seen::check);
+    run.observer.calls.iter().for_each(ObservedCall::check);
     run.observer.calls
 }
 
-fn ok(calls: &[Seen]) -> usize {
+fn ok(calls: &[ObservedCall]) -> usize {
     count(calls, |end| end == brimful_core::End::Completed { status: 200 })
 }
 
@@ -221,7 +221,7 @@ impl Workload for Visits {
             calls: Visits::CALLS,
             bursts: 1,
             failed: false,
-            from_before: false,
+            began_before_run: false,
         };
         (!self.sessions.contains_key(&session)).then_some(over)
     }
@@ -229,7 +229,7 @@ impl Workload for Visits {
 
 fn visit(plan: &Plan, visits: impl Fn() -> Visits) -> Run<Keeper> {
     let run = plan.drive_with(|_: Shard| visits(), || Own::of(0), Keeper::default, &Control::default());
-    run.observer.calls.iter().for_each(Seen::check);
+    run.observer.calls.iter().for_each(ObservedCall::check);
     run
 }
 

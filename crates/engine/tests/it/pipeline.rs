@@ -2,7 +2,7 @@
 //! however the bytes are split, and calls without a response end with their connection.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count, reset};
+use crate::seen::{ObservedCall, completed, connects, count, reset};
 use crate::support::Plan;
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, SessionId};
@@ -29,7 +29,7 @@ on_each_engine!(
 /// Number of clients that share one connection.
 const DEPTH: usize = 4;
 
-fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<Seen> {
+fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<ObservedCall> {
     Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64)
 }
 
@@ -67,13 +67,13 @@ fn each_call_gets_its_own_response(case: Case) {
         let body = if request.method == "HEAD" { 3000 } else { 0 };
         whole[..whole.len() - body].to_vec()
     };
-    let server = RawServer::answering(answer);
+    let server = RawServer::with_handler(answer);
     let classes: Vec<RequestClass> = (0..6).map(class).collect();
     let plan = Plan::of_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
     let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(3 * DEPTH as u64);
     assert_eq!(count(&calls, completed), 1000);
     assert_eq!(connects(&calls), 3, "clients share connections, and none is lost");
-    for outcome in calls.iter().map(Seen::outcome) {
+    for outcome in calls.iter().map(ObservedCall::outcome) {
         let n = usize::from(outcome.call.class.0);
         let method = if n == 3 { "HEAD" } else { "GET" }.to_owned();
         let request = Request { method, target: classes[n].path.clone(), headers: Vec::new(), body: Vec::new() };
@@ -98,7 +98,7 @@ fn calls_without_a_response_are_reset_when_the_server_closes(case: Case) {
 
 fn calls_behind_a_malformed_response_are_reset(case: Case) {
     let server = after_four([Step::Send([hello(1), b"nonsense\r\n\r\n".to_vec()].concat()), Step::Drain]);
-    let ends: Vec<End> = four(case, server.addr(), DEPTH as u64).iter().map(Seen::end).collect();
+    let ends: Vec<End> = four(case, server.addr(), DEPTH as u64).iter().map(ObservedCall::end).collect();
     let reset = End::Reset { sent: true };
     assert_eq!(ends, [End::Completed { status: 200 }, End::Malformed, reset, reset]);
 }
@@ -119,7 +119,7 @@ fn a_connection_ends_after_its_calls(case: Case) {
                 }
             }
         });
-        let plan = Plan::requesting(case, server.addr(), "GET", close).calls(60);
+        let plan = Plan::with_method(case, server.addr(), "GET", close).calls(60);
         let calls = plan
             .configure(|c| (c.connections.pipeline, c.connections.calls_per_connection) = (DEPTH, Some(6)))
             .closed(DEPTH as u64);
@@ -132,12 +132,12 @@ fn a_connection_ends_after_its_calls(case: Case) {
 
 fn large_requests_are_sent_whole_and_in_order(case: Case) {
     const BIG: usize = 1 << 20;
-    let server = RawServer::answering(|request| with_length(request.body.len().to_string().as_bytes()));
-    let plan = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(20);
+    let server = RawServer::with_handler(|request| with_length(request.body.len().to_string().as_bytes()));
+    let plan = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(20);
     let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64);
     assert_eq!((count(&calls, completed), connects(&calls)), (20, 1));
     let answer = with_length(BIG.to_string().as_bytes()).len() as u64;
-    for outcome in calls.iter().map(Seen::outcome) {
+    for outcome in calls.iter().map(ObservedCall::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
         assert_eq!(outcome.bytes_received, answer, "the server got all of it");
     }
@@ -169,13 +169,13 @@ fn only_the_overdue_time_out(case: Case) {
 
 fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
     // The calls are sent one by one.
-    let server = RawServer::answering(|_| with_length(b"hello"));
+    let server = RawServer::with_handler(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(3 * DEPTH as u64);
     assert_eq!((count(&calls, completed), connects(&calls)), (120, 3));
     for group in 0..3 {
-        let of_group = |call: &&Seen| call.outcome().call.session == Some(SessionId(group));
-        let mut of_group: Vec<&Seen> = calls.iter().filter(of_group).collect();
+        let of_group = |call: &&ObservedCall| call.outcome().call.session == Some(SessionId(group));
+        let mut of_group: Vec<&ObservedCall> = calls.iter().filter(of_group).collect();
         of_group.sort_by_key(|call| call.due);
         let mut answered = Nanos::ZERO;
         for burst in of_group.chunks(DEPTH) {

@@ -56,7 +56,7 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     const BIG: usize = 8 << 20;
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Read(1000), end.clone()]));
-        let calls = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(2).closed(1);
+        let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(2).closed(1);
         for call in &calls {
             assert_eq!(call.end(), End::Reset { sent: true }, "{end:?}");
             assert!((1000..BIG as u64).contains(&call.outcome().bytes_sent), "{end:?}: {call:?}");

@@ -1,7 +1,7 @@
 //! Tests connections that the server closes while a request is on its way, and calls that are sent again.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, closed_on_reuse, completed, connects, count};
+use crate::seen::{ObservedCall, closed_on_reuse, completed, connects, count};
 use crate::support::Plan;
 use brimful_core::{End, Retry};
 use brimful_testkit::http2::{answer, http2_server, settings};
@@ -20,8 +20,8 @@ fn closes_on_reuse(end: Step) -> RawServer {
     RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, end]))
 }
 
-fn ends(calls: &[Seen]) -> Vec<End> {
-    calls.iter().map(Seen::end).collect()
+fn ends(calls: &[ObservedCall]) -> Vec<End> {
+    calls.iter().map(ObservedCall::end).collect()
 }
 
 const OK: End = End::Completed { status: 200 };
@@ -50,7 +50,7 @@ fn a_close_of_a_warm_connection_is_a_close_on_reuse(case: Case) {
 fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
     for end in [Step::Close, Step::Reset] {
         let server = closes_on_reuse(end.clone());
-        for plan in [Plan::new(case, server.addr()), Plan::posting(case, server.addr(), "x".repeat(3000))] {
+        for plan in [Plan::new(case, server.addr()), Plan::with_post_body(case, server.addr(), "x".repeat(3000))] {
             let calls = plan.calls(10).configure(|c| c.connections.retry_closed = true).closed(1);
             assert_eq!(count(&calls, completed), 10, "{end:?}: {calls:?}");
             let retried: Vec<u32> = calls.iter().map(|call| call.retries).collect();
@@ -84,7 +84,7 @@ fn a_close_of_a_reused_http2_connection_is_a_close_on_reuse(case: Case) {
         }
     });
     let get = brimful_core::workload::Workload::single("GET", "/").classes;
-    let plan = Plan::new(case, server.addr()).by_http2(&get, 4).calls(6);
+    let plan = Plan::new(case, server.addr()).with_http2(&get, 4).calls(6);
     let calls = plan.clone().closed(1);
     assert_eq!((ends(&calls), count(&calls, closed_on_reuse)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3));
     let calls = plan.configure(|c| c.connections.retry_closed = true).closed(1);

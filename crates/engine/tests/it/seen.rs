@@ -1,13 +1,15 @@
 //! Records each call for the tests, and checks that the events of a call are consistent.
 
-use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded};
+use brimful_core::{
+    ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One call, as recorded by the observer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct ObservedCall {
     pub due: Nanos,
     pub ready: Option<Nanos>,
     pub begun: Option<Nanos>,
@@ -29,7 +31,7 @@ pub struct Seen {
     pub outcome: Option<Outcome>,
 }
 
-impl Seen {
+impl ObservedCall {
     /// Time from the due time to the end of the call.
     pub fn response(&self) -> Nanos {
         self.outcome().at - self.due
@@ -45,7 +47,7 @@ impl Seen {
     }
 
     /// Duration of the connection attempt that this call started.
-    pub fn took_to_connect(&self) -> Nanos {
+    pub fn time_to_connect(&self) -> Nanos {
         self.attempt_ended() - self.connect_started.expect("an attempt")
     }
 
@@ -73,7 +75,7 @@ impl Seen {
             End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
             End::TlsFailed { sent, .. } => sent,
             // The head may have been sent, but the call counts as not sent.
-            End::ClientLimited(Limit::Body) => false,
+            End::ClientLimited(ExhaustedResource::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
                 false
@@ -102,7 +104,7 @@ impl Seen {
 /// An observer that keeps every call. That is affordable because the runs of tests are short.
 #[derive(Debug, Default)]
 pub struct Keeper {
-    pub calls: Vec<Seen>,
+    pub calls: Vec<ObservedCall>,
     pub sessions: Vec<SessionEnded>,
     pub connections: Vec<ConnectionEnded>,
     /// The server's addresses.
@@ -123,7 +125,7 @@ impl Observer for Keeper {
 
     fn on(&mut self, call: &mut PerCall, event: &Event) {
         let index = *call.0.get_or_insert_with(|| {
-            self.calls.push(Seen::default());
+            self.calls.push(ObservedCall::default());
             self.calls.len() - 1
         });
         let seen = &mut self.calls[index];
@@ -204,12 +206,12 @@ impl Observer for Keeper {
 }
 
 /// Number of calls that ended in this way.
-pub fn count(calls: &[Seen], end: impl Fn(End) -> bool) -> usize {
+pub fn count(calls: &[ObservedCall], end: impl Fn(End) -> bool) -> usize {
     calls.iter().filter(|call| end(call.end())).count()
 }
 
 /// Number of connections that were opened.
-pub fn connects(calls: &[Seen]) -> usize {
+pub fn connects(calls: &[ObservedCall]) -> usize {
     calls.iter().filter(|call| call.connect_started.is_some()).count()
 }
 

@@ -2,7 +2,7 @@
 //! than allowed.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, Seen, completed, count};
+use crate::seen::{Keeper, ObservedCall, completed, count};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{Nanos, Rate};
@@ -42,7 +42,7 @@ fn run(plan: &Plan, load: &Load) -> Run<Keeper> {
     let extent = Extent { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
     let run = plan.drive(sessions, Keeper::default, &Control::default());
-    run.observer.calls.iter().for_each(Seen::check);
+    run.observer.calls.iter().for_each(ObservedCall::check);
     run
 }
 
@@ -168,12 +168,12 @@ fn a_call_that_waits_for_a_connection_is_not_late(case: Case) {
     let load = Load { connections: 1, ..sessions(3.0) };
     let calls = run(&Plan::new(case, server.addr()), &load).observer.calls;
     // Of each burst, the first call is sent alone, the second directly after the first response, and three calls wait.
-    let waited: Vec<&Seen> = calls.iter().filter(|call| call.ready.is_some()).collect();
+    let waited: Vec<&ObservedCall> = calls.iter().filter(|call| call.ready.is_some()).collect();
     assert_eq!((calls.len(), waited.len()), (30, 18));
     for call in waited {
         let ready = call.ready.unwrap();
         let session = call.outcome().call.session;
-        let is_before = |other: &Seen| other.outcome().call.session == session && other.outcome().at == ready;
+        let is_before = |other: &ObservedCall| other.outcome().call.session == session && other.outcome().at == ready;
         assert!(ready > call.due && calls.iter().any(is_before), "{call:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::count;
-use crate::support::{Control, Plan, own_delay};
+use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, Nanos};
 use brimful_testkit::{RawServer, Request};
 use std::io::{BufReader, Write};
@@ -21,12 +21,16 @@ fn a_server_that_never_answers_times_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(80);
     let plan = Plan::new(case, server.addr()).calls(5).configure(|c| c.connections.response_timeout = timeout);
-    let run = plan.open_under(1000.0, &Control::default());
+    let run = plan.run_open_load(1000.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, |end| end == End::TimedOut), 5);
     for call in calls {
         let took = call.service();
-        assert!(took >= timeout && took <= timeout + own_delay(&run), "{took}, {} of its own", run.longest_gap);
+        assert!(
+            took >= timeout && took <= timeout + max_generator_delay(&run),
+            "{took}, {} of its own",
+            run.longest_gap
+        );
     }
 }
 
@@ -35,7 +39,7 @@ fn waiting_for_an_endless_response_uses_no_cpu_time(case: Case) {
     let plan = Plan::new(case, server.addr())
         .calls(10)
         .configure(|c| c.connections.response_timeout = Nanos::from_millis(950));
-    let run = plan.open_under(1000.0, &Control::default());
+    let run = plan.run_open_load(1000.0, &Control::default());
     for call in &run.observer.calls {
         assert_eq!(call.end(), End::TimedOut);
         let most = 1 + call.service().0 / Nanos::from_millis(100).0;

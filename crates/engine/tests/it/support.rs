@@ -1,7 +1,7 @@
 //! Helpers that run a load in a few lines.
 
 use crate::case::Case;
-use crate::seen::{Keeper, Seen};
+use crate::seen::{Keeper, ObservedCall};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{
@@ -33,10 +33,10 @@ pub struct Control {
 
 impl Plan {
     pub fn new(case: Case, address: SocketAddr) -> Plan {
-        Plan::requesting(case, address, "GET", Close::Server)
+        Plan::with_method(case, address, "GET", Close::Server)
     }
 
-    pub fn requesting(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
+    pub fn with_method(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
         Plan::of_classes(case.engine, address, &WorkloadDoc::single(method, "/").classes, close)
     }
 
@@ -45,7 +45,7 @@ impl Plan {
     }
 
     /// A plan of POST requests with this body.
-    pub fn posting(case: Case, address: SocketAddr, body: String) -> Plan {
+    pub fn with_post_body(case: Case, address: SocketAddr, body: String) -> Plan {
         let mut classes = WorkloadDoc::single("POST", "/").classes;
         classes[0].body = body;
         Plan::of_classes(case.engine, address, &classes, Close::Server).calls(1)
@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// Changes the plan to HTTP/2, with these requests and at most `streams` streams on each connection.
-    pub fn by_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
+    pub fn with_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
         let wire = RequestSettings { authority, version, is_secure, headers: Vec::new(), close };
@@ -98,11 +98,11 @@ impl Plan {
     }
 
     /// Runs an open workload at a constant rate.
-    pub fn open(&self, rate: f64) -> Vec<Seen> {
-        self.open_under(rate, &Control::default()).observer.calls
+    pub fn open(&self, rate: f64) -> Vec<ObservedCall> {
+        self.run_open_load(rate, &Control::default()).observer.calls
     }
 
-    pub fn open_under(&self, rate: f64, control: &Control) -> Run<Keeper> {
+    pub fn run_open_load(&self, rate: f64, control: &Control) -> Run<Keeper> {
         self.go(
             |shard| self.constant(rate, shard),
             || Keeper { ended: Arc::clone(&control.ended), ..Keeper::default() },
@@ -123,17 +123,17 @@ impl Plan {
                 until(|| enough(control));
                 control.stop.store(true, Ordering::Relaxed);
             });
-            self.open_under(rate, control)
+            self.run_open_load(rate, control)
         })
     }
 
     /// Runs a closed workload without think time; all classes are equally likely.
-    pub fn closed(&self, clients: u64) -> Vec<Seen> {
+    pub fn closed(&self, clients: u64) -> Vec<ObservedCall> {
         self.go(|shard| self.clients(clients, shard), Keeper::default, &Control::default()).observer.calls
     }
 
     /// Like [`Plan::closed`], but groups of clients share a connection: as many clients as a pipeline is deep.
-    pub fn closed_bursts(&self, clients: u64) -> Vec<Seen> {
+    pub fn closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
         self.go(bursts, Keeper::default, &Control::default()).observer.calls
@@ -177,7 +177,7 @@ impl Plan {
         control: &Control,
     ) -> Run<Keeper> {
         let run = self.drive(workload, keeper, control);
-        run.observer.calls.iter().for_each(Seen::check);
+        run.observer.calls.iter().for_each(ObservedCall::check);
         run
     }
 
@@ -212,7 +212,7 @@ impl Plan {
 
 /// Upper bound of the delay that this run itself adds to anything timed. It wakes, acts, and looks at its sockets
 /// before it gives a call up, and no turn was longer than the longest gap.
-pub fn own_delay<O>(run: &Run<O>) -> Nanos {
+pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }
 

@@ -1,8 +1,8 @@
 //! Tests that due times, response times and lateness are right even if the server or the generator stalls.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, Seen, completed, connects, count, median};
-use crate::support::{Control, Plan, own_delay};
+use crate::seen::{Keeper, ObservedCall, completed, connects, count, median};
+use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::Nanos;
 use brimful_engine::Close;
 use brimful_testkit::serial_server;
@@ -25,7 +25,7 @@ on_each_engine!(
 /// 74 … ms. A generator that waits for responses before it sends would report only one slow call.
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
-    let run = Plan::new(case, server.addr()).calls(100).open_under(100.0, &Control::default());
+    let run = Plan::new(case, server.addr()).calls(100).run_open_load(100.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
@@ -36,9 +36,9 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
         assert!(took >= at_least, "call {} took {took}, the stall alone held it for {at_least}", 30 + k);
     }
     // The stall does not affect the other calls. Their median is used, because the machine may be busy.
-    let (response, met_the_stall) = (median(calls[..30].iter().map(Seen::response)), calls[30].response());
+    let (response, met_the_stall) = (median(calls[..30].iter().map(ObservedCall::response)), calls[30].response());
     assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
-    let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
+    let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
     assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
 }
 
@@ -56,7 +56,8 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
         assert!(call.response() >= call.lateness() + call.service(), "{call:?}");
     }
     let stall_ended = calls[30].outcome().at + Nanos::from_millis(100);
-    let held: Vec<&Seen> = calls.iter().filter(|c| c.due > calls[30].outcome().at && c.due < stall_ended).collect();
+    let held: Vec<&ObservedCall> =
+        calls.iter().filter(|c| c.due > calls[30].outcome().at && c.due < stall_ended).collect();
     assert!(held.len() >= 9, "{} calls came due meanwhile", held.len());
     for call in held {
         assert!(call.sent.unwrap() >= stall_ended, "service began after the stall: {call:?}");
@@ -67,21 +68,21 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
             call.due
         );
     }
-    let lateness = median(calls[50..].iter().map(Seen::lateness));
+    let lateness = median(calls[50..].iter().map(ObservedCall::lateness));
     assert!(lateness < Nanos::from_millis(100), "median lateness {lateness} once the stall was over");
 }
 
 fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
     // The rate is ten times the server's capacity.
-    let run = Plan::new(case, server.addr()).calls(50).open_under(500.0, &Control::default());
+    let run = Plan::new(case, server.addr()).calls(50).run_open_load(500.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 50);
-    let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
+    let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
     assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
     let connections = connects(calls);
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
-    let slowest = calls.iter().map(Seen::response).max().unwrap();
+    let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
 }
 
@@ -89,19 +90,19 @@ fn calls_wait_for_a_connection_at_the_limit(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
     // The rate is ten times the server's capacity.
     for calls_per_connection in [None, Some(3)] {
-        let plan = Plan::requesting(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
+        let plan = Plan::with_method(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
             config.connections.max_per_shard = Some(4);
             config.connections.calls_per_connection = calls_per_connection;
         });
-        let run = plan.open_under(500.0, &Control::default());
+        let run = plan.run_open_load(500.0, &Control::default());
         let calls = &run.observer.calls;
         let others: Vec<_> = calls.iter().filter(|call| !completed(call.end())).collect();
         assert!(others.is_empty() && calls.len() == 50, "{calls_per_connection:?}: {others:?}");
         assert_eq!(run.max_open_connections, 4);
         // Waiting for a connection is part of the response time, but not lateness.
-        let slowest = calls.iter().map(Seen::response).max().unwrap();
+        let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
         assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
-        let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
+        let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
         assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
         for (i, call) in calls.iter().enumerate() {
             assert_eq!(call.due, Nanos::from_millis(2 * i as u64), "due comes from the schedule");
@@ -112,7 +113,7 @@ fn calls_wait_for_a_connection_at_the_limit(case: Case) {
 fn connections_are_kept_or_renewed_as_configured(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |limit, close| {
-        let plan = Plan::requesting(case, server.addr(), "GET", close)
+        let plan = Plan::with_method(case, server.addr(), "GET", close)
             .calls(60)
             .configure(|c| c.connections.calls_per_connection = limit);
         let calls = plan.closed(1);

@@ -1,13 +1,14 @@
 //! Tests the engine with TLS servers: real nginx, and servers that violate the protocol.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, Seen, completed, connects, count, reset};
+use crate::seen::{Keeper, ObservedCall, completed, connects, count, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::tls::TlsVersion;
 use brimful_core::{End, Nanos, TlsFault};
 use brimful_engine::{Close, Handshake, Security, SecurityOptions};
 use brimful_testkit::{
-    Certificates, Ending, Flaw, Identity, Nginx, NginxOptions, RawServer, Step, TlsBehaviour, script, with_length,
+    CertificateFlaw, Certificates, Identity, Nginx, NginxOptions, RawServer, Step, TlsBehaviour, TlsEnding, script,
+    with_length,
 };
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -59,7 +60,7 @@ fn trusting(certificates: &Certificates) -> SecurityOptions {
 /// A plan with TLS.
 fn plan(case: Case, address: SocketAddr, options: &SecurityOptions, close: Close) -> Plan {
     let security = Arc::new(Security::new(options).unwrap());
-    Plan::requesting(case, address, "GET", close).calls(12).configure(|config| config.tls = Some(security))
+    Plan::with_method(case, address, "GET", close).calls(12).configure(|config| config.tls = Some(security))
 }
 
 fn new_connections(plan: Plan) -> Plan {
@@ -67,7 +68,7 @@ fn new_connections(plan: Plan) -> Plan {
 }
 
 fn good(certificates: &Certificates) -> Identity {
-    certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::None)
+    certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::None)
 }
 
 /// A unique name, by which certificates are distinguished.
@@ -96,11 +97,11 @@ fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
     lines()
 }
 
-fn secured(calls: &[Seen]) -> usize {
+fn secured(calls: &[ObservedCall]) -> usize {
     calls.iter().filter(|call| call.secured.is_some()).count()
 }
 
-fn resumed(calls: &[Seen]) -> usize {
+fn resumed(calls: &[ObservedCall]) -> usize {
     calls.iter().filter(|call| call.secured.is_some_and(|(_, resumed)| resumed)).count()
 }
 
@@ -171,7 +172,7 @@ fn connections_are_secured_before_the_run(case: Case) {
 
 fn a_client_sends_its_certificate(case: Case) {
     let certificates = certificates();
-    let client = certificates.issue("DNS:client.example", Flaw::None);
+    let client = certificates.issue("DNS:client.example", CertificateFlaw::None);
     let verify = format!("ssl_client_certificate \"{}\"; ssl_verify_client on;", certificates.authority().display());
     let nginx = nginx(&good(&certificates), &verify);
     for (identity, status) in [(None, 400), (Some((client.certificate, client.key)), 200)] {
@@ -184,14 +185,14 @@ fn a_client_sends_its_certificate(case: Case) {
 fn invalid_certificates_fail_each_call(case: Case) {
     let certificates = certificates();
     for (names, flaw, why) in [
-        ("DNS:localhost", Flaw::Expired, TlsFault::CertificateExpired),
-        ("DNS:localhost", Flaw::NotYetValid, TlsFault::CertificateNotYetValid),
-        ("DNS:other.example", Flaw::None, TlsFault::CertificateName),
-        ("DNS:localhost", Flaw::SelfSigned, TlsFault::CertificateIssuer),
-        ("DNS:localhost", Flaw::MissingIntermediate, TlsFault::CertificateIssuer),
+        ("DNS:localhost", CertificateFlaw::Expired, TlsFault::CertificateExpired),
+        ("DNS:localhost", CertificateFlaw::NotYetValid, TlsFault::CertificateNotYetValid),
+        ("DNS:other.example", CertificateFlaw::None, TlsFault::CertificateName),
+        ("DNS:localhost", CertificateFlaw::SelfSigned, TlsFault::CertificateIssuer),
+        ("DNS:localhost", CertificateFlaw::MissingIntermediate, TlsFault::CertificateIssuer),
     ] {
         let identity = certificates.issue(&format!("{names},DNS:{}", unique()), flaw);
-        let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
+        let server = RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"hello")));
         let options = trusting(&certificates);
         let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
         assert_eq!(count(&calls, failed_by(why)), 12, "{flaw:?}: {:?}", calls[0]);
@@ -200,9 +201,9 @@ fn invalid_certificates_fail_each_call(case: Case) {
         assert_eq!(found, Some(why));
         let detail = detail.unwrap_or_default();
         let expected = match flaw {
-            Flaw::Expired | Flaw::NotYetValid => "",
-            Flaw::SelfSigned => "self-signed",
-            Flaw::MissingIntermediate => "the chain is cut short",
+            CertificateFlaw::Expired | CertificateFlaw::NotYetValid => "",
+            CertificateFlaw::SelfSigned => "self-signed",
+            CertificateFlaw::MissingIntermediate => "the chain is cut short",
             _ => "it is for other.example, n",
         };
         assert!(detail.contains(expected), "{detail}");
@@ -210,16 +211,16 @@ fn invalid_certificates_fail_each_call(case: Case) {
         let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
         assert_eq!(count(&calls, completed), 12, "--insecure: {flaw:?}");
     }
-    let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::Intermediate);
-    let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
+    let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::Intermediate);
+    let server = RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"hello")));
     let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(2);
     assert_eq!(count(&calls, completed), 12, "the whole chain is shown");
 }
 
 fn a_server_may_use_an_authority_certificate_if_it_is_named(case: Case) {
     let certificates = certificates();
-    let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::SelfSignedAuthority);
-    let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
+    let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::SelfSignedAuthority);
+    let server = RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"hello")));
     let named = |name: &str| {
         let options = SecurityOptions {
             name: name.to_owned(),
@@ -263,9 +264,10 @@ fn a_version_that_is_too_old_is_rejected(case: Case) {
 fn another_protocol_is_refused(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
-    let behaviour = TlsBehaviour { protocols: vec![b"h2".to_vec()], ..TlsBehaviour::answering(with_length(b"hello")) };
-    let only_http2 = RawServer::by_tls(&identity, behaviour.clone());
-    let none = RawServer::by_tls(&identity, TlsBehaviour { protocols: Vec::new(), ..behaviour });
+    let behaviour =
+        TlsBehaviour { protocols: vec![b"h2".to_vec()], ..TlsBehaviour::with_response(with_length(b"hello")) };
+    let only_http2 = RawServer::start_tls(&identity, behaviour.clone());
+    let none = RawServer::start_tls(&identity, TlsBehaviour { protocols: Vec::new(), ..behaviour });
     for (server, http2, refused) in [(&only_http2, false, true), (&none, true, true), (&none, false, false)] {
         let options = SecurityOptions { http2, ..trusting(&certificates) };
         let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
@@ -282,15 +284,15 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
     let measured = with_length(b"hello");
     let truncated = failed_by(TlsFault::Truncated);
     for (response, ending, is_whole) in [
-        (&to_the_end, Ending::InOrder, true),
-        (&to_the_end, Ending::NotifyOnly, true),
-        (&to_the_end, Ending::Cut, false),
-        (&measured, Ending::InOrder, true),
-        (&measured, Ending::NotifyOnly, true),
-        (&measured, Ending::Cut, true),
+        (&to_the_end, TlsEnding::InOrder, true),
+        (&to_the_end, TlsEnding::NotifyOnly, true),
+        (&to_the_end, TlsEnding::Cut, false),
+        (&measured, TlsEnding::InOrder, true),
+        (&measured, TlsEnding::NotifyOnly, true),
+        (&measured, TlsEnding::Cut, true),
     ] {
-        let behaviour = TlsBehaviour { ending: ending.clone(), ..TlsBehaviour::answering(response.clone()) };
-        let server = RawServer::by_tls(&identity, behaviour);
+        let behaviour = TlsBehaviour { ending: ending.clone(), ..TlsBehaviour::with_response(response.clone()) };
+        let server = RawServer::start_tls(&identity, behaviour);
         for close in [Close::Server, Close::Fin] {
             let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
             // The client waits for a server that keeps the connection open.
@@ -311,11 +313,13 @@ fn bytes_after_close_notify_are_not_waited_for(case: Case) {
     let identity = good(&certificates);
     let excess = [&with_length(b"hello")[..], b", and more"].concat();
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello, and more".to_vec();
-    for (response, ending) in
-        [(excess, Ending::KeepAlive), (last, Ending::KeepAlive), (with_length(b"hello"), Ending::NotifyAndMore)]
-    {
-        let behaviour = TlsBehaviour { ending: ending.clone(), ..TlsBehaviour::answering(response) };
-        let server = RawServer::by_tls(&identity, behaviour);
+    for (response, ending) in [
+        (excess, TlsEnding::KeepAlive),
+        (last, TlsEnding::KeepAlive),
+        (with_length(b"hello"), TlsEnding::NotifyAndMore),
+    ] {
+        let behaviour = TlsBehaviour { ending: ending.clone(), ..TlsBehaviour::with_response(response) };
+        let server = RawServer::start_tls(&identity, behaviour);
         let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(u64::MAX);
         let plan = plan.configure(|config| {
             config.window = Nanos::from_secs(3600);
@@ -328,8 +332,8 @@ fn bytes_after_close_notify_are_not_waited_for(case: Case) {
 
 fn bytes_may_come_one_by_one(case: Case) {
     let certificates = certificates();
-    let behaviour = TlsBehaviour { piece: 1, ..TlsBehaviour::answering(with_length(b"hello")) };
-    let server = RawServer::by_tls(&good(&certificates), behaviour);
+    let behaviour = TlsBehaviour { piece: 1, ..TlsBehaviour::with_response(with_length(b"hello")) };
+    let server = RawServer::start_tls(&good(&certificates), behaviour);
     let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(3);
     let calls = plan.configure(|config| config.connections.response_timeout = config.window).closed(1);
     assert_eq!((count(&calls, completed), secured(&calls)), (3, 1));
@@ -340,8 +344,8 @@ fn a_server_that_stops_in_the_handshake_is_not_waited_for(case: Case) {
     let identity = good(&certificates);
     for stops_after in [0, 1, 5, 90, 130, 200, 600] {
         let behaviour =
-            TlsBehaviour { stops_after: Some(stops_after), ..TlsBehaviour::answering(with_length(b"hello")) };
-        let server = RawServer::by_tls(&identity, behaviour);
+            TlsBehaviour { stops_after: Some(stops_after), ..TlsBehaviour::with_response(with_length(b"hello")) };
+        let server = RawServer::start_tls(&identity, behaviour);
         let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(2);
         let calls = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(50)).closed(2);
         assert_eq!(count(&calls, failed_by(TlsFault::TimedOut)), 2, "after {stops_after} bytes: {:?}", calls[0]);
@@ -373,8 +377,8 @@ fn unencrypted_bytes_are_no_response(case: Case) {
         (forged, &[TlsFault::Undecryptable]),
         (alert, &[TlsFault::Undecryptable, TlsFault::NothingInCommon, TlsFault::Misbehaved]),
     ] {
-        let behaviour = TlsBehaviour { ending: Ending::Raw(bytes), ..TlsBehaviour::answering(b"".to_vec()) };
-        let server = RawServer::by_tls(&identity, behaviour);
+        let behaviour = TlsBehaviour { ending: TlsEnding::Raw(bytes), ..TlsBehaviour::with_response(b"".to_vec()) };
+        let server = RawServer::start_tls(&identity, behaviour);
         let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(1);
         let failed = |end| kinds.iter().any(|kind| end == End::TlsFailed { sent: true, why: *kind });
         assert_eq!(count(&calls, failed), 12, "{:?}", calls[0]);
@@ -384,10 +388,10 @@ fn unencrypted_bytes_are_no_response(case: Case) {
 fn a_large_request_is_sent_whole_by_tls(case: Case) {
     let certificates = certificates();
     // The server reads the whole request before it responds.
-    let server = RawServer::by_tls(&good(&certificates), TlsBehaviour::answering(with_length(b"hello")));
+    let server = RawServer::start_tls(&good(&certificates), TlsBehaviour::with_response(with_length(b"hello")));
     let security = Arc::new(Security::new(&trusting(&certificates)).unwrap());
     for pipeline in [1, 2] {
-        let plan = Plan::posting(case, server.addr(), "x".repeat(5 << 20)).configure(|config| {
+        let plan = Plan::with_post_body(case, server.addr(), "x".repeat(5 << 20)).configure(|config| {
             config.tls = Some(Arc::clone(&security));
             config.connections.pipeline = pipeline;
             config.connections.response_timeout = config.window;
@@ -452,8 +456,8 @@ fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
     let to_the_end = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello".to_vec();
     for response in [with_length(b"hello"), last, to_the_end] {
-        let behaviour = TlsBehaviour { ending: Ending::AwaitNotify, ..TlsBehaviour::answering(response) };
-        let server = RawServer::by_tls(&identity, behaviour.clone());
+        let behaviour = TlsBehaviour { ending: TlsEnding::AwaitNotify, ..TlsBehaviour::with_response(response) };
+        let server = RawServer::start_tls(&identity, behaviour.clone());
         let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(40);
         let plan = new_connections(plan).configure(|config| config.connections.response_timeout = NEVER);
         let run = plan.drive(|shard| plan.clients(2, shard), Keeper::default, &Control::default());

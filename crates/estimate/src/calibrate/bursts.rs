@@ -52,7 +52,7 @@ pub struct BurstRun {
 }
 
 pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, EstimateError> {
-    let all = || runs.used.iter().chain(&runs.in_bursts);
+    let all = || runs.used.iter().chain(&runs.bursty_runs);
     let epoch_s = all().filter_map(|r| Some(r.arrivals.as_ref()?.0)).fold(0.0, f64::max);
     let mut seen: Vec<(&Run, BurstRun)> = all().filter_map(|run| Some((run, burst_run(run, epoch_s)?))).collect();
     seen.sort_by_key(|(run, _)| run.record);

@@ -171,7 +171,7 @@ impl CpuFit {
     }
 
     /// Share of the capacity that is not available to requests.
-    pub fn capacity_taken(&self, runs: &Runs) -> f64 {
+    pub fn unavailable_share(&self, runs: &Runs) -> f64 {
         let servers = f64::from(runs.servers);
         let own = self.fixed / servers;
         own.max(own - self.background().value / servers + runs.idle.share.unwrap_or(0.0)).min(0.99)
@@ -206,7 +206,7 @@ impl CpuFit {
         let mean = |demands: &[f64]| shares.iter().zip(demands).map(|(share, d)| share * d).sum::<f64>();
         let errors = &self.errors;
         let servers = f64::from(runs.servers);
-        let free = servers * (1.0 - self.capacity_taken(runs));
+        let free = servers * (1.0 - self.unavailable_share(runs));
         let taken_by_others = servers - free - self.fixed;
         let demand = mean(&self.demands);
         let rate = free / demand;
@@ -260,7 +260,7 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, module: Option<&[ModuleDemand]>
         ));
     }
     let busy_by_module = |run: &Run, module: &[ModuleDemand]| -> f64 {
-        run.throughput.iter().zip(module).map(|(x, class)| x * class.in_phases).sum()
+        run.throughput.iter().zip(module).map(|(x, class)| x * class.cpu_in_phases_s).sum()
     };
     if let Some(module) = module
         && runs.used.iter().map(|run| busy_by_module(run, module)).sum::<f64>()

@@ -6,7 +6,7 @@ use crate::response::{self, ResponseFit, ResponsePoint, fit_delay, fit_response}
 use brimful_core::model::Model;
 use brimful_model::{exceptional_wait, station_demands};
 
-pub(super) struct Elsewhere {
+pub(super) struct DelaysElsewhere {
     pub response: ResponseFit,
     /// Delay of each class in seconds.
     pub delays: Vec<f64>,
@@ -18,7 +18,7 @@ pub(super) fn fit(
     runs: &Runs,
     model: &Model,
     service_scv: Option<(f64, f64)>,
-) -> Result<Option<Elsewhere>, EstimateError> {
+) -> Result<Option<DelaysElsewhere>, EstimateError> {
     let points: Vec<(&Run, ResponsePoint)> =
         runs.used.iter().filter_map(|run| Some((run, point(run, model)?))).collect();
     if points.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn fit(
         let mut weights = 0.0;
         let mut sum = 0.0;
         for (run, point) in &points {
-            if let Some(measured) = run.class_response[class] {
+            if let Some(measured) = run.class_response_times[class] {
                 let weight = point.weight * run.throughput[class];
                 let at_stations = service(model, run, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
                 weights += weight;
@@ -42,7 +42,7 @@ pub(super) fn fit(
         }
         if weights > 0.0 { (sum / weights).max(0.0) } else { response.delay }
     };
-    Ok(Some(Elsewhere { delays: (0..runs.classes.len()).map(delay).collect(), response }))
+    Ok(Some(DelaysElsewhere { delays: (0..runs.classes.len()).map(delay).collect(), response }))
 }
 
 fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {

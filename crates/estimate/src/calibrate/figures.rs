@@ -17,7 +17,7 @@ pub(super) struct TimeSlice {
 
 /// The rule by which the load scheduled calls.
 pub(super) fn load_kind(record: &Record) -> LoadKind {
-    LoadKind::of(record.workload.as_ref())
+    LoadKind::from_workload(record.workload.as_ref())
 }
 
 /// Utilization of the watched CPUs by processes other than the watched ones.

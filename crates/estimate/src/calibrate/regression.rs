@@ -59,7 +59,7 @@ pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Res
             runs.left_out.extend(bursty.iter().map(|run| LeftOut { record: run.record, reason: reason.into() }));
             runs.left_out.sort_by_key(|left_out| left_out.record);
             runs.used = steady;
-            runs.in_bursts = bursty;
+            runs.bursty_runs = bursty;
             Ok(of_steady)
         }
         _ => {

@@ -7,10 +7,10 @@ use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
 use crate::inside::{ModuleDemand, ModuleMismatch, threads};
-use crate::window::{Observed, WindowMeans, in_use, window_means};
+use crate::window::{WindowMeans, WindowMeasurement, in_use, window_means};
 use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
-use brimful_core::server::{OTHER_WORK, Server};
+use brimful_core::server::{MAX_OTHER_WORK, Server};
 use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) struct Runs {
     pub servers: u32,
     pub used: Vec<Run>,
     /// Runs removed from `used` because of their bursts. They serve only to measure the cost of bursts.
-    pub in_bursts: Vec<Run>,
+    pub bursty_runs: Vec<Run>,
     pub idle: Idle,
     pub left_out: Vec<LeftOut>,
     /// The largest share of the watched CPUs that programs other than the server used.
@@ -67,7 +67,7 @@ pub(super) struct Run {
     /// Mean response time and half width of its interval; `None` unless the load was open and its calls began in time.
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class.
-    pub class_response: Vec<Option<f64>>,
+    pub class_response_times: Vec<Option<f64>>,
     /// Length of an epoch, and arrivals in each epoch; `None` unless the load was open.
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
@@ -137,7 +137,7 @@ impl Runs {
         });
         Ok(Runs {
             used: used.collect(),
-            in_bursts: Vec::new(),
+            bursty_runs: Vec::new(),
             idle: idle_figures(&idle, by_process, servers as usize == cpus),
             others: loaded.iter().map(|(_, r)| figures::others(r)).fold(0.0, f64::max),
             saturated: left_out.iter().filter_map(|l| saturated(&records[l.record], by_process)).reduce(f64::max),
@@ -196,7 +196,7 @@ impl Runs {
 
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.others > OTHER_WORK {
+        if self.others > MAX_OTHER_WORK {
             warnings.push(format!(
                 "up to {} of the watched CPUs went to other work than the server's during the runs (the generator, if it ran \
                  there, or interrupts): the model takes it that the server could have had them",
@@ -224,7 +224,7 @@ impl Runs {
 impl Run {
     /// The observation for a station of which this many servers were busy.
     pub fn observe(&self, busy: f64) -> Observation {
-        Observation::over(self.seconds, self.throughput.clone(), busy)
+        Observation::from_interval(self.seconds, self.throughput.clone(), busy)
     }
 
     /// Requests per second, all classes together.
@@ -257,7 +257,7 @@ fn nothing_left(left_out: &[LeftOut]) -> EstimateError {
 }
 
 fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {
-    let Observed { seconds, throughput, busy } = Observed::in_window(r, classes, by_process)?;
+    let WindowMeasurement { seconds, throughput, busy } = WindowMeasurement::in_window(r, classes, by_process)?;
     let all: f64 = classes.iter().flatten().map(|c| c.counts.completed as f64).sum();
     let rate: f64 = throughput.iter().sum();
     let server = r.server.as_ref();
@@ -275,7 +275,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         response: figures::mean(r.response_time_us)
             .filter(|_| in_time)
             .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),
-        class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
+        class_response_times: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),
         bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
         module: ModuleDemand::from_record(r, &named),

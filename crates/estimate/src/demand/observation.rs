@@ -18,7 +18,7 @@ pub struct Observation {
 impl Observation {
     /// Creates an observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time
     /// grows with the load and falls with the length of time.
-    pub fn over(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
+    pub fn from_interval(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
         Self { throughput, busy, weight: seconds / busy.max(1e-3) }
     }
 }

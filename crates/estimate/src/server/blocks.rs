@@ -129,17 +129,17 @@ impl Measurement {
 
 /// A measurement, and the model's prediction for its calls.
 #[derive(Clone, Debug)]
-pub(super) struct Replayed {
+pub(super) struct ReplayedMeasurement {
     pub measurement: Measurement,
-    pub modelled: Option<Modelled>,
+    pub modelled: Option<ModelledResponse>,
     /// Ratios of the measured percentiles to those that the fitted model predicts for these calls.
-    pub shape: Option<[f64; 3]>,
+    pub percentile_ratios: Option<[f64; 3]>,
 }
 
 /// Mean response time that the model predicts for the calls of a measurement, given the host's speed at that time, in
 /// seconds. It is linear in the variability of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Modelled {
+pub(super) struct ModelledResponse {
     /// The response time with constant service times in each class.
     pub constant: f64,
     /// The addition for each unit of the squared coefficient of variation of service.
@@ -148,11 +148,11 @@ pub(super) struct Modelled {
 
 /// The measurements of one load in all blocks, combined.
 #[derive(Clone, Debug)]
-pub(super) struct Pooled {
+pub(super) struct PooledMeasurement {
     pub measurement: Measurement,
-    pub modelled: Option<Modelled>,
-    pub shape: Option<[f64; 3]>,
-    /// Variance of the mean of (response time − [`Modelled::constant`]), from the differences between blocks.
+    pub modelled: Option<ModelledResponse>,
+    pub percentile_ratios: Option<[f64; 3]>,
+    /// Variance of the mean of (response time − [`ModelledResponse::constant`]), from the differences between blocks.
     pub excess_variance: Option<f64>,
     /// Variance of the mean response time, from the differences between blocks.
     pub response_variance: Option<f64>,
@@ -162,11 +162,11 @@ pub(super) struct Pooled {
 }
 
 /// The combined measurements of each load.
-pub(super) type PooledLoads = BTreeMap<OfferedLoad, Pooled>;
+pub(super) type PooledLoads = BTreeMap<OfferedLoad, PooledMeasurement>;
 
 /// Combines the measurements of each load. Rates are averaged by time, response times by calls.
-pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<Replayed>>) -> PooledLoads {
-    let mut loads: BTreeMap<OfferedLoad, Vec<&Replayed>> = BTreeMap::new();
+pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurement>>) -> PooledLoads {
+    let mut loads: BTreeMap<OfferedLoad, Vec<&ReplayedMeasurement>> = BTreeMap::new();
     for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.measurement.seconds > 0.0) {
         loads.entry(replayed.measurement.load).or_default().push(replayed);
     }
@@ -174,26 +174,26 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<Replayed>>) -> P
 }
 
 /// The combined measurement of this class alone.
-pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&Pooled> {
+pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
     let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::Alone(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
 }
 
 /// The largest number of closed-loop clients that sent the mix, and the combined measurement with it.
-pub(super) fn most_clients(loads: &PooledLoads) -> Option<(u64, &Pooled)> {
+pub(super) fn most_clients(loads: &PooledLoads) -> Option<(u64, &PooledMeasurement)> {
     loads.iter().rev().find_map(|(load, pooled)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled)),
         _ => None,
     })
 }
 
-fn pool_load(replayed: &[&Replayed]) -> Pooled {
+fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
     let measurements: Vec<&Measurement> = replayed.iter().map(|replayed| &replayed.measurement).collect();
     let answered: Vec<&Measurement> =
         measurements.iter().copied().filter(|measurement| measurement.responses.mean.is_some()).collect();
     let responses: Vec<f64> = answered.iter().filter_map(|measurement| measurement.responses.mean).collect();
     let rates: Vec<f64> = measurements.iter().map(|measurement| measurement.rate()).collect();
-    let modelled: Vec<(Modelled, &Measurement)> = replayed
+    let modelled: Vec<(ModelledResponse, &Measurement)> = replayed
         .iter()
         .filter(|replayed| replayed.measurement.responses.mean.is_some())
         .filter_map(|replayed| Some((replayed.modelled?, &replayed.measurement)))
@@ -202,10 +202,10 @@ fn pool_load(replayed: &[&Replayed]) -> Pooled {
         .iter()
         .filter_map(|(modelled, measurement)| Some(measurement.responses.mean? - modelled.constant))
         .collect();
-    Pooled {
+    PooledMeasurement {
         measurement: pool_figures(&measurements, &answered, &responses),
         modelled: (modelled.len() == measurements.len()).then(|| mean_by_calls(&modelled)),
-        shape: mean_shape(replayed.iter().filter_map(|replayed| replayed.shape)),
+        percentile_ratios: mean_shape(replayed.iter().filter_map(|replayed| replayed.percentile_ratios)),
         excess_variance: variance_of_mean(&excess),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
@@ -252,12 +252,12 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
     }
 }
 
-fn mean_by_calls(modelled: &[(Modelled, &Measurement)]) -> Modelled {
+fn mean_by_calls(modelled: &[(ModelledResponse, &Measurement)]) -> ModelledResponse {
     let calls: f64 = modelled.iter().map(|(_, measurement)| measurement.calls()).sum();
-    let mean = |figure: fn(&Modelled) -> f64| {
+    let mean = |figure: fn(&ModelledResponse) -> f64| {
         modelled.iter().map(|(modelled, measurement)| figure(modelled) * measurement.calls()).sum::<f64>() / calls
     };
-    Modelled { constant: mean(|modelled| modelled.constant), per_scv: mean(|modelled| modelled.per_scv) }
+    ModelledResponse { constant: mean(|modelled| modelled.constant), per_scv: mean(|modelled| modelled.per_scv) }
 }
 
 fn pool_module_demands(measurements: &[&Measurement]) -> Vec<Option<ModuleDemand>> {
@@ -281,9 +281,9 @@ fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
 pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
     let mut count = 0.0;
     let mut log_sums = [0.0; 3];
-    for shape in shapes {
+    for percentile_ratios in shapes {
         count += 1.0;
-        log_sums = std::array::from_fn(|index| log_sums[index] + shape[index].ln());
+        log_sums = std::array::from_fn(|index| log_sums[index] + percentile_ratios[index].ln());
     }
     (count > 0.0).then(|| log_sums.map(|sum: f64| (sum / count).exp()))
 }

@@ -5,7 +5,7 @@
 //! future level is predicted to have a part of that series of the same length, which begins at a random instant (a
 //! moving block: Künsch 1989).
 
-use super::blocks::{Measurement, OfferedLoad, PooledLoads, Replayed, ServerFacts};
+use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::model_fit::ModelFit;
 use super::slowness::{drift_share, mean_slowness};
 use rand::RngExt;
@@ -46,8 +46,8 @@ struct HostSlowness {
 }
 
 impl Drift {
-    pub fn new(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, blocks: &[Vec<Replayed>]) -> Drift {
-        let slowness_of = |replayed: &Replayed| host_slowness(fit, facts, loads, &replayed.measurement);
+    pub fn new(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, blocks: &[Vec<ReplayedMeasurement>]) -> Drift {
+        let slowness_of = |replayed: &ReplayedMeasurement| host_slowness(fit, facts, loads, &replayed.measurement);
         let seen: Vec<Vec<HostSlowness>> =
             blocks.iter().map(|block| block.iter().filter_map(slowness_of).collect()).collect();
         let all = || seen.iter().flatten();

@@ -1,7 +1,7 @@
 //! Fits a model to one set of blocks: the bottleneck of the server, the cost of a call, the differences between
 //! classes, and the network that follows from them.
 
-use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, alone};
+use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone};
 use super::full::Bottleneck;
 use super::law::{self, CallCost};
 use super::model_fit::{CpuFit, ModelFit};
@@ -18,7 +18,7 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, Sta
 pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>) -> Result<ModelFit, EstimateError> {
     let servers = f64::from(facts.servers);
     let bottleneck = Bottleneck::new(facts, loads);
-    let cost_at_level = |(load, pooled): (&OfferedLoad, &Pooled)| {
+    let cost_at_level = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| {
         let seconds = pooled.measurement.cost(facts.idle_busy)?;
         let idle = (bottleneck.cpu_share - pooled.measurement.rate() * seconds / servers).max(0.0);
         matches!(load, OfferedLoad::Level(_)).then_some(CallCost { idle, seconds })
@@ -30,7 +30,7 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
     }
     let (fitted, laws) = law::choose(&costs, saturated, chance);
     let measured = ModuleDemands::new(facts, loads).map(|module| module.demands(&facts.mix, fitted.demand));
-    let from_module = measured.is_some();
+    let is_from_module = measured.is_some();
     let demands = measured.unwrap_or_else(|| class_demands(facts, loads, fitted.demand));
     let station = Station {
         name: facts.station.clone(),
@@ -40,10 +40,10 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
         idle_cost: fitted.idle_cost,
         ..Station::default()
     };
-    let cpu = CpuFit { station, demands, from_module };
+    let cpu = CpuFit { station, demands, is_from_module };
     let mut network = network(facts, &cpu, &bottleneck);
     let classes = facts.classes.len();
-    if !from_module && classes > 1 && (0..classes).any(|class| alone(loads, class).is_none()) {
+    if !is_from_module && classes > 1 && (0..classes).any(|class| alone(loads, class).is_none()) {
         let first_station = network.stations[0].name.clone();
         network.joint_demands = joint_demands(&network.classes, &first_station, &[(0..classes).collect()]);
     }
@@ -51,7 +51,7 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
         network,
         cpu,
         service_scv: 0.0,
-        shape: [1.0; 3],
+        percentile_ratios: [1.0; 3],
         laws,
         bottleneck: bottleneck.name,
         evidence: bottleneck.evidence,
@@ -88,7 +88,7 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
     let mut demands = Vec::new();
     // If a pool is held around the CPUs, its holding time includes the time on the CPUs, which must not be counted
     // twice.
-    if bottleneck.pool.as_ref().is_none_or(|pool| !pool.around_cpu) {
+    if bottleneck.pool.as_ref().is_none_or(|pool| !pool.includes_cpu_time) {
         stations.push(cpu.station.clone());
         demands.push(cpu.demands.clone());
     }

@@ -6,7 +6,7 @@
 
 mod occupancy;
 
-use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, alone, most_clients};
+use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone, most_clients};
 use super::programs::ProgramSeen;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
@@ -44,7 +44,7 @@ pub(super) struct Pool {
     pub held: Vec<f64>,
     /// Whether calls hold the resource while they are on the CPUs too. This is so for workers, but not for a lock or a
     /// disk.
-    pub around_cpu: bool,
+    pub includes_cpu_time: bool,
 }
 
 /// The pool that explains the throughput of the mix.
@@ -53,7 +53,7 @@ struct MixPool {
     places: u32,
     /// Time for which a call of the mix holds the pool, in seconds.
     held: f64,
-    around_cpu: bool,
+    includes_cpu_time: bool,
 }
 
 /// Evidence that a resource other than the CPUs is full.
@@ -69,7 +69,7 @@ struct HighestLoad<'a> {
     facts: &'a ServerFacts,
     loads: &'a PooledLoads,
     clients: u64,
-    pooled: &'a Pooled,
+    pooled: &'a PooledMeasurement,
     cpu: CpuUse,
     /// Share of the CPUs' capacity that requests can use.
     free: f64,
@@ -79,7 +79,7 @@ impl Bottleneck {
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Bottleneck {
         let free = 1.0 - facts.background;
         // If there are no more clients than CPUs, each client is idle at times, and they may not fill any resource.
-        let leaves_no_rest = |(clients, pooled): &(u64, &Pooled)| {
+        let leaves_no_rest = |(clients, pooled): &(u64, &PooledMeasurement)| {
             facts.filled || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
         let Some((clients, pooled)) = most_clients(loads).filter(leaves_no_rest) else {
@@ -102,7 +102,7 @@ impl Bottleneck {
         let Some(FullPool { name, pool, held_by_class, evidence }) = full else {
             return Bottleneck::cpus(facts, free, cost, format!("nothing was full {}", highest.conditions()));
         };
-        let pool = Pool { places: pool.places, held: held_by_class, around_cpu: pool.around_cpu };
+        let pool = Pool { places: pool.places, held: held_by_class, includes_cpu_time: pool.includes_cpu_time };
         Bottleneck { name, evidence, cpu_share: free, saturated_cost: cost, pool: Some(pool) }
     }
 
@@ -126,7 +126,7 @@ impl HighestLoad<'_> {
     }
 
     /// Whether the CPUs have spare capacity at some load, so that another resource must be full at that load.
-    fn cpus_have_room(&self, pooled: &Pooled) -> bool {
+    fn cpus_have_room(&self, pooled: &PooledMeasurement) -> bool {
         let CpuUse { used, idle, .. } = CpuUse::new(self.facts, pooled);
         used < FULL * self.free && idle >= 1.0 - FULL
     }
@@ -168,14 +168,14 @@ impl HighestLoad<'_> {
     fn full_disk(&self, pool_by_throughput: Option<MixPool>) -> Option<FullPool> {
         let (disk, busy) = busiest_disk(self.pooled).filter(|(_, busy)| *busy >= FULL)?;
         let places = pool_by_throughput.map_or(1, |pool| pool.places);
-        let held = |pooled: &Pooled| {
+        let held = |pooled: &PooledMeasurement| {
             let measurement = &pooled.measurement;
             Some(f64::from(places) * measurement.kernel.disks.get(disk)? / measurement.rate())
         };
         let mean = held(self.pooled).unwrap_or_default();
         Some(FullPool {
             name: format!("disk {disk}"),
-            pool: MixPool { places, held: mean, around_cpu: false },
+            pool: MixPool { places, held: mean, includes_cpu_time: false },
             held_by_class: self.held_by_class(mean, &held),
             evidence: format!("{} busy {}", percent(busy), self.conditions()),
         })
@@ -183,8 +183,8 @@ impl HighestLoad<'_> {
 
     fn busy_workers(&self) -> Option<FullPool> {
         let workers = self.pooled.measurement.module.workers.filter(|workers| workers.share() >= FULL)?;
-        let pool = MixPool { places: workers.most, held: workers.busy / self.rate(), around_cpu: true };
-        let held = |pooled: &Pooled| {
+        let pool = MixPool { places: workers.most, held: workers.busy / self.rate(), includes_cpu_time: true };
+        let held = |pooled: &PooledMeasurement| {
             let full = pooled.measurement.module.workers.filter(|workers| workers.share() >= FULL)?;
             Some(full.busy / pooled.measurement.rate())
         };
@@ -203,7 +203,7 @@ impl HighestLoad<'_> {
 
     fn connection_limit(&self) -> Option<FullPool> {
         let served = self.facts.served_at_once?;
-        let pool = MixPool { places: served, held: f64::from(served) / self.rate(), around_cpu: true };
+        let pool = MixPool { places: served, held: f64::from(served) / self.rate(), includes_cpu_time: true };
         let conditions = self.conditions();
         let evidence = match served {
             1 => format!("one connection at a time is served; {conditions}"),
@@ -225,7 +225,7 @@ impl HighestLoad<'_> {
         let pool = workers.as_ref().map_or(by_throughput, |workers| MixPool {
             places: workers.size,
             held: f64::from(workers.size) / self.rate(),
-            around_cpu: true,
+            includes_cpu_time: true,
         });
         if !self.facts.filled || u64::from(pool.places) >= self.clients {
             return None;
@@ -241,14 +241,14 @@ impl HighestLoad<'_> {
     }
 
     /// Time for which a call holds a place of the pool at some load, if the pool is full at that load.
-    fn held_if_full(&self, pool: MixPool, pooled: &Pooled) -> Option<f64> {
+    fn held_if_full(&self, pool: MixPool, pooled: &PooledMeasurement) -> Option<f64> {
         self.cpus_have_room(pooled).then(|| f64::from(pool.places) / pooled.measurement.rate())
     }
 
     /// Time for which each class holds a place, scaled so that a call of the mix holds it for `mean`. `held` derives
     /// the time from the load of a class alone. It returns `None` if another resource was full at that load; such
     /// classes share the remaining time.
-    fn held_by_class(&self, mean: f64, held: &dyn Fn(&Pooled) -> Option<f64>) -> Vec<f64> {
+    fn held_by_class(&self, mean: f64, held: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone = |class| alone(self.loads, class).and_then(held).filter(|held| held.is_finite());
         let known: Vec<Option<f64>> = (0..facts.classes.len()).map(held_alone).collect();
@@ -280,7 +280,7 @@ struct CpuUse {
 
 impl CpuUse {
     /// Creates the figures of one load. CPUs that cannot be observed count as full.
-    fn new(facts: &ServerFacts, pooled: &Pooled) -> CpuUse {
+    fn new(facts: &ServerFacts, pooled: &PooledMeasurement) -> CpuUse {
         let servers = f64::from(facts.servers);
         let cost = pooled.measurement.cost(facts.idle_busy);
         let used = cost.map_or(1.0, |cost| pooled.measurement.rate() * cost / servers);
@@ -300,7 +300,7 @@ fn describe(
     if let Some(workers) = workers {
         return ("workers", format!("{places} at a time, as many as {} has {}", workers.program, workers.kind));
     }
-    if pool.around_cpu && busy_cpus >= FULL * f64::from(places) {
+    if pool.includes_cpu_time && busy_cpus >= FULL * f64::from(places) {
         let what = if places == 1 {
             "one call at a time, on a CPU all the time: a single thread, or a lock that is held meanwhile".to_owned()
         } else {
@@ -308,7 +308,7 @@ fn describe(
         };
         return ("workers", what);
     }
-    match (places, pool.around_cpu) {
+    match (places, pool.includes_cpu_time) {
         (1, _) => {
             let single = programs.iter().find(|program| occupancy::has_one_worker(program));
             let or_worker = single.map_or(String::new(), |program| format!(", or the only worker of {}", program.name));
@@ -319,14 +319,14 @@ fn describe(
     }
 }
 
-fn busiest_disk(pooled: &Pooled) -> Option<(&str, f64)> {
+fn busiest_disk(pooled: &PooledMeasurement) -> Option<(&str, f64)> {
     let disks = pooled.measurement.kernel.disks.iter().map(|(name, busy)| (name.as_str(), *busy));
     disks.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// The throughput for each number of closed-loop clients.
 fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
-    let rung = |(load, pooled): (&OfferedLoad, &Pooled)| match load {
+    let rung = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled.measurement.rate())),
         _ => None,
     };
@@ -357,8 +357,8 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
     };
     let places = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
     let held = f64::from(places) / highest_rate;
-    let around_cpu = held + on_cpu > (1.0 + NOTABLE) * alone;
-    (misfit(places).is_finite() && held > NOTABLE * alone).then_some(MixPool { places, held, around_cpu })
+    let includes_cpu_time = held + on_cpu > (1.0 + NOTABLE) * alone;
+    (misfit(places).is_finite() && held > NOTABLE * alone).then_some(MixPool { places, held, includes_cpu_time })
 }
 
 #[cfg(test)]
@@ -370,13 +370,13 @@ mod tests {
         // Four places, each held for 5 ms, of which 0.2 ms are CPU time.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let pool = fit_pool(&ladder, 0.0002).unwrap();
-        assert!(pool.places == 4 && !pool.around_cpu, "{pool:?}");
-        assert!(fit_pool(&ladder, 0.001).unwrap().around_cpu);
+        assert!(pool.places == 4 && !pool.includes_cpu_time, "{pool:?}");
+        assert!(fit_pool(&ladder, 0.001).unwrap().includes_cpu_time);
         assert!((pool.held - 0.005).abs() < 1e-9);
         // One lock, which a call holds for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001).unwrap();
-        assert!(pool.places == 1 && (pool.held - 0.001).abs() < 1e-9 && !pool.around_cpu, "{pool:?}");
+        assert!(pool.places == 1 && (pool.held - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
     }
 }

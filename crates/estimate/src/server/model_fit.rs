@@ -6,7 +6,7 @@ use crate::EstimateError;
 use crate::window::RunStretch;
 use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::survey::Law;
-use brimful_model::{Course, station_demands, trajectory};
+use brimful_model::{HostSlowness, station_demands, trajectory};
 
 /// Number of times that arrivals are replayed through the model, each time with other service times.
 const REPLAYS: u64 = 5;
@@ -22,7 +22,7 @@ pub(super) struct ModelFit {
     /// of few calls; the network's own `scv` explains the waiting times.
     pub service_scv: f64,
     /// Ratios of the measured percentiles of response times to those of the network, for the percentiles 50, 95 and 99.
-    pub shape: [f64; 3],
+    pub percentile_ratios: [f64; 3],
     /// The laws of the cost of a call that were tried, the best law first.
     pub laws: Vec<Law>,
     pub bottleneck: String,
@@ -37,7 +37,7 @@ pub(super) struct CpuFit {
     /// Demand of each class at saturation, in seconds.
     pub demands: Vec<f64>,
     /// Whether the Server Module measured the demands.
-    pub from_module: bool,
+    pub is_from_module: bool,
 }
 
 /// Response times of a level, in seconds.
@@ -50,13 +50,13 @@ pub struct ResponseSummary {
 }
 
 impl ResponseSummary {
-    /// Summarizes the network's response times. Each percentile is multiplied by its factor in `shape`. Returns `None`
+    /// Summarizes the network's response times. Each percentile is multiplied by its factor in `percentile_ratios`. Returns `None`
     /// if there are no times.
-    pub(super) fn new(mut times: Vec<f64>, shape: [f64; 3]) -> Option<ResponseSummary> {
+    pub(super) fn new(mut times: Vec<f64>, percentile_ratios: [f64; 3]) -> Option<ResponseSummary> {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         times.sort_unstable_by(f64::total_cmp);
         let percentile = |(q, factor): (f64, f64)| factor * quantile(&times, q);
-        let [p50, p95, p99] = shape;
+        let [p50, p95, p99] = percentile_ratios;
         (!times.is_empty())
             .then(|| ResponseSummary { mean, percentiles: [(0.5, p50), (0.95, p95), (0.99, p99)].map(percentile) })
     }
@@ -117,7 +117,13 @@ impl ModelFit {
     }
 
     /// The host's slowness over these stretches: ratio of the CPU time of a request to the model's prediction.
-    pub fn course(&self, facts: &ServerFacts, stretches: &[RunStretch], rate: f64, mix: &[f64]) -> Option<Course> {
+    pub fn course(
+        &self,
+        facts: &ServerFacts,
+        stretches: &[RunStretch],
+        rate: f64,
+        mix: &[f64],
+    ) -> Option<HostSlowness> {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
         let demands = &self.cpu.demands;
@@ -133,7 +139,7 @@ impl ModelFit {
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
         let start = stretches.first().map(|stretch| stretch.begins).filter(|begins| *begins > 0.0);
         let before_start = start.zip(course.first().map(|(_, slowness)| *slowness));
-        (!course.is_empty()).then(|| Course::of_stretches(before_start.into_iter().chain(course)))
+        (!course.is_empty()).then(|| HostSlowness::from_stretches(before_start.into_iter().chain(course)))
     }
 
     /// Replays these arrivals, given as seconds and classes, on a host with this slowness over time.
@@ -141,7 +147,7 @@ impl ModelFit {
         &self,
         rate: f64,
         mix: &[f64],
-        course: &Course,
+        course: &HostSlowness,
         arrivals: &[(f64, usize)],
     ) -> Result<Option<ResponseSummary>, EstimateError> {
         let model = self.model_at(rate, mix);
@@ -150,6 +156,6 @@ impl ModelFit {
             let sojourns = trajectory(&model, course.clone(), seed, arrivals.iter().copied())?;
             times.extend(sojourns.map(|sojourn| sojourn.response));
         }
-        Ok(ResponseSummary::new(times, self.shape))
+        Ok(ResponseSummary::new(times, self.percentile_ratios))
     }
 }

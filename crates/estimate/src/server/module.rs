@@ -1,7 +1,7 @@
 //! The Server Module's measurements of requests during calibration: the differences between classes, the variability of
 //! service, and the number of workers.
 
-use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, most_clients};
+use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, variability};
 use brimful_core::survey::InsideServer;
@@ -34,13 +34,13 @@ impl ModuleDemands {
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
         let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::Alone(_, clients) if *clients == most);
-        let saturated: Vec<&Pooled> =
+        let saturated: Vec<&PooledMeasurement> =
             loads.iter().filter(|(load, _)| has_most(load)).map(|(_, pooled)| pooled).collect();
         let class = |class: usize| {
             let demands = saturated.iter().filter_map(|p| p.measurement.module.demands.get(class).copied().flatten());
             let demand = demands.reduce(ModuleDemand::pool)?;
             let half_width = NORMAL_95 * (demand.variance / demand.sampled).sqrt();
-            Some(demand).filter(|demand| half_width <= MAX_HALF_WIDTH * demand.in_phases)
+            Some(demand).filter(|demand| half_width <= MAX_HALF_WIDTH * demand.cpu_in_phases_s)
         };
         let classes = (0..facts.classes.len()).map(class).collect::<Option<_>>()?;
         let threads = saturated.iter().filter_map(|pooled| pooled.measurement.module.threads).max();
@@ -52,9 +52,11 @@ impl ModuleDemands {
     /// Classes differ by the CPU time of their phases. The CPU time outside of phases is shared equally. If the phases
     /// alone take more than `mean`, as can happen if each class was measured alone, all demands are scaled down.
     pub fn demands(&self, mix: &[f64], mean: f64) -> Vec<f64> {
-        let in_phases: f64 = mix.iter().zip(&self.classes).map(|(share, class)| share * class.in_phases).sum();
-        let (outside, scale) = if mean > in_phases { (mean - in_phases, 1.0) } else { (0.0, mean / in_phases) };
-        self.classes.iter().map(|class| outside + scale * class.in_phases).collect()
+        let cpu_in_phases_s: f64 =
+            mix.iter().zip(&self.classes).map(|(share, class)| share * class.cpu_in_phases_s).sum();
+        let (outside, scale) =
+            if mean > cpu_in_phases_s { (mean - cpu_in_phases_s, 1.0) } else { (0.0, mean / cpu_in_phases_s) };
+        self.classes.iter().map(|class| outside + scale * class.cpu_in_phases_s).collect()
     }
 
     pub fn service(&self, mix: &[f64], demands: &[f64]) -> Option<MeasuredService> {
@@ -66,13 +68,13 @@ impl ModuleDemands {
 /// The measured variability of service, if the demands are those of the module and calls wait for the CPUs. The time
 /// for which workers, or other resources around the CPUs, are held varies differently.
 pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<MeasuredService> {
-    let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.from_module && fit.waits_for_cpu())?;
+    let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module && fit.waits_for_cpu())?;
     measured.service(&facts.mix, &fit.cpu.demands)
 }
 
 /// The module's measurements for the survey's document; `None` if the demands are not those of the module.
 pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<InsideServer> {
-    let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.from_module)?;
+    let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module)?;
     let service = measured.service(&facts.mix, &fit.cpu.demands);
     let workers = most_clients(loads).and_then(|(_, pooled)| pooled.measurement.module.workers);
     Some(InsideServer {
@@ -89,12 +91,12 @@ pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads)
 mod tests {
     use super::*;
 
-    fn seen(in_phases: [f64; 2]) -> ModuleDemands {
-        let class = |in_phases: f64| {
-            let variance = 0.25 * in_phases * in_phases;
-            ModuleDemand { sampled: 1e4, in_phases, variance, total: None }
+    fn seen(cpu_in_phases_s: [f64; 2]) -> ModuleDemands {
+        let class = |cpu_in_phases_s: f64| {
+            let variance = 0.25 * cpu_in_phases_s * cpu_in_phases_s;
+            ModuleDemand { sampled: 1e4, cpu_in_phases_s, variance, total: None }
         };
-        ModuleDemands { classes: in_phases.map(class).to_vec(), takes_turns: false }
+        ModuleDemands { classes: cpu_in_phases_s.map(class).to_vec(), takes_turns: false }
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! because measurements close in time depend on one another: Künsch 1989). For each of these models, a series of the
 //! host's speed is drawn, under which the arrivals of the level are served (a queue in a random environment).
 
-use super::blocks::{Replayed, ServerFacts, pool};
+use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
 use super::drift::{Drift, blocks_to_draw};
 use super::fitting;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
 use super::slowness::mean_slowness;
 use crate::EstimateError;
-use brimful_model::{Course, trajectory};
+use brimful_model::{HostSlowness, trajectory};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -41,11 +41,12 @@ pub struct ExpectedLevel {
 
 /// Models fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost of a call is
 /// drawn too.
-pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<Replayed>], seed: u64) -> Vec<ModelFit> {
+pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>], seed: u64) -> Vec<ModelFit> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let count = blocks_to_draw(blocks.len());
     let draw = |_| {
-        let drawn: Vec<&Vec<Replayed>> = (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
+        let drawn: Vec<&Vec<ReplayedMeasurement>> =
+            (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
         let chance = (!facts.filled).then(|| rng.random());
         fitting::fit(facts, &pool(drawn), chance).ok()
     };
@@ -98,9 +99,9 @@ pub(super) fn expect_level(
         // The rate that was drawn. It deviates from the mean by chance, or because of bursts.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
-        let course = Course::of_stretches(stretches);
+        let course = HostSlowness::from_stretches(stretches);
         let times = trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
-        let Some(summary) = ResponseSummary::new(times, fit.shape) else { continue };
+        let Some(summary) = ResponseSummary::new(times, fit.percentile_ratios) else { continue };
         means.push(summary.mean);
         percentiles.iter_mut().zip(summary.percentiles).for_each(|(values, value)| values.push(value));
     }

@@ -1,7 +1,7 @@
 //! The CPU time that a call spends in each of the server's programs. The report shows these demands. The model has one
 //! station for all programs: a station for each program on the same CPUs would predict capacity that does not exist.
 
-use super::blocks::{OfferedLoad, PooledLoads, Replayed, most_clients};
+use super::blocks::{OfferedLoad, PooledLoads, ReplayedMeasurement, most_clients};
 use super::programs::ProgramSeen;
 use crate::least_squares::t95;
 use brimful_core::survey::ProgramDemand;
@@ -10,7 +10,7 @@ use brimful_core::survey::ProgramDemand;
 /// observed. `idle` contains the number of CPUs that each program keeps busy without calls.
 pub(super) fn program_demands(
     loads: &PooledLoads,
-    blocks: &[Vec<Replayed>],
+    blocks: &[Vec<ReplayedMeasurement>],
     idle: &[ProgramSeen],
 ) -> Vec<ProgramDemand> {
     let Some((clients, highest)) = most_clients(loads) else { return Vec::new() };
@@ -39,7 +39,7 @@ pub(super) fn program_demands(
 }
 
 /// CPU seconds of a call in the program of this name, in one block.
-fn cost(block: &[Replayed], load: OfferedLoad, name: &str, idle: &[ProgramSeen]) -> Option<f64> {
+fn cost(block: &[ReplayedMeasurement], load: OfferedLoad, name: &str, idle: &[ProgramSeen]) -> Option<f64> {
     let mut measurements = block.iter().map(|replayed| &replayed.measurement);
     let measurement = measurements.find(|measurement| measurement.load == load && measurement.rate() > 0.0)?;
     let idle_cores = idle.iter().find(|program| program.name == name).map_or(0.0, |program| program.cores);

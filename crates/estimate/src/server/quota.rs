@@ -5,7 +5,7 @@ use super::model_fit::ModelFit;
 use super::prediction_interval::PredictedFigure;
 use crate::EstimateError;
 use brimful_core::model::Station;
-use brimful_model::{Quota, Sojourns, under_quota};
+use brimful_model::{Quota, Sojourns, sojourns_with_quota};
 
 /// Number of calls that are simulated for a mean response time.
 const CALLS: usize = 40_000;
@@ -55,5 +55,5 @@ pub(super) fn response_times(
 ) -> Result<Sojourns, EstimateError> {
     let cpu = Station { scv: fit.service_scv, ..fit.cpu.station.clone() };
     let rates: Vec<f64> = facts.mix.iter().map(|share| rate * share).collect();
-    Ok(under_quota(&cpu, &fit.cpu.demands, &rates, quota, CALLS, seed)?)
+    Ok(sojourns_with_quota(&cpu, &fit.cpu.demands, &rates, quota, CALLS, seed)?)
 }

@@ -14,7 +14,9 @@
 //! have a different distribution than calls that are served one after another, with the same mean. Percentiles are
 //! those of the model times the ratio of measured to modelled percentiles during calibration.
 
-use super::blocks::{Measurement, Modelled, OfferedLoad, Pooled, PooledLoads, ServerFacts, mean_shape};
+use super::blocks::{
+    Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, mean_shape,
+};
 use super::model_fit::ModelFit;
 use super::module::measured_service;
 use crate::EstimateError;
@@ -67,7 +69,7 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
     if let Some(elsewhere) = fit.network.demands.last_mut() {
         elsewhere.fill(response.delay);
     }
-    fit.shape = shape(loads);
+    fit.percentile_ratios = percentile_ratios(loads);
     Ok(())
 }
 
@@ -79,8 +81,9 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     let course = fit.course(facts, &measurement.timeline.course, rate, &mix).filter(|_| !arrivals.is_empty())?;
     let modelled = fit.replay(rate, &mix, &course, arrivals).ok()??;
     let measured = measurement.responses.percentiles?;
-    let shape: [f64; 3] = std::array::from_fn(|index| measured[index] / modelled.percentiles[index] * fit.shape[index]);
-    shape.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(shape)
+    let percentile_ratios: [f64; 3] =
+        std::array::from_fn(|index| measured[index] / modelled.percentiles[index] * fit.percentile_ratios[index]);
+    percentile_ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(percentile_ratios)
 }
 
 /// Fits the replayed calls of all levels; `None` if the host's slowness over time is unknown for one of them.
@@ -147,7 +150,7 @@ fn fit_by_formula(
 }
 
 /// The response time of a load as an observation. The load has random arrivals, or a single client, which never waits.
-fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &Pooled) -> Option<ResponsePoint> {
+fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasurement) -> Option<ResponsePoint> {
     let station = &fit.network.stations[0];
     let demands = &fit.network.demands[0];
     let measurement = &pooled.measurement;
@@ -185,7 +188,11 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &Pooled) -> Optio
 }
 
 /// The model's prediction for the calls of a measurement, without the delay elsewhere.
-pub(super) fn modelled_response(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<Modelled> {
+pub(super) fn modelled_response(
+    fit: &ModelFit,
+    facts: &ServerFacts,
+    measurement: &Measurement,
+) -> Option<ModelledResponse> {
     let arrivals = &measurement.timeline.arrivals;
     if arrivals.is_empty() {
         return None;
@@ -202,14 +209,14 @@ pub(super) fn modelled_response(fit: &ModelFit, facts: &ServerFacts, measurement
         Some(without_delay.replay(rate, &mix, &course, arrivals).ok()??.mean)
     };
     let constant = mean_response(0.0)?;
-    Some(Modelled { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
+    Some(ModelledResponse { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
 }
 
 /// Ratios of measured to modelled percentiles: the mean over the levels that are high enough.
-pub(super) fn shape(loads: &PooledLoads) -> [f64; 3] {
+pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     let has_shape =
         |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
-    let shapes = loads.iter().filter(|(load, _)| has_shape(load)).filter_map(|(_, pooled)| pooled.shape);
+    let shapes = loads.iter().filter(|(load, _)| has_shape(load)).filter_map(|(_, pooled)| pooled.percentile_ratios);
     mean_shape(shapes).unwrap_or([1.0; 3])
 }
 

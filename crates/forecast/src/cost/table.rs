@@ -12,7 +12,7 @@ use std::collections::HashSet;
 /// CSV with the header `name,price_per_month,set`, whose changes are separated by white space. Both accept `price` for
 /// `price_per_month`.
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastError> {
-    let text = brimful_core::text::without_mark(text);
+    let text = brimful_core::text::strip_bom(text);
     let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");
     let toml = first.starts_with('[') || first.split(',').next().is_some_and(|start| start.contains('='));
     let configurations = if toml { read_toml(text)? } else { read_csv(text)? };

@@ -92,7 +92,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
                     results.ended.push((stream.value, end));
                 }
                 Err(error) => {
-                    assert!(http2.is_spent(), "an error stays");
+                    assert!(http2.refuses_new_streams(), "an error stays");
                     results.error = Some(error);
                     results.said = http2.output().to_vec();
                     return results;

@@ -47,7 +47,7 @@ impl<T> Http2<T> {
                 self.idle_frame("PING frames")?;
                 if !frame.has(flag::ACK) {
                     write_short(&mut self.out, kind::PING, flag::ACK, 0, payload);
-                    self.owed += HEADER + payload.len();
+                    self.pending_reply_bytes += HEADER + payload.len();
                 }
             }
             kind::GOAWAY => {
@@ -98,7 +98,7 @@ impl<T> Http2<T> {
             }
         }
         write_short(&mut self.out, kind::SETTINGS, flag::ACK, 0, &[]);
-        self.owed += HEADER;
+        self.pending_reply_bytes += HEADER;
         self.write_waiting();
         Ok(())
     }

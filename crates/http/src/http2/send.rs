@@ -9,7 +9,7 @@ use std::sync::Arc;
 impl<T> Http2<T> {
     /// Number of bytes of output so far.
     pub(super) fn position(&self) -> u64 {
-        self.handed_over + self.out.len() as u64
+        self.submitted_bytes + self.out.len() as u64
     }
 
     pub(super) fn write_block(&mut self, id: u32, block: &[u8], ends: bool) {
@@ -72,7 +72,7 @@ impl<T> Http2<T> {
 
     /// Sends the next piece of a streamed body, which must not be longer than [`Http2::wanted`] allows. Then the other
     /// streams have their turn first.
-    pub fn supply(&mut self, id: u32, piece: &[u8]) {
+    pub fn add_body_bytes(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {
             return;

@@ -88,7 +88,7 @@ impl<T> Default for Http2Server<T> {
 }
 
 /// Whether a client that sends these bytes first speaks HTTP/2 by prior knowledge; `None` if more bytes are needed.
-pub fn begins_http2(bytes: &[u8]) -> Option<bool> {
+pub fn is_http2_preface(bytes: &[u8]) -> Option<bool> {
     match bytes.len() {
         n if n < PREFACE.len() => (!PREFACE.starts_with(bytes)).then_some(false),
         _ => Some(bytes.starts_with(PREFACE)),
@@ -491,9 +491,9 @@ mod tests {
 
     #[test]
     fn the_preface_is_recognised_as_early_as_possible() {
-        assert_eq!([&b""[..], b"PRI * HTTP/2.0"].map(begins_http2), [None, None]);
-        assert_eq!([&b"G"[..], b"PRIX", b"POST / HTTP/1.1\r\nHost: a\r\n\r\n"].map(begins_http2), [Some(false); 3]);
-        assert_eq!(begins_http2(PREFACE), Some(true));
+        assert_eq!([&b""[..], b"PRI * HTTP/2.0"].map(is_http2_preface), [None, None]);
+        assert_eq!([&b"G"[..], b"PRIX", b"POST / HTTP/1.1\r\nHost: a\r\n\r\n"].map(is_http2_preface), [Some(false); 3]);
+        assert_eq!(is_http2_preface(PREFACE), Some(true));
     }
 
     proptest! {

@@ -140,7 +140,7 @@ impl<T> Streams<T> {
     }
 
     /// Removes all streams, and returns them sorted by number.
-    pub(super) fn take_all(&mut self) -> Vec<Stream<T>> {
+    pub(super) fn take_streams(&mut self) -> Vec<Stream<T>> {
         let mut all: Vec<Stream<T>> = self.places.drain(..).flatten().collect();
         all.sort_unstable_by_key(|stream| stream.id);
         self.open = 0;
@@ -201,7 +201,7 @@ pub(super) mod tests {
         assert_eq!(streams.remove(ids[50]).map(|stream| stream.value), Some(ids[50]));
         assert!(streams.get(ids[50]).is_none() && streams.len() == 99);
         assert_eq!(streams.first_above(ids[49]), Some(ids[51]));
-        assert_eq!(streams.take_all().iter().map(|stream| stream.id).collect::<Vec<_>>().len(), 99);
+        assert_eq!(streams.take_streams().iter().map(|stream| stream.id).collect::<Vec<_>>().len(), 99);
         assert!(streams.len() == 0 && streams.get(1).is_none() && streams.first_above(0).is_none());
     }
 

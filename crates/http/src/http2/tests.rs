@@ -292,8 +292,8 @@ fn violations_of_the_connection_are_named_and_reported_to_the_server() {
         let told = [[0; 4], code.to_be_bytes()].concat();
         assert_eq!((last.0, &last.3), (kind::GOAWAY, &told), "{part}");
         assert_eq!(connection.receive(b"more"), (vec![], Some(error)), "and it stays so");
-        assert!(connection.http2.is_spent() && !connection.http2.has_room());
-        assert_eq!(connection.http2.take_all().map(|stream| stream.value).collect::<Vec<_>>().last(), Some(&2));
+        assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room());
+        assert_eq!(connection.http2.take_streams().map(|stream| stream.value).collect::<Vec<_>>().last(), Some(&2));
     }
 }
 
@@ -303,11 +303,11 @@ fn after_goaway_the_streams_that_the_server_processes_are_completed() {
     let bytes = [settings(&[]), goaway(u32::MAX), headers(WHOLE | END, 1, OK), goaway(3)].concat();
     let over = vec![(0, whole(200, 10, 0)), (2, StreamEnd::GoneAway), (3, StreamEnd::GoneAway)];
     assert_eq!(connection.receive(&bytes), (over, None));
-    assert!(connection.http2.is_spent() && !connection.http2.has_room() && connection.http2.streams() == 1);
+    assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room() && connection.http2.streams() == 1);
     assert_eq!(connection.receive(&headers(WHOLE | END, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
     // A later GOAWAY cannot raise the last stream.
     assert_eq!(connection.receive(&goaway(9)), (vec![], None));
-    assert!(connection.http2.is_spent());
+    assert!(connection.http2.refuses_new_streams());
 }
 
 #[test]
@@ -338,9 +338,9 @@ fn pings_are_answered_and_counted() {
         connection.take_output(),
         [(kind::SETTINGS, flag::ACK, 0, vec![]), (kind::PING, flag::ACK, 0, b"12345678".to_vec())]
     );
-    assert_eq!(connection.http2.owed(), 9 + 17);
-    connection.http2.paid();
-    assert_eq!(connection.http2.owed(), 0);
+    assert_eq!(connection.http2.pending_reply_bytes(), 9 + 17);
+    connection.http2.clear_pending_replies();
+    assert_eq!(connection.http2.pending_reply_bytes(), 0);
     // Responses reset the count of idle frames.
     for _ in 0..3 {
         assert_eq!(connection.receive(&ping.repeat(MAX_IDLE_FRAMES as usize - 10)), (vec![], None));
@@ -424,18 +424,18 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     let piece = vec![b'x'; 20_000];
     assert_eq!(bodies(&mut connection), []);
     assert_eq!(connection.http2.wanted(), wanted(1, 0, 20_000));
-    connection.http2.supply(1, &piece[..17_000]);
+    connection.http2.add_body_bytes(1, &piece[..17_000]);
     assert_eq!(bodies(&mut connection), [(1, 16_384, false), (1, 616, false)]);
     assert_eq!(connection.http2.wanted(), wanted(3, 0, 20_000), "each has its turn");
-    connection.http2.supply(3, &piece);
+    connection.http2.add_body_bytes(3, &piece);
     assert_eq!(connection.http2.wanted(), wanted(1, 17_000, 3_000));
-    connection.http2.supply(1, &piece[..3_000]);
+    connection.http2.add_body_bytes(1, &piece[..3_000]);
     assert_eq!((connection.http2.wanted(), bodies(&mut connection).len()), (None, 3));
     // Bodies that wait for 100 Continue are not wanted before the server or the caller ends the wait.
     assert!(connection.http2.waits(5) && connection.http2.waits(7) && !connection.http2.waits(1));
     connection.receive(&headers_of(5, b"100"));
     assert_eq!((connection.http2.waits(5), connection.http2.wanted()), (false, wanted(5, 0, 20_000)));
-    connection.http2.supply(5, &piece[..1]);
+    connection.http2.add_body_bytes(5, &piece[..1]);
     connection.http2.cancel(5);
     connection.http2.proceed(7);
     assert_eq!(connection.http2.wanted(), wanted(7, 0, 20_000));
@@ -444,7 +444,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     connection.receive(&headers(WHOLE, 9, OK));
     connection.http2.proceed(9);
     assert!(!connection.http2.waits(9));
-    connection.http2.supply(7, &piece);
+    connection.http2.add_body_bytes(7, &piece);
     connection.take_output();
     assert_eq!(connection.receive(&data(END, 9, b"no")).0, [(0, whole(200, 10, 2))]);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 9, vec![0; 4])]);
@@ -452,7 +452,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     let update = |stream: u32| framed(kind::WINDOW_UPDATE, 0, stream, &(1u32 << 20).to_be_bytes());
     connection.receive(&[update(0), update(3)].concat());
     assert_eq!(connection.http2.wanted(), wanted(3, 20_000, 30_000));
-    connection.http2.supply(3, &[&piece[..], &piece[..10_000]].concat());
+    connection.http2.add_body_bytes(3, &[&piece[..], &piece[..10_000]].concat());
     assert_eq!(bodies(&mut connection), [(3, 16_384, false), (3, 30_000 - 16_384, true)]);
     assert_eq!(connection.http2.wanted(), None);
 }
@@ -479,16 +479,17 @@ fn requests_know_the_offset_of_their_bytes() {
     let mut connection = Connection::with(0);
     connection.receive(&settings(&[(4, 2)]));
     connection.take_output();
-    let before = connection.http2.handed_over();
+    let before = connection.http2.submitted_bytes();
     let mut lengths = Vec::new();
     for call in 0..3 {
         connection.http2.open(&request(if call == 1 { b"body" } else { b"" }), call);
         lengths.push(connection.http2.output().len() as u64);
         connection.http2.clear_output();
     }
-    assert_eq!(connection.http2.handed_over(), before + lengths.iter().sum::<u64>());
+    assert_eq!(connection.http2.submitted_bytes(), before + lengths.iter().sum::<u64>());
     connection.receive(&framed(kind::WINDOW_UPDATE, 0, 3, &[0, 0, 1, 0]));
-    let all: Vec<(u64, u64)> = connection.http2.take_all().map(|stream| (stream.position, stream.written)).collect();
+    let all: Vec<(u64, u64)> =
+        connection.http2.take_streams().map(|stream| (stream.position, stream.written)).collect();
     let expected = [
         (before, lengths[0]),
         (before + lengths[0], lengths[1] + 9 + 2),
@@ -545,5 +546,5 @@ fn after_goaway_no_stream_can_be_opened() {
     let mut connection = Connection::with(0);
     connection.http2.send_goaway();
     assert_eq!(connection.take_output(), [(kind::GOAWAY, 0, 0, vec![0; 8])]);
-    assert!(connection.http2.is_spent() && !connection.http2.has_room());
+    assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room());
 }

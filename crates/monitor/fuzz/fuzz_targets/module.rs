@@ -33,21 +33,21 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn empty() -> Vec<u8> {
-    let slot_size = (slot::CLASSES + CLASSES * class::SIZE).next_multiple_of(SLOT_ALIGN);
+    let slot_size = (slot::CLASSES_OFFSET + CLASSES * class::SIZE).next_multiple_of(SLOT_ALIGN);
     let mut bytes = vec![0; HEADER + SLOTS * slot_size];
     bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
     for (at, word) in [
-        (header::LAYOUT, LAYOUT),
-        (header::HEADER_SIZE, HEADER as u32),
-        (header::SLOT_SIZE, slot_size as u32),
-        (header::SLOTS, SLOTS as u32),
-        (header::CLASSES, CLASSES as u32),
-        (header::CPU_ONE_IN, 1),
+        (header::LAYOUT_OFFSET, LAYOUT),
+        (header::HEADER_SIZE_OFFSET, HEADER as u32),
+        (header::SLOT_SIZE_OFFSET, slot_size as u32),
+        (header::SLOTS_OFFSET, SLOTS as u32),
+        (header::CLASSES_OFFSET, CLASSES as u32),
+        (header::CPU_ONE_IN_OFFSET, 1),
     ] {
         bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
     }
     for index in 0..SLOTS {
-        let owners = HEADER + index * slot_size + slot::OWNERS;
+        let owners = HEADER + index * slot_size + slot::OWNERS_OFFSET;
         bytes[owners] = 1;
     }
     bytes

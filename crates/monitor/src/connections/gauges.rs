@@ -95,7 +95,7 @@ impl fmt::Debug for GaugeWatch {
 impl Baseline {
     fn from_count(before: &[PortGauges], tallies: &[Tally], after: &[PortGauges]) -> Baseline {
         let states = tallies.iter().zip(after).map(|(tally, after)| {
-            std::array::from_fn(|state| tally.gauged(state).cast_signed().saturating_sub(after.states[state]))
+            std::array::from_fn(|state| tally.gauge(state).cast_signed().saturating_sub(after.states[state]))
         });
         let moved = before.iter().zip(after).map(|(before, after)| {
             let between = |state: usize| before.states[state].abs_diff(after.states[state]);

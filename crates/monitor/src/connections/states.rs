@@ -68,7 +68,7 @@ impl StatesWatch {
     }
 
     /// Makes the next count due at once.
-    pub fn count_anew(&mut self) {
+    pub fn restart_counting(&mut self) {
         self.search = Search::default();
     }
 

@@ -52,7 +52,7 @@ impl Tally {
     }
 
     /// Number of these connections that a gauge counts for this state.
-    pub fn gauged(&self, state: usize) -> u64 {
+    pub fn gauge(&self, state: usize) -> u64 {
         self.states[state] - if state == FIN_WAIT_2 { self.records } else { 0 }
     }
 }

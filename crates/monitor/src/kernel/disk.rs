@@ -3,7 +3,7 @@
 //! /sys/block distinguishes these kinds. Blocks have 512 bytes. Source: Documentation/admin-guide/iostats.rst.
 
 use crate::counter::TimeSpan;
-use crate::procfs::{KeptFile, lines, number, words};
+use crate::procfs::{ReopenedFile, lines, number, words};
 use brimful_core::server::Disk;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -29,7 +29,7 @@ pub struct DiskSample {
 
 #[derive(Debug)]
 pub(super) struct DiskWatch {
-    file: KeptFile,
+    file: ReopenedFile,
     sys_block: PathBuf,
     kinds: HashMap<Vec<u8>, Kind>,
 }
@@ -46,7 +46,7 @@ enum Kind {
 impl DiskWatch {
     pub fn new(root: &Path) -> DiskWatch {
         DiskWatch {
-            file: KeptFile::new(root.join("proc/diskstats")),
+            file: ReopenedFile::new(root.join("proc/diskstats")),
             sys_block: root.join("sys/block"),
             kinds: HashMap::new(),
         }

@@ -47,13 +47,13 @@ impl PagingSample {
     }
 
     pub(super) fn since(&self, earlier: &PagingSample, over: TimeSpan) -> Paging {
-        let pages = |from, to| over.per_s_of(from, to).map(|kib| kib * 1024.0 / self.page_bytes as f64);
+        let pages = |from, to| over.optional_per_s(from, to).map(|kib| kib * 1024.0 / self.page_bytes as f64);
         Paging {
             page_ins_per_s: pages(earlier.in_kib, self.in_kib),
             page_outs_per_s: pages(earlier.out_kib, self.out_kib),
-            swap_ins_per_s: over.per_s_of(earlier.swapped_in, self.swapped_in),
-            swap_outs_per_s: over.per_s_of(earlier.swapped_out, self.swapped_out),
-            major_faults_per_s: over.per_s_of(earlier.major_faults, self.major_faults),
+            swap_ins_per_s: over.optional_per_s(earlier.swapped_in, self.swapped_in),
+            swap_outs_per_s: over.optional_per_s(earlier.swapped_out, self.swapped_out),
+            major_faults_per_s: over.optional_per_s(earlier.major_faults, self.major_faults),
         }
     }
 }

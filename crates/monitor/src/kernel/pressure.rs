@@ -2,7 +2,7 @@
 //! rather than the kernel's ten seconds. Source: Documentation/accounting/psi.rst.
 
 use crate::counter::TimeSpan;
-use crate::procfs::{KeptFile, lines, number, words};
+use crate::procfs::{ReopenedFile, lines, number, words};
 use brimful_core::Nanos;
 use brimful_core::server::{Pressure, Stall};
 use serde::{Deserialize, Serialize};
@@ -31,14 +31,14 @@ pub struct StallSample {
 
 #[derive(Debug)]
 pub(super) struct PressureWatch {
-    cpu: KeptFile,
-    memory: KeptFile,
-    io: KeptFile,
+    cpu: ReopenedFile,
+    memory: ReopenedFile,
+    io: ReopenedFile,
 }
 
 impl PressureWatch {
     pub fn new(proc: &Path) -> PressureWatch {
-        let file = |name| KeptFile::new(proc.join("pressure").join(name));
+        let file = |name| ReopenedFile::new(proc.join("pressure").join(name));
         PressureWatch { cpu: file("cpu"), memory: file("memory"), io: file("io") }
     }
 

@@ -7,7 +7,7 @@
 use super::layout::{BUCKETS, CPUS, PHASES};
 use super::{ClassSample, IoSample, ModuleSample, ServerSample, TimesSample, buckets};
 use brimful_core::server::{
-    BLOCK_BYTES, CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled,
+    CpuDemand, CpuParts, DISK_BLOCK_BYTES, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled,
 };
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ impl<'s> Growth<'s> {
             cpu_system_us: per_request(|io| io.system.0).map(|ns| ns / 1e3),
             unexplained_cpu_us: self.unexplained().map(|unexplained| unexplained.us),
             reads_per_request: per_request(|io| io.reads),
-            blocks_read_per_request: per_request(|io| io.read_bytes).map(|bytes| bytes / BLOCK_BYTES as f64),
+            blocks_read_per_request: per_request(|io| io.read_bytes).map(|bytes| bytes / DISK_BLOCK_BYTES as f64),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Opens and checks one file of the Server Module, and reads it repeatedly.
 
 use super::ServerSample;
-use super::layout::{Header, LayoutError, header, slot, word32};
+use super::layout::{Header, LayoutError, header, read_u32_at, slot};
 use super::slots::{Bytes, IsAlive, SlotReader, Totals};
 use crate::sys;
 use brimful_core::Nanos;
@@ -107,7 +107,7 @@ impl ModuleFile {
     /// An error if the file cannot be written.
     pub fn set_enabled(&self, on: bool) -> io::Result<()> {
         // The value is one word, which the server reads atomically.
-        self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED as u64)
+        self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED_OFFSET as u64)
     }
 
     /// Reads the header.
@@ -146,9 +146,9 @@ impl ModuleFile {
         let header = self.header()?;
         let mut owners = Vec::new();
         for index in 0..header.slots {
-            let mut head = [0; slot::THREAD];
-            self.file.fill(&mut head, header.slot_at(index))?;
-            owners.extend(word32(&head, slot::OWNER).filter(|&owner| owner != 0));
+            let mut head = [0; slot::THREAD_OFFSET];
+            self.file.fill(&mut head, header.slot_offset(index))?;
+            owners.extend(read_u32_at(&head, slot::OWNER_OFFSET).filter(|&owner| owner != 0));
         }
         owners.sort_unstable();
         owners.dedup();
@@ -187,7 +187,7 @@ fn read(
     totals.clear(header.classes.len());
     let mut reader = SlotReader::new(bytes, header.slot_size, buffer);
     for index in 0..header.slots {
-        if let Some(slot) = reader.read(header.slot_at(index))? {
+        if let Some(slot) = reader.read(header.slot_offset(index))? {
             totals.add(&slot, is_alive, now);
         }
     }
@@ -221,13 +221,13 @@ mod tests {
     /// A file with this many slots and two classes, all zero.
     fn empty(slots: u32) -> Vec<u8> {
         let mut bytes = header_bytes(slots, 2);
-        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);
+        let slot_size = (slot::CLASSES_OFFSET + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);
         bytes.resize(bytes.len() + slots as usize * slot_size, 0);
         bytes
     }
 
     fn put(bytes: &mut [u8], slot: usize, at: usize, word: u64) {
-        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);
+        let slot_size = (slot::CLASSES_OFFSET + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);
         let at = 896 + slot * slot_size + at;
         bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
     }
@@ -235,21 +235,22 @@ mod tests {
     #[test]
     fn slots_are_summed_and_those_never_used_left_out() {
         let mut bytes = empty(3);
-        let (first, second) = (slot::CLASSES, slot::CLASSES + class::SIZE);
-        let (process, buckets) = (sums::TIMES + 2 * times::SIZE, class::BUCKETS + 2 * class::BUCKETS_SIZE);
+        let (first, second) = (slot::CLASSES_OFFSET, slot::CLASSES_OFFSET + class::SIZE);
+        let (process, buckets) =
+            (sums::TIMES_OFFSET + 2 * times::SIZE, class::BUCKETS_OFFSET + 2 * class::BUCKETS_SIZE);
         for (slot, requests) in [(0, 5), (1, 70), (2, 900)] {
-            put(&mut bytes, slot, second + sums::REQUESTS, requests);
-            put(&mut bytes, slot, second + process + times::COUNT, requests);
-            put(&mut bytes, slot, second + process + times::SUM_NS, 1000 * requests);
+            put(&mut bytes, slot, second + sums::REQUESTS_OFFSET, requests);
+            put(&mut bytes, slot, second + process + times::COUNT_OFFSET, requests);
+            put(&mut bytes, slot, second + process + times::SUM_NS_OFFSET, 1000 * requests);
             put(&mut bytes, slot, second + buckets + 8 * 7, requests);
-            put(&mut bytes, slot, slot::BUSY_NS, 100);
-            put(&mut bytes, slot, slot::BUSY_SINCE_NS, 1000);
-            put(&mut bytes, slot, slot::IN_PROGRESS, 1);
-            put(&mut bytes, slot, slot::OWNERS, u64::from(slot < 2));
+            put(&mut bytes, slot, slot::BUSY_NS_OFFSET, 100);
+            put(&mut bytes, slot, slot::BUSY_SINCE_NS_OFFSET, 1000);
+            put(&mut bytes, slot, slot::IN_PROGRESS_OFFSET, 1);
+            put(&mut bytes, slot, slot::OWNERS_OFFSET, u64::from(slot < 2));
         }
         // The low half of the word is the process id.
-        put(&mut bytes, 0, slot::OWNER, u64::from_ne_bytes([7, 0, 0, 0, 8, 0, 0, 0]));
-        put(&mut bytes, 1, first + class::CPU_MIXED, 3);
+        put(&mut bytes, 0, slot::OWNER_OFFSET, u64::from_ne_bytes([7, 0, 0, 0, 8, 0, 0, 0]));
+        put(&mut bytes, 1, first + class::CPU_MIXED_OFFSET, 3);
         let sample = ServerSample::from_bytes(&bytes, Nanos(1500)).unwrap();
         assert_eq!((sample.workers, sample.in_progress, sample.busy), (1, 1, Nanos(100 + 500 + 100)));
         let [a, b] = sample.classes.as_slice() else { panic!("{sample:?}") };
@@ -263,11 +264,11 @@ mod tests {
     #[test]
     fn a_worker_that_was_killed_is_not_busy_for_ever() {
         let mut bytes = empty(1);
-        put(&mut bytes, 0, slot::OWNERS, 1);
-        put(&mut bytes, 0, slot::OWNER, 7);
-        put(&mut bytes, 0, slot::IN_PROGRESS, 1);
-        put(&mut bytes, 0, slot::BUSY_SINCE_NS, 1);
-        put(&mut bytes, 0, slot::BUSY_NS, 3);
+        put(&mut bytes, 0, slot::OWNERS_OFFSET, 1);
+        put(&mut bytes, 0, slot::OWNER_OFFSET, 7);
+        put(&mut bytes, 0, slot::IN_PROGRESS_OFFSET, 1);
+        put(&mut bytes, 0, slot::BUSY_SINCE_NS_OFFSET, 1);
+        put(&mut bytes, 0, slot::BUSY_NS_OFFSET, 3);
         let read = |is_alive: IsAlive<'_>| {
             let sample = read(&&bytes[..], &mut Totals::default(), &mut Vec::new(), is_alive, Nanos(100)).unwrap();
             (sample.workers, sample.in_progress, sample.busy.0)
@@ -285,8 +286,8 @@ mod tests {
         let mut file = ModuleFile::open(&path).unwrap();
         let mut requests = || file.read(&mut Vec::new(), &|_| true).map(|sample| sample.requests());
         assert_eq!(requests().unwrap(), 0);
-        put(&mut bytes, 1, slot::OWNERS, 1);
-        put(&mut bytes, 1, slot::CLASSES + sums::REQUESTS, 9);
+        put(&mut bytes, 1, slot::OWNERS_OFFSET, 1);
+        put(&mut bytes, 1, slot::CLASSES_OFFSET + sums::REQUESTS_OFFSET, 9);
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(requests().unwrap(), 9);
         for length in [bytes.len() - 1, 900, 895, 3, 0] {
@@ -304,12 +305,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_words_make_a_sample(
-            words in proptest::collection::vec((0_usize..3, 0_usize..(slot::CLASSES + 2 * class::SIZE) / 8, any::<u64>()), 0..300),
+            words in proptest::collection::vec((0_usize..3, 0_usize..(slot::CLASSES_OFFSET + 2 * class::SIZE) / 8, any::<u64>()), 0..300),
             head in proptest::collection::vec((0_usize..896, any::<u8>()), 0..4), now: u64,
         ) {
             let mut bytes = empty(3);
             words.iter().for_each(|&(slot, word, value)| put(&mut bytes, slot, 8 * word, value));
-            (0..3).for_each(|slot| put(&mut bytes, slot, slot::OWNERS, 1));
+            (0..3).for_each(|slot| put(&mut bytes, slot, slot::OWNERS_OFFSET, 1));
             head.iter().for_each(|&(at, byte)| bytes[at] = byte);
             if let Ok(sample) = ServerSample::from_bytes(&bytes, Nanos(now)) {
                 prop_assert!(sample.classes.len() <= layout::MAX_CLASSES);

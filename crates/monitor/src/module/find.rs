@@ -328,16 +328,16 @@ mod tests {
     use super::super::layout::tests::header_bytes;
     use super::super::layout::{SLOT_ALIGN, class, slot, sums};
     use super::*;
-    use crate::fixture::{Fixture, P};
+    use crate::fixture::{Fixture, PID_OFFSET};
 
     /// A file with two slots, the first of which belongs to a worker.
     fn module_file(owner: u32, requests: u64) -> Vec<u8> {
         let mut bytes = header_bytes(2, 2);
-        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);
+        let slot_size = (slot::CLASSES_OFFSET + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);
         bytes.resize(896 + 2 * slot_size, 0);
-        bytes[896 + slot::OWNER..][..4].copy_from_slice(&owner.to_ne_bytes());
-        bytes[896 + slot::OWNERS..][..8].copy_from_slice(&1_u64.to_ne_bytes());
-        bytes[896 + slot::CLASSES + sums::REQUESTS..][..8].copy_from_slice(&requests.to_ne_bytes());
+        bytes[896 + slot::OWNER_OFFSET..][..4].copy_from_slice(&owner.to_ne_bytes());
+        bytes[896 + slot::OWNERS_OFFSET..][..8].copy_from_slice(&1_u64.to_ne_bytes());
+        bytes[896 + slot::CLASSES_OFFSET + sums::REQUESTS_OFFSET..][..8].copy_from_slice(&requests.to_ne_bytes());
         bytes
     }
 
@@ -370,73 +370,73 @@ mod tests {
     #[test]
     fn files_are_found_by_what_processes_have_mapped_in_their_own_roots() {
         let fixture = Fixture::new();
-        process(&fixture, P + 1, &module_file(12, 5), 12);
-        process(&fixture, P + 2, &module_file(12, 7), 13);
-        fixture.process(P + 3, 1, "nginx", [0; 4]);
+        process(&fixture, PID_OFFSET + 1, &module_file(12, 5), 12);
+        process(&fixture, PID_OFFSET + 2, &module_file(12, 7), 13);
+        fixture.process(PID_OFFSET + 3, 1, "nginx", [0; 4]);
         let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
-        assert_eq!(sample(&mut watch, &[P + 3]), []);
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
         // Owners of slots that have ended are recognized only from the second search on.
-        sample(&mut watch, &[P + 1, P + 2, P + 3]);
-        let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
+        sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
+        let mut found = sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         found.sort_unstable();
         assert_eq!(found, [(5, 1), (7, 1)], "process 12 is_alive, be it another server's");
         assert!(watch.source().starts_with("/dev/shm/brimful-nginx of test/1"), "{}", watch.source());
-        assert_eq!(sample(&mut watch, &[P + 2]), [(7, 0)], "one has ended, the other's worker has too");
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 2]), [(7, 0)], "one has ended, the other's worker has too");
         assert_eq!(sample(&mut watch, &[]), []);
     }
 
     #[test]
     fn a_file_in_run_is_found_as_one_in_dev_shm_is() {
         let fixture = Fixture::new();
-        let path = process(&fixture, P + 1, &module_file(1, 5), 1);
-        let run = fixture.root().join(format!("{}/root/run/brimful", P + 1));
+        let path = process(&fixture, PID_OFFSET + 1, &module_file(1, 5), 1);
+        let run = fixture.root().join(format!("{}/root/run/brimful", PID_OFFSET + 1));
         fs::create_dir_all(&run).unwrap();
         fs::rename(&path, run.join("nginx")).unwrap();
         let inode = fs::metadata(run.join("nginx")).unwrap().ino();
         let maps = format!("7f00-7f10 rw-s 00000000 00:1a {inode} /run/brimful/nginx\n");
-        fs::write(fixture.root().join(format!("{}/maps", P + 1)), maps).unwrap();
+        fs::write(fixture.root().join(format!("{}/maps", PID_OFFSET + 1)), maps).unwrap();
         let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
-        assert_eq!(sample(&mut watch, &[P + 1]), [(5, 1)]);
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(5, 1)]);
         assert!(watch.source().starts_with("/run/brimful/nginx of test/1"), "{}", watch.source());
     }
 
     #[test]
     fn a_file_of_neither_root_nor_the_servers_user_is_not_read() {
         let fixture = Fixture::new();
-        let path = process(&fixture, P + 1, &module_file(1, 5), 1);
-        let directory = fixture.root().join((P + 1).to_string());
+        let path = process(&fixture, PID_OFFSET + 1, &module_file(1, 5), 1);
+        let directory = fixture.root().join((PID_OFFSET + 1).to_string());
         if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
             eprintln!("LEFT OUT: only root can give a file to another user");
             return;
         }
         let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
-        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().contains("it belongs to user 65534, neither to root"), "{}", watch.source());
         fs::write(directory.join("status"), "Uid:\t0\t65534\t0\t0\nNSpid:\t1\n").unwrap();
-        assert_eq!(sample(&mut watch, &[P + 1]), [(5, 1)], "it is the server's own");
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(5, 1)], "it is the server's own");
     }
 
     #[test]
     fn no_link_leads_out_of_a_servers_root_and_no_other_file_is_taken_for_its_own() {
         let fixture = Fixture::new();
-        let path = process(&fixture, P + 1, &module_file(1, 5), 1);
+        let path = process(&fixture, PID_OFFSET + 1, &module_file(1, 5), 1);
         let ours = fixture.system().join("brimful-ours");
         fs::rename(&path, &ours).unwrap();
         std::os::unix::fs::symlink(&ours, &path).unwrap();
         let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
-        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().starts_with("none: /dev/shm/brimful-nginx: "), "{}", watch.source());
         fs::remove_file(&path).unwrap();
         fs::write(&path, module_file(1, 6)).unwrap();
-        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().contains("another file has taken its place"), "{}", watch.source());
-        map(&fixture, P + 1, &path, " (deleted)");
-        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        map(&fixture, PID_OFFSET + 1, &path, " (deleted)");
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().contains("only root may read what is left of it"), "{}", watch.source());
-        map(&fixture, P + 1, &path, "");
-        assert_eq!(sample(&mut watch, &[P + 1]), [(6, 1)]);
+        map(&fixture, PID_OFFSET + 1, &path, "");
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(6, 1)]);
     }
 
     #[test]

@@ -36,69 +36,69 @@ const MAX_SLOT_BYTES: usize = 256 << 10;
 /// Offsets in the header.
 pub mod header {
     /// The word [`MAGIC`](super::MAGIC), 64 bits.
-    pub const MAGIC: usize = 0;
-    /// The version of the layout. This word and all following words before `MADE_NS` have 32 bits.
-    pub const LAYOUT: usize = 8;
+    pub const MAGIC_OFFSET: usize = 0;
+    /// The version of the layout. This word and all following words before `MADE_NS_OFFSET` have 32 bits.
+    pub const LAYOUT_OFFSET: usize = 8;
     /// Number of bytes before the first slot.
-    pub const HEADER_SIZE: usize = 12;
+    pub const HEADER_SIZE_OFFSET: usize = 12;
     /// Size of a slot in bytes.
-    pub const SLOT_SIZE: usize = 16;
+    pub const SLOT_SIZE_OFFSET: usize = 16;
     /// Number of slots.
-    pub const SLOTS: usize = 20;
+    pub const SLOTS_OFFSET: usize = 20;
     /// Number of classes.
-    pub const CLASSES: usize = 24;
+    pub const CLASSES_OFFSET: usize = 24;
     /// Whether requests are recorded.
-    pub const ENABLED: usize = 28;
+    pub const ENABLED_OFFSET: usize = 28;
     /// CPU time is measured for one in this many requests.
-    pub const CPU_ONE_IN: usize = 32;
+    pub const CPU_ONE_IN_OFFSET: usize = 32;
     /// Maximum number of requests or connections at a time.
-    pub const WORKERS_MOST: usize = 36;
+    pub const WORKERS_MOST_OFFSET: usize = 36;
     /// Process id of the process that created the file.
-    pub const MASTER_PID: usize = 40;
+    pub const MASTER_PID_OFFSET: usize = 40;
     /// Number of workers that found no free slot.
-    pub const LOST: usize = 44;
+    pub const LOST_OFFSET: usize = 44;
     /// Creation time of the file, 64 bits, CLOCK_REALTIME.
-    pub const MADE_NS: usize = 48;
+    pub const MADE_NS_OFFSET: usize = 48;
     /// The server's name.
-    pub const SERVER: usize = 56;
+    pub const SERVER_OFFSET: usize = 56;
     /// The names of the classes, one after another.
-    pub const CLASS_NAMES: usize = SERVER + super::NAME_BYTES;
+    pub const CLASS_NAMES_OFFSET: usize = SERVER_OFFSET + super::NAME_BYTES;
     /// Size of the header, before it is rounded up.
-    pub const SIZE: usize = CLASS_NAMES + super::MAX_CLASSES * super::NAME_BYTES;
+    pub const SIZE: usize = CLASS_NAMES_OFFSET + super::MAX_CLASSES * super::NAME_BYTES;
 }
 
 /// Offsets in a slot. Words have 64 bits, except the first two.
 pub mod slot {
     /// The owner's process id in the server's namespace, 32 bits; 0 for a free slot.
-    pub const OWNER: usize = 0;
+    pub const OWNER_OFFSET: usize = 0;
     /// The owner's thread id, 32 bits.
-    pub const THREAD: usize = 4;
+    pub const THREAD_OFFSET: usize = 4;
     /// Number of owners that the slot has had.
-    pub const OWNERS: usize = 8;
+    pub const OWNERS_OFFSET: usize = 8;
     /// Number of connections accepted.
-    pub const CONNECTIONS: usize = 16;
+    pub const CONNECTIONS_OFFSET: usize = 16;
     /// Number of requests in progress.
-    pub const IN_PROGRESS: usize = 24;
+    pub const IN_PROGRESS_OFFSET: usize = 24;
     /// The time since which the worker is busy, CLOCK_MONOTONIC; 0 if it is idle.
-    pub const BUSY_SINCE_NS: usize = 32;
+    pub const BUSY_SINCE_NS_OFFSET: usize = 32;
     /// Time for which the worker was busy before that.
-    pub const BUSY_NS: usize = 40;
+    pub const BUSY_NS_OFFSET: usize = 40;
     /// Number of requests of all owners.
-    pub const RECORDED: usize = 48;
+    pub const RECORDED_OFFSET: usize = 48;
     /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that the sums include. The bits
     /// below: for each class, one bit that says which copy of its sums is current.
-    pub const FOLDED: usize = 56;
+    pub const FOLDED_OFFSET: usize = 56;
     /// Size of the cache line to which each request writes.
-    pub const LINE: usize = 64;
+    pub const LINE_OFFSET: usize = 64;
     /// CPU time of the thread.
-    pub const CPU_NS: usize = 64;
+    pub const CPU_NS_OFFSET: usize = 64;
     /// The time at which the CPU time was read.
-    pub const CPU_AT_NS: usize = 72;
+    pub const CPU_AT_NS_OFFSET: usize = 72;
     /// Requests that are not included in the sums. The n-th request of the slot is at index n %
     /// [`PENDING`](super::PENDING).
-    pub const PENDING: usize = 128;
+    pub const PENDING_OFFSET: usize = 128;
     /// The classes, one after another.
-    pub const CLASSES: usize = PENDING + super::PENDING * super::pending::SIZE;
+    pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::PENDING * super::pending::SIZE;
 }
 
 /// The lowest bit of the number of folded requests in a slot's `FOLDED`.
@@ -107,13 +107,13 @@ pub const FOLDED_COUNT: u32 = 16;
 /// Offsets in a pending request. Words have 64 bits.
 pub mod pending {
     /// The bits of [`what`](super::what).
-    pub const WHAT: usize = 0;
+    pub const WHAT_OFFSET: usize = 0;
     /// Bytes of the response body.
-    pub const BYTES: usize = 8;
+    pub const BYTES_OFFSET: usize = 8;
     /// Time of each phase.
-    pub const TIME_NS: usize = 16;
+    pub const TIME_NS_OFFSET: usize = 16;
     /// Total size of a pending request.
-    pub const SIZE: usize = TIME_NS + 8 * super::PHASES;
+    pub const SIZE: usize = TIME_NS_OFFSET + 8 * super::PHASES;
 }
 
 /// Bits of a pending request's `WHAT`.
@@ -133,37 +133,37 @@ pub mod what {
 /// Offsets in the sums of a class. Words have 64 bits.
 pub mod sums {
     /// Number of requests.
-    pub const REQUESTS: usize = 0;
+    pub const REQUESTS_OFFSET: usize = 0;
     /// Number of bytes of response bodies.
-    pub const BYTES: usize = 8;
+    pub const BYTES_OFFSET: usize = 8;
     /// Number of requests with a 5xx response.
-    pub const FAILED: usize = 16;
+    pub const FAILED_OFFSET: usize = 16;
     /// Number of requests that the client abandoned.
-    pub const ABORTED: usize = 24;
+    pub const ABORTED_OFFSET: usize = 24;
     /// The times of each phase.
-    pub const TIMES: usize = 32;
+    pub const TIMES_OFFSET: usize = 32;
     /// Number of times that requests were resumed.
-    pub const RESUMED: usize = TIMES + super::PHASES * super::times::SIZE;
+    pub const RESUMED_OFFSET: usize = TIMES_OFFSET + super::PHASES * super::times::SIZE;
     /// Size of the sums; the last word is unused.
-    pub const SIZE: usize = RESUMED + 2 * 8;
+    pub const SIZE: usize = RESUMED_OFFSET + 2 * 8;
 }
 
 /// Offsets in a class. Words have 64 bits.
 pub mod class {
     /// The two copies of the class's sums.
-    pub const SUMS: usize = 0;
+    pub const SUMS_OFFSET: usize = 0;
     /// Number of requests whose CPU time was measured.
-    pub const CPU_COUNT: usize = SUMS + 2 * super::sums::SIZE;
+    pub const CPU_COUNT_OFFSET: usize = SUMS_OFFSET + 2 * super::sums::SIZE;
     /// CPU time of each of the [`CPUS`](super::CPUS) phases.
-    pub const CPU_NS: usize = CPU_COUNT + 8;
+    pub const CPU_NS_OFFSET: usize = CPU_COUNT_OFFSET + 8;
     /// The sum of the squares of CPU times, in square microseconds.
-    pub const CPU_SUM_US2: usize = CPU_NS + 8 * super::CPUS;
+    pub const CPU_SUM_US2_OFFSET: usize = CPU_NS_OFFSET + 8 * super::CPUS;
     /// Number of requests whose thread worked on other requests in between.
-    pub const CPU_MIXED: usize = CPU_SUM_US2 + 8;
+    pub const CPU_MIXED_OFFSET: usize = CPU_SUM_US2_OFFSET + 8;
     /// The buckets of each phase. The ten words in front of them are unused.
-    pub const BUCKETS: usize = CPU_MIXED + 11 * 8;
+    pub const BUCKETS_OFFSET: usize = CPU_MIXED_OFFSET + 11 * 8;
     /// Total size of a class.
-    pub const SIZE: usize = BUCKETS + super::PHASES * BUCKETS_SIZE;
+    pub const SIZE: usize = BUCKETS_OFFSET + super::PHASES * BUCKETS_SIZE;
     /// Size of one phase's buckets.
     pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
 }
@@ -171,11 +171,11 @@ pub mod class {
 /// Offsets in the times of a phase. Words have 64 bits.
 pub mod times {
     /// Number of requests that had the phase.
-    pub const COUNT: usize = 0;
+    pub const COUNT_OFFSET: usize = 0;
     /// The sum of their times.
-    pub const SUM_NS: usize = 8;
+    pub const SUM_NS_OFFSET: usize = 8;
     /// The sum of the squares of their times, in square microseconds.
-    pub const SUM_US2: usize = 16;
+    pub const SUM_US2_OFFSET: usize = 16;
     /// Total size of the times of a phase.
     pub const SIZE: usize = 24;
 }
@@ -230,24 +230,24 @@ impl Header {
     /// An error if the file is of another kind, or if the parts that it declares do not fit into it or exceed the
     /// limits.
     pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, LayoutError> {
-        let word = |at| word32(bytes, at).ok_or(LayoutError::Foreign);
-        if word64(bytes, header::MAGIC) != Some(MAGIC) {
+        let word = |at| read_u32_at(bytes, at).ok_or(LayoutError::Foreign);
+        if read_u64_at(bytes, header::MAGIC_OFFSET) != Some(MAGIC) {
             return Err(LayoutError::Foreign);
         }
-        let layout = word(header::LAYOUT)?;
+        let layout = word(header::LAYOUT_OFFSET)?;
         if layout != LAYOUT {
             return Err(LayoutError::Layout(layout));
         }
         let size = |at| word(at).map(|size| size as usize);
-        let (header_size, slot_size) = (size(header::HEADER_SIZE)?, size(header::SLOT_SIZE)?);
-        let (slots, classes) = (size(header::SLOTS)?, size(header::CLASSES)?);
+        let (header_size, slot_size) = (size(header::HEADER_SIZE_OFFSET)?, size(header::SLOT_SIZE_OFFSET)?);
+        let (slots, classes) = (size(header::SLOTS_OFFSET)?, size(header::CLASSES_OFFSET)?);
         if !(1..=MAX_CLASSES).contains(&classes) {
             return Err(LayoutError::Damaged("number of classes"));
         }
         if !(header::SIZE..=MAX_HEADER_BYTES).contains(&header_size) || !header_size.is_multiple_of(SLOT_ALIGN) {
             return Err(LayoutError::Damaged("size of the header"));
         }
-        let least = slot::CLASSES + classes * class::SIZE;
+        let least = slot::CLASSES_OFFSET + classes * class::SIZE;
         if !(least..=MAX_SLOT_BYTES).contains(&slot_size) || !slot_size.is_multiple_of(SLOT_ALIGN) {
             return Err(LayoutError::Damaged("size of a slot"));
         }
@@ -262,35 +262,35 @@ impl Header {
             return Err(LayoutError::Damaged("it ends before its last slot"));
         }
         let class_name =
-            |class: usize| name(bytes, header::CLASS_NAMES + class * NAME_BYTES).ok_or(LayoutError::Foreign);
+            |class: usize| name(bytes, header::CLASS_NAMES_OFFSET + class * NAME_BYTES).ok_or(LayoutError::Foreign);
         Ok(Header {
             header_size,
             slot_size,
             slots,
-            enabled: word(header::ENABLED)? != 0,
-            cpu_one_in: word(header::CPU_ONE_IN)?,
-            workers_most: word(header::WORKERS_MOST)?,
-            master_pid: word(header::MASTER_PID)?,
-            lost: word(header::LOST)?,
-            made_ns: word64(bytes, header::MADE_NS).ok_or(LayoutError::Foreign)?,
-            server: name(bytes, header::SERVER).ok_or(LayoutError::Foreign)?,
+            enabled: word(header::ENABLED_OFFSET)? != 0,
+            cpu_one_in: word(header::CPU_ONE_IN_OFFSET)?,
+            workers_most: word(header::WORKERS_MOST_OFFSET)?,
+            master_pid: word(header::MASTER_PID_OFFSET)?,
+            lost: word(header::LOST_OFFSET)?,
+            made_ns: read_u64_at(bytes, header::MADE_NS_OFFSET).ok_or(LayoutError::Foreign)?,
+            server: name(bytes, header::SERVER_OFFSET).ok_or(LayoutError::Foreign)?,
             classes: (0..classes).map(class_name).collect::<Result<_, _>>()?,
         })
     }
 
     /// The offset of a slot in the file.
-    pub fn slot_at(&self, slot: usize) -> u64 {
+    pub fn slot_offset(&self, slot: usize) -> u64 {
         self.header_size as u64 + slot as u64 * self.slot_size as u64
     }
 }
 
 /// The 64-bit word at an offset; `None` if the bytes end before.
-pub fn word64(bytes: &[u8], at: usize) -> Option<u64> {
+pub fn read_u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
 /// The 32-bit word at an offset; `None` if the bytes end before.
-pub fn word32(bytes: &[u8], at: usize) -> Option<u32> {
+pub fn read_u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
@@ -311,27 +311,27 @@ pub(super) mod tests {
     /// A file that consists only of a header, with these numbers of slots and classes.
     pub fn header_bytes(slots: u32, classes: u32) -> Vec<u8> {
         let mut bytes = vec![0; 896];
-        let slot_size = (slot::CLASSES + classes as usize * class::SIZE).next_multiple_of(SLOT_ALIGN) as u32;
+        let slot_size = (slot::CLASSES_OFFSET + classes as usize * class::SIZE).next_multiple_of(SLOT_ALIGN) as u32;
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         for (at, word) in [
-            (header::LAYOUT, LAYOUT),
-            (header::HEADER_SIZE, 896),
-            (header::SLOT_SIZE, slot_size),
-            (header::SLOTS, slots),
-            (header::CLASSES, classes),
-            (header::ENABLED, 1),
+            (header::LAYOUT_OFFSET, LAYOUT),
+            (header::HEADER_SIZE_OFFSET, 896),
+            (header::SLOT_SIZE_OFFSET, slot_size),
+            (header::SLOTS_OFFSET, slots),
+            (header::CLASSES_OFFSET, classes),
+            (header::ENABLED_OFFSET, 1),
         ] {
             bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
         }
-        bytes[header::SERVER..header::SERVER + 9].copy_from_slice(b"test/1\xff\x1b\0");
-        bytes[header::CLASS_NAMES..header::CLASS_NAMES + NAME_BYTES].fill(b'x');
+        bytes[header::SERVER_OFFSET..header::SERVER_OFFSET + 9].copy_from_slice(b"test/1\xff\x1b\0");
+        bytes[header::CLASS_NAMES_OFFSET..header::CLASS_NAMES_OFFSET + NAME_BYTES].fill(b'x');
         bytes
     }
 
     #[test]
     fn a_header_says_what_is_in_the_file() {
         let bytes = header_bytes(3, 2);
-        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);
+        let slot_size = (slot::CLASSES_OFFSET + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);
         let length = 896 + 3 * slot_size as u64;
         let header = Header::parse(&bytes, length).unwrap();
         assert_eq!((header.slots, header.slot_size, header.enabled), (3, slot_size, true));
@@ -341,7 +341,7 @@ pub(super) mod tests {
             ["x".repeat(NAME_BYTES), String::new()],
             "a name without an end ends with its field"
         );
-        assert_eq!(header.slot_at(2), length - slot_size as u64);
+        assert_eq!(header.slot_offset(2), length - slot_size as u64);
         assert_eq!(Header::parse(&bytes, length - 1), Err(LayoutError::Damaged("it ends before its last slot")));
     }
 
@@ -352,17 +352,17 @@ pub(super) mod tests {
             bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
             Header::parse(&bytes, u64::MAX).unwrap_err()
         };
-        assert_eq!(with(header::MAGIC, 7), LayoutError::Foreign);
-        assert_eq!(with(header::LAYOUT, 1), LayoutError::Layout(1));
+        assert_eq!(with(header::MAGIC_OFFSET, 7), LayoutError::Foreign);
+        assert_eq!(with(header::LAYOUT_OFFSET, 1), LayoutError::Layout(1));
         for (at, words) in [
-            (header::CLASSES, &[0, 17, u32::MAX][..]),
-            (header::HEADER_SIZE, &[0, 768, 897, u32::MAX]),
-            (header::SLOT_SIZE, &[0, 128, 11_521, u32::MAX]),
-            (header::SLOTS, &[0, 4097, u32::MAX]),
+            (header::CLASSES_OFFSET, &[0, 17, u32::MAX][..]),
+            (header::HEADER_SIZE_OFFSET, &[0, 768, 897, u32::MAX]),
+            (header::SLOT_SIZE_OFFSET, &[0, 128, 11_521, u32::MAX]),
+            (header::SLOTS_OFFSET, &[0, 4097, u32::MAX]),
         ] {
             assert!(words.iter().all(|&word| matches!(with(at, word), LayoutError::Damaged(_))), "{at}");
         }
-        for length in 0..header::CLASS_NAMES + 2 * NAME_BYTES {
+        for length in 0..header::CLASS_NAMES_OFFSET + 2 * NAME_BYTES {
             assert!(Header::parse(&header_bytes(3, 2)[..length], u64::MAX).is_err(), "{length}");
         }
     }
@@ -390,55 +390,62 @@ pub(super) mod tests {
             fields.iter().map(field).chain([format!("brimful_{of} - {size}")]).collect::<Vec<_>>()
         };
         let header = [
-            ("magic", header::MAGIC, 8),
-            ("layout", header::LAYOUT, 4),
-            ("header_size", header::HEADER_SIZE, 4),
-            ("slot_size", header::SLOT_SIZE, 4),
-            ("slots", header::SLOTS, 4),
-            ("classes", header::CLASSES, 4),
-            ("enabled", header::ENABLED, 4),
-            ("cpu_one_in", header::CPU_ONE_IN, 4),
-            ("workers_most", header::WORKERS_MOST, 4),
-            ("master_pid", header::MASTER_PID, 4),
-            ("lost", header::LOST, 4),
-            ("made_ns", header::MADE_NS, 8),
-            ("server", header::SERVER, NAME_BYTES),
-            ("class_names", header::CLASS_NAMES, MAX_CLASSES * NAME_BYTES),
+            ("magic", header::MAGIC_OFFSET, 8),
+            ("layout", header::LAYOUT_OFFSET, 4),
+            ("header_size", header::HEADER_SIZE_OFFSET, 4),
+            ("slot_size", header::SLOT_SIZE_OFFSET, 4),
+            ("slots", header::SLOTS_OFFSET, 4),
+            ("classes", header::CLASSES_OFFSET, 4),
+            ("enabled", header::ENABLED_OFFSET, 4),
+            ("cpu_one_in", header::CPU_ONE_IN_OFFSET, 4),
+            ("workers_most", header::WORKERS_MOST_OFFSET, 4),
+            ("master_pid", header::MASTER_PID_OFFSET, 4),
+            ("lost", header::LOST_OFFSET, 4),
+            ("made_ns", header::MADE_NS_OFFSET, 8),
+            ("server", header::SERVER_OFFSET, NAME_BYTES),
+            ("class_names", header::CLASS_NAMES_OFFSET, MAX_CLASSES * NAME_BYTES),
         ];
         let slot = [
-            ("owner", slot::OWNER, 4),
-            ("thread", slot::THREAD, 4),
-            ("owners", slot::OWNERS, 8),
-            ("connections", slot::CONNECTIONS, 8),
-            ("in_progress", slot::IN_PROGRESS, 8),
-            ("busy_since_ns", slot::BUSY_SINCE_NS, 8),
-            ("busy_ns", slot::BUSY_NS, 8),
-            ("recorded", slot::RECORDED, 8),
-            ("folded", slot::FOLDED, 8),
-            ("cpu_ns", slot::CPU_NS, 8),
-            ("cpu_at_ns", slot::CPU_AT_NS, 8),
-            ("pending", slot::PENDING, PENDING * pending::SIZE),
-            ("classes", slot::CLASSES, 0),
+            ("owner", slot::OWNER_OFFSET, 4),
+            ("thread", slot::THREAD_OFFSET, 4),
+            ("owners", slot::OWNERS_OFFSET, 8),
+            ("connections", slot::CONNECTIONS_OFFSET, 8),
+            ("in_progress", slot::IN_PROGRESS_OFFSET, 8),
+            ("busy_since_ns", slot::BUSY_SINCE_NS_OFFSET, 8),
+            ("busy_ns", slot::BUSY_NS_OFFSET, 8),
+            ("recorded", slot::RECORDED_OFFSET, 8),
+            ("folded", slot::FOLDED_OFFSET, 8),
+            ("cpu_ns", slot::CPU_NS_OFFSET, 8),
+            ("cpu_at_ns", slot::CPU_AT_NS_OFFSET, 8),
+            ("pending", slot::PENDING_OFFSET, PENDING * pending::SIZE),
+            ("classes", slot::CLASSES_OFFSET, 0),
         ];
-        let place =
-            [("what", pending::WHAT, 8), ("bytes", pending::BYTES, 8), ("time_ns", pending::TIME_NS, 8 * PHASES)];
+        let place = [
+            ("what", pending::WHAT_OFFSET, 8),
+            ("bytes", pending::BYTES_OFFSET, 8),
+            ("time_ns", pending::TIME_NS_OFFSET, 8 * PHASES),
+        ];
         let sum = [
-            ("requests", sums::REQUESTS, 8),
-            ("bytes", sums::BYTES, 8),
-            ("failed", sums::FAILED, 8),
-            ("aborted", sums::ABORTED, 8),
-            ("times", sums::TIMES, PHASES * times::SIZE),
-            ("resumed", sums::RESUMED, 8),
+            ("requests", sums::REQUESTS_OFFSET, 8),
+            ("bytes", sums::BYTES_OFFSET, 8),
+            ("failed", sums::FAILED_OFFSET, 8),
+            ("aborted", sums::ABORTED_OFFSET, 8),
+            ("times", sums::TIMES_OFFSET, PHASES * times::SIZE),
+            ("resumed", sums::RESUMED_OFFSET, 8),
         ];
         let class = [
-            ("sums", class::SUMS, 2 * sums::SIZE),
-            ("cpu_count", class::CPU_COUNT, 8),
-            ("cpu_ns", class::CPU_NS, 8 * CPUS),
-            ("cpu_sum_us2", class::CPU_SUM_US2, 8),
-            ("cpu_mixed", class::CPU_MIXED, 8),
-            ("buckets", class::BUCKETS, PHASES * class::BUCKETS_SIZE),
+            ("sums", class::SUMS_OFFSET, 2 * sums::SIZE),
+            ("cpu_count", class::CPU_COUNT_OFFSET, 8),
+            ("cpu_ns", class::CPU_NS_OFFSET, 8 * CPUS),
+            ("cpu_sum_us2", class::CPU_SUM_US2_OFFSET, 8),
+            ("cpu_mixed", class::CPU_MIXED_OFFSET, 8),
+            ("buckets", class::BUCKETS_OFFSET, PHASES * class::BUCKETS_SIZE),
         ];
-        let times = [("count", times::COUNT, 8), ("sum_ns", times::SUM_NS, 8), ("sum_us2", times::SUM_US2, 8)];
+        let times = [
+            ("count", times::COUNT_OFFSET, 8),
+            ("sum_ns", times::SUM_NS_OFFSET, 8),
+            ("sum_us2", times::SUM_US2_OFFSET, 8),
+        ];
         let constants = [
             ("MAGIC", MAGIC),
             ("LAYOUT", LAYOUT.into()),
@@ -468,7 +475,7 @@ pub(super) mod tests {
             ("CPUS", CPUS as u64),
         ];
         let mut lines = fields("header", header::SIZE, &header);
-        lines.extend(fields("slot", slot::CLASSES, &slot));
+        lines.extend(fields("slot", slot::CLASSES_OFFSET, &slot));
         lines.extend(fields("pending", pending::SIZE, &place));
         lines.extend(fields("sums", sums::SIZE, &sum));
         lines.extend(fields("class", class::SIZE, &class));
@@ -511,8 +518,8 @@ pub(super) mod tests {
                 bytes[at] = byte;
             }
             if let Ok(header) = Header::parse(&bytes[..cut], length) {
-                prop_assert!(header.slot_at(header.slots) <= length);
-                prop_assert!(header.classes.len() * class::SIZE + slot::CLASSES <= header.slot_size);
+                prop_assert!(header.slot_offset(header.slots) <= length);
+                prop_assert!(header.classes.len() * class::SIZE + slot::CLASSES_OFFSET <= header.slot_size);
             }
         }
     }

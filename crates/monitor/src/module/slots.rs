@@ -7,7 +7,7 @@
 
 use super::buckets::bucket_of;
 use super::layout::{
-    BUCKETS, CPUS, FOLDED_COUNT, PENDING, PHASES, class, pending, slot, sums, times, what, word32, word64,
+    BUCKETS, CPUS, FOLDED_COUNT, PENDING, PHASES, class, pending, read_u32_at, read_u64_at, slot, sums, times, what,
 };
 use super::{ClassSample, TimesSample};
 use brimful_core::Nanos;
@@ -63,7 +63,7 @@ pub(super) struct Totals {
 pub(super) struct ClassTotals {
     /// The words of the sums, and the words between the sums and the buckets, in the order of the file.
     sums: [u64; sums::SIZE / 8],
-    cpu: [u64; (class::BUCKETS - class::CPU_COUNT) / 8],
+    cpu: [u64; (class::BUCKETS_OFFSET - class::CPU_COUNT_OFFSET) / 8],
     buckets: [[u64; BUCKETS]; PHASES],
 }
 
@@ -78,26 +78,29 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
 
     /// Reads the slot at this offset. Returns `None` if it was never used, like most slots of most servers.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
-        let mut line = [0; slot::LINE];
+        let mut line = [0; slot::LINE_OFFSET];
         self.bytes.fill(&mut line, at)?;
-        if word64(&line, slot::OWNERS).is_none_or(|owners| owners == 0) {
+        if read_u64_at(&line, slot::OWNERS_OFFSET).is_none_or(|owners| owners == 0) {
             return Ok(None);
         }
         let mut whats = [0; PENDING];
         let (recorded, folded) = loop {
-            let word = |at| word64(&line, at).unwrap_or_default();
-            let (recorded, folded) = (word(slot::RECORDED), word(slot::FOLDED));
+            let word = |at| read_u64_at(&line, at).unwrap_or_default();
+            let (recorded, folded) = (word(slot::RECORDED_OFFSET), word(slot::FOLDED_OFFSET));
             if pending_count(recorded, folded) > 0 {
-                self.bytes.fill(&mut self.buffer[slot::PENDING..slot::CLASSES], at + slot::PENDING as u64)?;
-                let places = self.buffer[slot::PENDING..slot::CLASSES].chunks_exact(pending::SIZE);
+                self.bytes.fill(
+                    &mut self.buffer[slot::PENDING_OFFSET..slot::CLASSES_OFFSET],
+                    at + slot::PENDING_OFFSET as u64,
+                )?;
+                let places = self.buffer[slot::PENDING_OFFSET..slot::CLASSES_OFFSET].chunks_exact(pending::SIZE);
                 whats
                     .iter_mut()
                     .zip(places)
-                    .for_each(|(what, place)| *what = word64(place, pending::WHAT).unwrap_or(0));
+                    .for_each(|(what, place)| *what = read_u64_at(place, pending::WHAT_OFFSET).unwrap_or(0));
             }
             self.bytes.fill(self.buffer, at)?;
             self.bytes.fill(&mut line, at)?;
-            if word64(&line, slot::FOLDED) == Some(folded) || self.attempts == 0 {
+            if read_u64_at(&line, slot::FOLDED_OFFSET) == Some(folded) || self.attempts == 0 {
                 break (recorded, folded);
             }
             self.attempts -= 1;
@@ -141,7 +144,7 @@ impl Slot<'_> {
         let first = self.folded >> FOLDED_COUNT;
         (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
             let place = (first.wrapping_add(request) % PENDING as u64) as usize;
-            let at = slot::PENDING + place * pending::SIZE;
+            let at = slot::PENDING_OFFSET + place * pending::SIZE;
             Some((*self.whats.get(place)?, self.bytes.get(at..at + pending::SIZE)?))
         })
     }
@@ -156,7 +159,7 @@ impl Totals {
 
     pub fn add(&mut self, slot: &Slot<'_>, is_alive: IsAlive<'_>, now: Nanos) {
         self.add_worker(slot.bytes, is_alive, now);
-        let classes = slot.bytes.get(slot::CLASSES..).unwrap_or_default().chunks_exact(class::SIZE);
+        let classes = slot.bytes.get(slot::CLASSES_OFFSET..).unwrap_or_default().chunks_exact(class::SIZE);
         for (index, (totals, bytes)) in self.classes.iter_mut().zip(classes).enumerate() {
             totals.add(bytes, (slot.folded >> index) as usize & 1);
         }
@@ -170,15 +173,15 @@ impl Totals {
     /// Adds the first bytes of a slot. If the slot's worker was killed, they show a busy worker with a request in
     /// progress until the slot is reused.
     fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
-        let word = |at| word64(head, at).unwrap_or_default();
-        add(&mut self.connections, word(slot::CONNECTIONS));
-        add(&mut self.busy_ns, word(slot::BUSY_NS));
-        add(&mut self.cpu_ns, word(slot::CPU_NS));
-        let owner = word32(head, slot::OWNER).filter(|&owner| owner != 0);
+        let word = |at| read_u64_at(head, at).unwrap_or_default();
+        add(&mut self.connections, word(slot::CONNECTIONS_OFFSET));
+        add(&mut self.busy_ns, word(slot::BUSY_NS_OFFSET));
+        add(&mut self.cpu_ns, word(slot::CPU_NS_OFFSET));
+        let owner = read_u32_at(head, slot::OWNER_OFFSET).filter(|&owner| owner != 0);
         if owner.is_some_and(is_alive) {
             add(&mut self.workers, 1);
-            add(&mut self.in_progress, word(slot::IN_PROGRESS));
-            let since = word(slot::BUSY_SINCE_NS);
+            add(&mut self.in_progress, word(slot::IN_PROGRESS_OFFSET));
+            let since = word(slot::BUSY_SINCE_NS_OFFSET);
             if since > 0 {
                 add(&mut self.busy_ns, now.0.saturating_sub(since));
             }
@@ -189,16 +192,16 @@ impl Totals {
 impl ClassTotals {
     const ZERO: ClassTotals = ClassTotals {
         sums: [0; sums::SIZE / 8],
-        cpu: [0; (class::BUCKETS - class::CPU_COUNT) / 8],
+        cpu: [0; (class::BUCKETS_OFFSET - class::CPU_COUNT_OFFSET) / 8],
         buckets: [[0; BUCKETS]; PHASES],
     };
 
     /// Adds a class of a slot. `current` is the index of the current copy of its sums.
     fn add(&mut self, bytes: &[u8], current: usize) {
-        let (counters, buckets) = bytes.split_at(class::BUCKETS);
-        let (both, cpu) = counters.split_at(class::CPU_COUNT);
+        let (counters, buckets) = bytes.split_at(class::BUCKETS_OFFSET);
+        let (both, cpu) = counters.split_at(class::CPU_COUNT_OFFSET);
         let current = both.chunks_exact(sums::SIZE).nth(current).unwrap_or_default();
-        let any = word64(current, sums::REQUESTS).is_some_and(|requests| requests > 0);
+        let any = read_u64_at(current, sums::REQUESTS_OFFSET).is_some_and(|requests| requests > 0);
         self.sums.iter_mut().zip(words(current)).for_each(|(sum, word)| add(sum, word));
         self.cpu.iter_mut().zip(words(cpu)).for_each(|(sum, word)| add(sum, word));
         if any {
@@ -208,46 +211,46 @@ impl ClassTotals {
 
     /// Adds a pending request in the same way as `brimful_fold` of the recorder.
     fn add_pending(&mut self, what: u64, place: &[u8]) {
-        add(&mut self.sums[sums::REQUESTS / 8], 1);
-        add(&mut self.sums[sums::BYTES / 8], word64(place, pending::BYTES).unwrap_or_default());
-        add(&mut self.sums[sums::FAILED / 8], u64::from(what & what::FAILED != 0));
-        add(&mut self.sums[sums::ABORTED / 8], u64::from(what & what::ABORTED != 0));
-        add(&mut self.sums[sums::RESUMED / 8], what >> what::RESUMED);
+        add(&mut self.sums[sums::REQUESTS_OFFSET / 8], 1);
+        add(&mut self.sums[sums::BYTES_OFFSET / 8], read_u64_at(place, pending::BYTES_OFFSET).unwrap_or_default());
+        add(&mut self.sums[sums::FAILED_OFFSET / 8], u64::from(what & what::FAILED != 0));
+        add(&mut self.sums[sums::ABORTED_OFFSET / 8], u64::from(what & what::ABORTED != 0));
+        add(&mut self.sums[sums::RESUMED_OFFSET / 8], what >> what::RESUMED);
         for phase in (0..PHASES).filter(|phase| what >> (what::HAS as usize + phase) & 1 != 0) {
-            let ns = word64(place, pending::TIME_NS + 8 * phase).unwrap_or_default();
-            let at = (sums::TIMES + phase * times::SIZE) / 8;
-            add(&mut self.sums[at + times::COUNT / 8], 1);
-            add(&mut self.sums[at + times::SUM_NS / 8], ns);
-            add(&mut self.sums[at + times::SUM_US2 / 8], square_us2(ns));
+            let ns = read_u64_at(place, pending::TIME_NS_OFFSET + 8 * phase).unwrap_or_default();
+            let at = (sums::TIMES_OFFSET + phase * times::SIZE) / 8;
+            add(&mut self.sums[at + times::COUNT_OFFSET / 8], 1);
+            add(&mut self.sums[at + times::SUM_NS_OFFSET / 8], ns);
+            add(&mut self.sums[at + times::SUM_US2_OFFSET / 8], square_us2(ns));
             add(&mut self.buckets[phase][bucket_of(ns)], 1);
         }
     }
 
     pub fn sample(&self, name: String) -> ClassSample {
         let sum = |at: usize| self.sums[at / 8];
-        let cpu = |at: usize| self.cpu[(at - class::CPU_COUNT) / 8];
+        let cpu = |at: usize| self.cpu[(at - class::CPU_COUNT_OFFSET) / 8];
         ClassSample {
             name,
-            requests: sum(sums::REQUESTS),
-            bytes: sum(sums::BYTES),
-            failed: sum(sums::FAILED),
-            aborted: sum(sums::ABORTED),
-            resumed: sum(sums::RESUMED),
-            cpu_count: cpu(class::CPU_COUNT),
-            cpu_ns: std::array::from_fn::<_, CPUS, _>(|phase| cpu(class::CPU_NS + 8 * phase)),
-            cpu_sum_us2: cpu(class::CPU_SUM_US2),
-            cpu_mixed: cpu(class::CPU_MIXED),
+            requests: sum(sums::REQUESTS_OFFSET),
+            bytes: sum(sums::BYTES_OFFSET),
+            failed: sum(sums::FAILED_OFFSET),
+            aborted: sum(sums::ABORTED_OFFSET),
+            resumed: sum(sums::RESUMED_OFFSET),
+            cpu_count: cpu(class::CPU_COUNT_OFFSET),
+            cpu_ns: std::array::from_fn::<_, CPUS, _>(|phase| cpu(class::CPU_NS_OFFSET + 8 * phase)),
+            cpu_sum_us2: cpu(class::CPU_SUM_US2_OFFSET),
+            cpu_mixed: cpu(class::CPU_MIXED_OFFSET),
             times: std::array::from_fn(|phase| self.times(phase)),
         }
     }
 
     fn times(&self, phase: usize) -> TimesSample {
-        let sum = |at: usize| self.sums[(sums::TIMES + phase * times::SIZE + at) / 8];
+        let sum = |at: usize| self.sums[(sums::TIMES_OFFSET + phase * times::SIZE + at) / 8];
         let buckets = self.buckets[phase].iter().enumerate();
         TimesSample {
-            count: sum(times::COUNT),
-            sum_ns: sum(times::SUM_NS),
-            sum_us2: sum(times::SUM_US2),
+            count: sum(times::COUNT_OFFSET),
+            sum_ns: sum(times::SUM_NS_OFFSET),
+            sum_us2: sum(times::SUM_US2_OFFSET),
             buckets: buckets.filter(|(_, count)| **count > 0).map(|(bucket, &count)| (bucket as u8, count)).collect(),
         }
     }
@@ -264,7 +267,7 @@ fn square_us2(ns: u64) -> u64 {
 
 /// The words of these bytes. An incomplete last word is dropped.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks_exact(8).filter_map(|word| word64(word, 0))
+    bytes.chunks_exact(8).filter_map(|word| read_u64_at(word, 0))
 }
 
 /// Adds, and saturates because the file may contain any numbers.

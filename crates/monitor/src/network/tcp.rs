@@ -151,7 +151,7 @@ fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
 impl TcpSample {
     /// The figures since an earlier sample; `None` if the kernel provides no counter of TCP.
     pub(super) fn since(&self, earlier: &TcpSample, over: TimeSpan) -> Option<Tcp> {
-        let per_s = |counter: fn(&TcpSample) -> Option<u64>| over.per_s_of(counter(earlier), counter(self));
+        let per_s = |counter: fn(&TcpSample) -> Option<u64>| over.optional_per_s(counter(earlier), counter(self));
         let tcp = Tcp {
             segments_in_per_s: per_s(|tcp| tcp.segments_in),
             segments_out_per_s: per_s(|tcp| tcp.segments_out),

@@ -48,16 +48,16 @@ pub fn check(line: &[u8]) -> Result<(), String> {
 
 /// Compares the number of samples that arrived with the number that was requested.
 #[derive(Debug)]
-pub struct Pace {
+pub struct SampleRateCheck {
     requested: Intervals,
     begun: Nanos,
     samples: u64,
 }
 
-impl Pace {
+impl SampleRateCheck {
     /// Starts to count. Samples are requested at these intervals from `now` on.
-    pub fn new(requested: Intervals, now: Nanos) -> Pace {
-        Pace { requested, begun: now, samples: 0 }
+    pub fn new(requested: Intervals, now: Nanos) -> SampleRateCheck {
+        SampleRateCheck { requested, begun: now, samples: 0 }
     }
 
     /// Counts a sample that has arrived.
@@ -123,15 +123,15 @@ mod tests {
         let (start, second) = (Nanos::from_secs(7), Nanos::from_secs(1));
         let mut requested = Intervals::every(second);
         requested.set(GroupName::Process, Some(Nanos::from_secs(5)));
-        let mut pace = Pace::new(requested, start);
+        let mut pace = SampleRateCheck::new(requested, start);
         // All samples that became due while the network was blocked arrive at once.
         let late = start + Nanos::from_secs(60);
         assert!((0..73).all(|_| pace.count(late).is_ok()));
-        let mut pace = Pace::new(requested, start);
+        let mut pace = SampleRateCheck::new(requested, start);
         let refused = (0..100).find_map(|k| pace.count(start + Nanos(k * second.0 / 10)).err()).unwrap();
         let words = "the watching side sends more samples than requested: ";
         assert!(refused.0.starts_with(words) && refused.0.contains(" were due. "), "{}", refused.0);
-        let mut pace = Pace::new(requested, start);
+        let mut pace = SampleRateCheck::new(requested, start);
         assert!((0..10_000).all(|k| pace.count(start + Nanos(k * second.0)).is_ok()));
     }
 }

@@ -11,7 +11,7 @@ use brimful_core::Nanos;
 use brimful_core::server::ClockOffset;
 
 /// Number of exchanges in one measurement.
-pub const EXCHANGES: usize = 16;
+pub const CLOCK_EXCHANGES: usize = 16;
 
 /// Maximum uncertainty with which a run begins. Figures cover periods of 250 ms and more, so at most 2 % of a period
 /// may belong to its neighbour.

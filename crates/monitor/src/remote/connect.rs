@@ -1,7 +1,7 @@
 //! The load generator's side of a stream: connects, compares clocks, and collects samples.
 
-use super::bounds::Pace;
-use super::clock::{Clock, EXCHANGES, MAX_UNCERTAINTY, Reading};
+use super::bounds::SampleRateCheck;
+use super::clock::{CLOCK_EXCHANGES, Clock, MAX_UNCERTAINTY, Reading};
 use super::link::{ANSWER_TIMEOUT, Link, Received};
 use super::protocol::{self, Answer, MAX_ANSWER_BYTES, Request};
 use super::protocol::{LinkError, words};
@@ -44,7 +44,7 @@ pub struct Stream {
     before: Reading,
     /// Time between two samples.
     interval: Nanos,
-    pace: Pace,
+    pace: SampleRateCheck,
     history: History,
     latest: Latest,
 }
@@ -108,7 +108,7 @@ impl Stream {
                 before.uncertainty.rounded()
             )));
         }
-        let pace = Pace::new(config.intervals, sys::now());
+        let pace = SampleRateCheck::new(config.intervals, sys::now());
         link.send(&Request::Watch { every: protocol::intervals_by_group(config.intervals) })?;
         let (intervals, sources) = match link.answer()? {
             Answer::Watching { every, sources } => (protocol::intervals(&every, config.intervals), sources),
@@ -196,7 +196,7 @@ impl Stream {
 /// Compares clocks, and returns the reading with the shortest round trip.
 fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
     let mut best: Option<Reading> = None;
-    for _ in 0..EXCHANGES {
+    for _ in 0..CLOCK_EXCHANGES {
         let requested = sys::now();
         link.send(&Request::Clock {})?;
         let showed = match link.answer()? {

@@ -34,7 +34,7 @@ impl Notices {
 
     /// Logs a line about any other connection. Of several lines within a second only the first is logged; the next line
     /// after that second says how many were omitted.
-    pub fn log_stranger(&self, words: String) {
+    pub fn log_unauthenticated(&self, words: String) {
         self.log_stranger_at(words, sys::now());
     }
 

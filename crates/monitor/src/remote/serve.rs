@@ -117,7 +117,7 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
                         let words = ended.map_or_else(|LinkError(why)| why, |()| "done".to_owned());
                         state.notices.log_client(format!("{peer}: {words}"));
                     }
-                    Err(LinkError(why)) => state.notices.log_stranger(format!("{peer}: {why}")),
+                    Err(LinkError(why)) => state.notices.log_unauthenticated(format!("{peer}: {why}")),
                 }
             })
             .map_err(|error| error.to_string())
@@ -125,7 +125,7 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
         if let Err(why) = started {
             // No descriptor or thread is free. The connection stays in the queue; the pause prevents this thread from
             // spinning.
-            state.notices.log_stranger(format!("cannot accept a connection: {why}"));
+            state.notices.log_unauthenticated(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }
     }

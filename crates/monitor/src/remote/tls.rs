@@ -4,7 +4,7 @@
 use super::protocol::{LinkError, words};
 use super::secret_file::SecretFile;
 use crate::MonitorError;
-use brimful_core::pem::{self, Wanted};
+use brimful_core::pem::{self, PemKind};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -42,7 +42,7 @@ impl Acceptor {
         let certificates = certificates(&identity.certificate)?;
         let file = SecretFile::read(&identity.key).map_err(|error| unusable(&identity.key, "private key", &error))?;
         let key = PrivateKeyDer::from_pem_slice(pem::without_bom(&file.bytes))
-            .map_err(|error| unsuitable(&identity.key, &file.bytes, Wanted::PrivateKey, &error))?;
+            .map_err(|error| unsuitable(&identity.key, &file.bytes, PemKind::PrivateKey, &error))?;
         file.require_private(&identity.key)?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&[&TLS13])
@@ -116,14 +116,14 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorErro
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem::without_bom(&bytes)).collect();
     match read {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(unsuitable(path, &bytes, Wanted::Certificate, &"it has none")),
-        Err(error) => Err(unsuitable(path, &bytes, Wanted::Certificate, &error)),
+        Ok(_) => Err(unsuitable(path, &bytes, PemKind::Certificate, &"it has none")),
+        Err(error) => Err(unsuitable(path, &bytes, PemKind::Certificate, &error)),
     }
 }
 
 /// An error that says what the file contains instead of what is wanted, if that can be recognized.
-fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Display) -> MonitorError {
-    let what = if wanted == Wanted::Certificate { "certificate" } else { "private key" };
+fn unsuitable(path: &Path, bytes: &[u8], wanted: PemKind, error: &dyn fmt::Display) -> MonitorError {
+    let what = if wanted == PemKind::Certificate { "certificate" } else { "private key" };
     match pem::explain(path, bytes, wanted) {
         Some(why) => unusable(path, what, &why),
         None => unusable(path, what, error),

@@ -52,7 +52,7 @@ impl Token {
     pub fn read(path: &Path) -> Result<Token, MonitorError> {
         let named = |why: &dyn fmt::Display| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let file = SecretFile::read(path).map_err(|error| named(&error))?;
-        let token = String::from_utf8_lossy(brimful_core::text::bytes_without_mark(&file.bytes))
+        let token = String::from_utf8_lossy(brimful_core::text::strip_bom_bytes(&file.bytes))
             .parse()
             .map_err(|error: MonitorError| named(&error))?;
         file.require_private(path)?;

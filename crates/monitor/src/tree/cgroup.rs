@@ -41,7 +41,7 @@ impl Cgroup {
     }
 
     /// The reason why there are no processes, if it is known.
-    pub fn why_none(&self) -> Option<String> {
+    pub fn missing_reason(&self) -> Option<String> {
         (self.directories.is_empty())
             .then(|| format!("there is no such cgroup under {MOUNT}; `systemd-cgls` lists them"))
     }
@@ -112,10 +112,10 @@ mod tests {
 
         let mut web = cgroup("web");
         assert_eq!(look(&mut web), [15]);
-        assert_eq!(web.why_none(), None);
+        assert_eq!(web.missing_reason(), None);
         fs::remove_dir_all(directory("pids/user.slice/web")).unwrap();
         assert!(look(&mut web).is_empty());
-        assert!(web.why_none().unwrap().contains("no such cgroup under /sys/fs/cgroup"));
+        assert!(web.missing_reason().unwrap().contains("no such cgroup under /sys/fs/cgroup"));
         fs::create_dir_all(directory("pids/machine.slice/web")).unwrap();
         fs::write(directory("pids/machine.slice/web/cgroup.procs"), "16\n").unwrap();
         assert_eq!(look(&mut web), [16]);

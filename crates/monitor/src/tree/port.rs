@@ -14,7 +14,7 @@ pub(super) struct Port {
     /// The inodes of the listening sockets when their owners were last looked up.
     inodes: Vec<u32>,
     pub owners: Vec<u32>,
-    why_none: Option<String>,
+    missing_reason: Option<String>,
 }
 
 impl Port {
@@ -35,12 +35,12 @@ impl Port {
         self.owners.clear();
         match owners_in(self.number, netns) {
             Ok(owners) => {
-                self.why_none = None;
+                self.missing_reason = None;
                 self.owners.clone_from(&owners);
                 owners
             }
             Err(error) => {
-                self.why_none = match error {
+                self.missing_reason = match error {
                     MonitorError::UnknownOwner { why, .. } => Some(why),
                     error => Some(error.to_string()),
                 };
@@ -55,7 +55,7 @@ impl Port {
     }
 
     /// The reason why no owner is known.
-    pub fn why_none(&self) -> Option<String> {
-        self.why_none.clone()
+    pub fn missing_reason(&self) -> Option<String> {
+        self.missing_reason.clone()
     }
 }

@@ -301,7 +301,7 @@ impl Units {
 mod tests {
     use super::*;
     use crate::NetNamespace;
-    use crate::fixture::{Fixture, P};
+    use crate::fixture::{Fixture, PID_OFFSET};
     use crate::tree::ProcessSelector;
 
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> (ProcReader, Accounts, Selection) {
@@ -315,11 +315,16 @@ mod tests {
     #[test]
     fn threads_are_counted_those_that_ended_included() {
         let fixture = Fixture::new();
-        fixture.newborn(P + 1, 1, "server", [0; 4]);
-        fixture.thread(P + 1, P + 1, "schedstat", "1 1000 100\n");
-        fixture.thread(P + 1, P + 1, "stat", "1 (server) R 1 1 1 0 -1 0 0 0 5 6 0 0 0 0 20 0 1 0 9 8 2 0\n");
-        fixture.thread(P + 1, P + 2, "schedstat", "1 1 20\n");
-        let (mut reader, mut accounts, _) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
+        fixture.newborn(PID_OFFSET + 1, 1, "server", [0; 4]);
+        fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "1 1000 100\n");
+        fixture.thread(
+            PID_OFFSET + 1,
+            PID_OFFSET + 1,
+            "stat",
+            "1 (server) R 1 1 1 0 -1 0 0 0 5 6 0 0 0 0 20 0 1 0 9 8 2 0\n",
+        );
+        fixture.thread(PID_OFFSET + 1, PID_OFFSET + 2, "schedstat", "1 1 20\n");
+        let (mut reader, mut accounts, _) = watch(&fixture, &[ProcessSelector::Pid(PID_OFFSET + 1)]);
         let mut read = || {
             reader.read_threads();
             reader.read(&mut accounts);
@@ -327,12 +332,12 @@ mod tests {
             (sample.context_switches.unwrap(), sample.run_queue_wait.unwrap().0, sample.running)
         };
         assert_eq!(read(), (120, 1001, 1));
-        std::fs::remove_dir_all(fixture.root().join(format!("{}/task/{}", P + 1, P + 2))).unwrap();
-        fixture.thread(P + 1, P + 1, "schedstat", "1 1000 105\n");
+        std::fs::remove_dir_all(fixture.root().join(format!("{}/task/{}", PID_OFFSET + 1, PID_OFFSET + 2))).unwrap();
+        fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "1 1000 105\n");
         assert_eq!(read(), (125, 1001, 1));
-        fixture.thread(P + 1, P + 1, "schedstat", "1 2 3\n"); // another thread with the same number
+        fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "1 2 3\n"); // another thread with the same number
         assert_eq!(read(), (128, 1003, 1));
-        fixture.end(P + 1);
+        fixture.end(PID_OFFSET + 1);
         assert_eq!(read(), (128, 1003, 0));
         assert!(reader.has_scheduling() && reader.source().contains("task/*/schedstat"));
     }
@@ -340,24 +345,24 @@ mod tests {
     #[test]
     fn a_kernel_without_scheduler_accounts_tells_nothing_of_waits() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "server", [0; 4]);
-        fixture.thread(P + 1, P + 1, "schedstat", "0 0 0\n");
-        let (reader, ..) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
+        fixture.process(PID_OFFSET + 1, 1, "server", [0; 4]);
+        fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "schedstat", "0 0 0\n");
+        let (reader, ..) = watch(&fixture, &[ProcessSelector::Pid(PID_OFFSET + 1)]);
         assert!(!reader.has_scheduling() && reader.source().contains("none of run-queue waits"), "{}", reader.source());
     }
 
     #[test]
     fn new_children_are_found_when_something_was_started_and_only_then() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "master", [1, 0, 0, 0]);
+        fixture.process(PID_OFFSET + 1, 1, "master", [1, 0, 0, 0]);
         std::fs::write(fixture.root().join("stat"), "").unwrap();
         let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("master".into())]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::MAX, Nanos::ZERO);
         reader.forks = Some(100);
-        fixture.newborn(P + 2, P + 1, "worker", [2, 0, 0, 0]);
-        fixture.newborn(P + 3, P + 2, "helper", [3, 0, 0, 0]);
-        fixture.thread(P + 1, P + 1, "children", &format!("{} ", P + 2));
-        fixture.thread(P + 2, P + 2, "children", &format!("{} {}", P + 3, P + 4));
+        fixture.newborn(PID_OFFSET + 2, PID_OFFSET + 1, "worker", [2, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 3, PID_OFFSET + 2, "helper", [3, 0, 0, 0]);
+        fixture.thread(PID_OFFSET + 1, PID_OFFSET + 1, "children", &format!("{} ", PID_OFFSET + 2));
+        fixture.thread(PID_OFFSET + 2, PID_OFFSET + 2, "children", &format!("{} {}", PID_OFFSET + 3, PID_OFFSET + 4));
         let mut read = |reader: &mut ProcReader, forks| {
             std::fs::write(fixture.root().join("stat"), format!("cpu 1 1 1 1\nctxt 1\nprocesses {forks}\n")).unwrap();
             reader.search(&mut accounts, &mut selection);
@@ -368,15 +373,15 @@ mod tests {
         assert_eq!(read(&mut reader, 100), (0, 1));
         assert_eq!(read(&mut reader, 102), (50, 3), "one of those listed was gone again");
         // On a kernel without that file, the scan of all processes finds them.
-        fixture.newborn(P + 5, P + 3, "late", [4, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 5, PID_OFFSET + 3, "late", [4, 0, 0, 0]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
         assert_eq!(reader.forks, Some(103));
         // The process started before that scan, but executed its program after it.
-        fixture.newborn(P + 6, 1, "master", [5, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 6, 1, "master", [5, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5));
-        fixture.newborn(P + 7, 1, "master", [6, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 7, 1, "master", [6, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5), "nothing was started since two scans");
     }
@@ -384,8 +389,8 @@ mod tests {
     #[test]
     fn a_zombie_has_ended_though_nobody_has_waited_for_it() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
-        fixture.newborn(P + 2, P + 1, "server", [4, 0, 0, 0]);
+        fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 2, PID_OFFSET + 1, "server", [4, 0, 0, 0]);
         let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
         let mut read = |scan| {
             if scan {
@@ -396,21 +401,21 @@ mod tests {
             (sample.pids.len(), sample.ended, sample.cpu.total.0 / 1_000_000, sample.major_faults)
         };
         assert_eq!(read(false), (2, 0, 40, 5));
-        fixture.stat(P + 2, P + 1, "server", 'Z', 1 << 40, [5, 0, 0, 0]);
+        fixture.stat(PID_OFFSET + 2, PID_OFFSET + 1, "server", 'Z', 1 << 40, [5, 0, 0, 0]);
         assert_eq!(read(false), (1, 1, 50, 5), "what it used last counts");
         assert_eq!(read(true), (1, 1, 50, 5), "nor is it found again");
-        fixture.process(P + 1, 1, "server", [10, 0, 5, 0]);
+        fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 5, 0]);
         assert_eq!(read(true), (1, 1, 50, 5));
     }
 
     #[test]
     fn what_was_waited_for_while_it_was_read_belongs_to_its_parent() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
-        fixture.newborn(P + 2, P + 1, "server", [4, 0, 0, 0]);
+        fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 0, 0]);
+        fixture.newborn(PID_OFFSET + 2, PID_OFFSET + 1, "server", [4, 0, 0, 0]);
         let (mut reader, mut accounts, _) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
-        fixture.waited_for(P + 2, "server");
-        fixture.process(P + 1, 1, "server", [10, 0, 4, 0]);
+        fixture.waited_for(PID_OFFSET + 2, "server");
+        fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 4, 0]);
         reader.read(&mut accounts);
         let sample = accounts.sample().remove(0);
         assert_eq!((sample.pids.len(), sample.ended, sample.cpu.total), (1, 1, Nanos::from_millis(40)));
@@ -419,12 +424,12 @@ mod tests {
     #[test]
     fn another_process_under_the_same_number_is_not_it() {
         let fixture = Fixture::new();
-        fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
-        let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
-        fixture.end(P + 1);
+        fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 0, 0]);
+        let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Pid(PID_OFFSET + 1)]);
+        fixture.end(PID_OFFSET + 1);
         reader.read(&mut accounts);
-        std::fs::remove_dir_all(fixture.root().join((P + 1).to_string())).unwrap();
-        fixture.newborn(P + 1, 1, "other", [70, 0, 0, 0]);
+        std::fs::remove_dir_all(fixture.root().join((PID_OFFSET + 1).to_string())).unwrap();
+        fixture.newborn(PID_OFFSET + 1, 1, "other", [70, 0, 0, 0]);
         reader.scan(&mut accounts, &mut selection);
         reader.read(&mut accounts);
         let sample = accounts.sample().remove(0);

@@ -164,7 +164,9 @@ impl Selection {
                 _ => None,
             })
             .flat_map(move |(index, choice, name)| {
-                accounts.eldest(index).filter_map(move |pid| Some((name, pid, choice.users.foreign(&self.proc, pid)?)))
+                accounts
+                    .root_processes(index)
+                    .filter_map(move |pid| Some((name, pid, choice.users.foreign(&self.proc, pid)?)))
             })
     }
 
@@ -207,8 +209,12 @@ impl Selection {
                 Nanos::ZERO => "at every sample".to_owned(),
                 every => format!("at most every {}", every.rounded()),
             };
-            let why =
-                choice.holder.as_ref().and_then(Holder::why_none).map(|why| format!(": {why}")).unwrap_or_default();
+            let why = choice
+                .holder
+                .as_ref()
+                .and_then(Holder::missing_reason)
+                .map(|why| format!(": {why}"))
+                .unwrap_or_default();
             let text = match (selector, accounts.was_found(index)) {
                 (ProcessSelector::Pid(_), true) => format!("the process {selector} has ended"),
                 (_, true) => format!("waiting: the last process {selector} has ended{why} (looked for {often})"),
@@ -226,10 +232,10 @@ impl Holder {
         !port.owners.is_empty() && port.owners.iter().all(|&pid| accounts.program_of(pid).is_some())
     }
 
-    fn why_none(&self) -> Option<String> {
+    fn missing_reason(&self) -> Option<String> {
         match self {
-            Holder::Port(port) => port.why_none(),
-            Holder::Cgroup(cgroup) => cgroup.why_none(),
+            Holder::Port(port) => port.missing_reason(),
+            Holder::Cgroup(cgroup) => cgroup.missing_reason(),
         }
     }
 }

@@ -126,7 +126,7 @@ impl TaskReader {
     }
 
     /// Whether run-queue waits are available.
-    pub fn has_waits(&self) -> bool {
+    pub fn has_run_queue_waits(&self) -> bool {
         self.records.first().is_some_and(|record| record.waited.is_some())
     }
 

@@ -1,7 +1,7 @@
 //! Tests the report of a profile with all figures, and of one with hostile names.
 
 use super::*;
-use crate::format::WIDTH;
+use crate::format::DEFAULT_WIDTH;
 use brimful_accesslog::compare::compare;
 use brimful_core::profile::{
     Arrivals, Burstiness, Dispersion, FormatShare, Hurst, Lines, LogClass, Peak, PopularUrl, Robots, Sessions, Sizes,
@@ -167,7 +167,7 @@ fn a_profile() -> Profile {
 
 fn is_fit(text: &str) {
     let widest = text.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(WIDTH), "{widest:?} columns:\n{text}");
+    assert!(widest <= Some(DEFAULT_WIDTH), "{widest:?} columns:\n{text}");
     assert!(!text.contains(|c: char| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text:?}");
     assert!(text.lines().all(|line| line.trim_end() == line), "a line ends in a space:\n{text}");
     assert!(text.ends_with('\n') && !text.contains("\n\n\n"), "{text}");
@@ -198,7 +198,7 @@ fn the_account_of_the_lines_is_always_there() {
 #[test]
 fn a_plain_terminal_gets_no_blocks() {
     let blocks = text(&a_profile());
-    let text = brimful_core::text::ascii(&blocks);
+    let text = brimful_core::text::to_ascii(&blocks);
     is_fit(&text);
     assert!(text.contains("#") && !text.contains("\\u"), "every sign has one of its own: {text}");
 }

@@ -1,6 +1,6 @@
 //! The figures of each group, with their names.
 
-use super::layout::{UNKNOWN, bytes, count, facts, number, rows, seconds, share};
+use super::layout::{UNKNOWN_MARK, bytes, count, facts, number, rows, seconds, share};
 use brimful_core::quantity;
 use brimful_core::server::{
     Connections, CpuShares, Disk, Kernel, Listener, Network, NetworkTraffic, Program, Stall, State, Tcp,
@@ -80,7 +80,7 @@ fn disks(kernel: &Kernel) -> String {
     let all = [("all", kernel.disk.as_ref())].into_iter();
     let (names, disks): (Vec<&str>, Vec<Option<&Disk>>) = all.chain(disks).unzip();
     let row = |name, cell: fn(f64) -> String, figure: fn(&Disk) -> f64| {
-        (name, disks.iter().map(|disk| disk.map_or(UNKNOWN.to_owned(), |disk| cell(figure(disk)))).collect())
+        (name, disks.iter().map(|disk| disk.map_or(UNKNOWN_MARK.to_owned(), |disk| cell(figure(disk)))).collect())
     };
     let rate = |x| number(Some(x));
     facts(
@@ -195,7 +195,7 @@ pub fn connections(connections: &Connections) -> Vec<String> {
     let listeners: Vec<Option<&Listener>> =
         [listener.as_ref()].into_iter().chain(ports.iter().map(|port| port.listener.as_ref())).collect();
     let row = |name, cell: fn(&Listener) -> String| {
-        let cells = listeners.iter().map(|listener| listener.map_or(UNKNOWN.to_owned(), cell));
+        let cells = listeners.iter().map(|listener| listener.map_or(UNKNOWN_MARK.to_owned(), cell));
         (name, cells.collect())
     };
     let listener = facts(
@@ -225,7 +225,7 @@ pub fn connections(connections: &Connections) -> Vec<String> {
 /// The first process ID, and how many more there are.
 fn pids(pids: &[u32]) -> String {
     match pids {
-        [] => UNKNOWN.to_owned(),
+        [] => UNKNOWN_MARK.to_owned(),
         [pid] => pid.to_string(),
         [first, rest @ ..] => format!("{first} + {}", rest.len()),
     }

@@ -5,7 +5,7 @@ use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
 /// Stands for a figure that is not known.
-pub const UNKNOWN: &str = "–";
+pub const UNKNOWN_MARK: &str = "–";
 
 /// A table with one row per field and one column per name, in several blocks if the columns do not fit.
 pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
@@ -46,21 +46,21 @@ pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 pub fn number(value: Option<f64>) -> String {
-    value.map_or(UNKNOWN.to_owned(), quantity::short)
+    value.map_or(UNKNOWN_MARK.to_owned(), quantity::short)
 }
 
 pub fn count(n: Option<u64>) -> String {
-    n.map_or(UNKNOWN.to_owned(), quantity::count)
+    n.map_or(UNKNOWN_MARK.to_owned(), quantity::count)
 }
 
 pub fn share(share: Option<f64>) -> String {
-    share.map_or(UNKNOWN.to_owned(), percent)
+    share.map_or(UNKNOWN_MARK.to_owned(), percent)
 }
 
 pub fn bytes(bytes: Option<u64>) -> String {
-    bytes.map_or(UNKNOWN.to_owned(), |bytes| quantity::bytes(bytes as f64))
+    bytes.map_or(UNKNOWN_MARK.to_owned(), |bytes| quantity::bytes(bytes as f64))
 }
 
 pub fn seconds(seconds: Option<f64>) -> String {
-    seconds.map_or(UNKNOWN.to_owned(), quantity::seconds)
+    seconds.map_or(UNKNOWN_MARK.to_owned(), quantity::seconds)
 }

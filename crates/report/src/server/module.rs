@@ -1,6 +1,6 @@
 //! The Server Module's figures: one line per server, or every figure with its name.
 
-use super::layout::{UNKNOWN, count, facts, number, rows, seconds, share};
+use super::layout::{UNKNOWN_MARK, count, facts, number, rows, seconds, share};
 use brimful_core::moments::weighted_mean;
 use brimful_core::quantity::{self, bytes, rate};
 use brimful_core::server::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
@@ -146,7 +146,7 @@ fn phases(module: &Module, class: &ModuleClass) -> String {
     let title = format!("{} phases_us", label(module, class));
     let us = |us: f64| seconds(Some(us / 1e6));
     let row = |(name, phase): (&str, Option<Elapsed>)| {
-        let cells = phase.map_or(vec![UNKNOWN.to_owned(); 6], |phase| {
+        let cells = phase.map_or(vec![UNKNOWN_MARK.to_owned(); 6], |phase| {
             let Elapsed { count, mean, stddev, p50, p90, p99 } = phase;
             [quantity::count(count)].into_iter().chain([mean, stddev, p50, p90, p99].map(us)).collect()
         });
@@ -164,7 +164,7 @@ fn cpu(module: &Module) -> Option<String> {
         (name, classes.iter().map(|class| seconds(figure(class).map(|us| us / 1e6))).collect())
     };
     let sampled = |name, figure: fn(Sampled) -> String| {
-        (name, classes.iter().map(|class| class.cpu_us.map_or(UNKNOWN.to_owned(), figure)).collect())
+        (name, classes.iter().map(|class| class.cpu_us.map_or(UNKNOWN_MARK.to_owned(), figure)).collect())
     };
     const PART: fn(&ModuleClass) -> Option<CpuParts> = |class| class.cpu_parts_us;
     const DEMAND: fn(&ModuleClass) -> Option<CpuDemand> = |class| class.demand_us;

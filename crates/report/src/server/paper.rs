@@ -4,7 +4,7 @@
 //! A connection in the paper is a request here, because its server had no persistent connections. In the paper,
 //! processing lasts until the client has the answer. Here, it is the sum of the phases process, upstream and send.
 
-use super::layout::{UNKNOWN, rows};
+use super::layout::{UNKNOWN_MARK, rows};
 use super::module::label;
 use brimful_core::moments::weighted_mean;
 use brimful_core::server::{Elapsed, Module, ModuleClass, Program, Server};
@@ -156,7 +156,7 @@ fn trimmed(table: &str) -> String {
 /// Formats a number with three significant digits, however small. Times in milliseconds are small on modern CPUs.
 fn precise(x: Option<f64>) -> String {
     match x {
-        None => UNKNOWN.to_owned(),
+        None => UNKNOWN_MARK.to_owned(),
         Some(x) if x.abs() >= 0.995 || x == 0.0 => brimful_core::quantity::number(x),
         Some(x) => {
             let decimals = (2.0 - x.abs().log10().floor()).clamp(0.0, 9.0) as usize;

@@ -1,6 +1,6 @@
 //! Requests observed on the server's sockets: one line per port, or every figure with its name.
 
-use super::layout::{UNKNOWN, facts, number, rows, seconds, share};
+use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share};
 use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
@@ -70,7 +70,7 @@ fn ports(ports: &[SocketPort]) -> String {
         let cell = |port| seconds(times(port).map(|times: Elapsed| times.mean / 1e6));
         (name, ports.iter().map(cell).collect())
     };
-    let per_s = |figure: Option<f64>| figure.map_or(UNKNOWN.to_owned(), bytes);
+    let per_s = |figure: Option<f64>| figure.map_or(UNKNOWN_MARK.to_owned(), bytes);
     let fields = vec![
         row("requests", |port| quantity::count(port.requests)),
         row("requests_per_s", |port| number(port.requests_per_s)),
@@ -88,7 +88,7 @@ fn ports(ports: &[SocketPort]) -> String {
 fn times(title: &str, times: [(&str, Option<Elapsed>); 2]) -> String {
     let us = |us: f64| seconds(Some(us / 1e6));
     let row = |(name, times): (&str, Option<Elapsed>)| {
-        let cells = times.map_or(vec![UNKNOWN.to_owned(); 6], |times| {
+        let cells = times.map_or(vec![UNKNOWN_MARK.to_owned(); 6], |times| {
             let Elapsed { count, mean, stddev, p50, p90, p99 } = times;
             [quantity::count(count)].into_iter().chain([mean, stddev, p50, p90, p99].map(us)).collect()
         });

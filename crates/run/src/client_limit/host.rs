@@ -28,7 +28,7 @@ pub enum Responder {
 impl Responder {
     /// Starts a server that answers with `response` bytes. It listens on the loopback address of `like`'s address
     /// family, with TLS if `secure`. The client chooses the version of HTTP.
-    pub fn answering(
+    pub fn start_server(
         like: SocketAddr,
         response: Bytes,
         secure: bool,
@@ -36,7 +36,7 @@ impl Responder {
     ) -> Result<Responder, RunError> {
         Ok(Responder::Answers(Target::start(TargetConfig {
             listen: loopback(like),
-            classes: vec![ServiceClass::burning(CLASS, Nanos::ZERO, response)],
+            classes: vec![ServiceClass::with_cpu_demand(CLASS, Nanos::ZERO, response)],
             distribution: Distribution::Deterministic,
             workers: places.workers,
             pool: None,
@@ -73,10 +73,10 @@ impl Responder {
     }
 
     /// The TLS options of `like`, with this server's certificate as the trusted one.
-    pub fn trusted_by(&self, like: Option<&Security>) -> Result<Option<Arc<Security>>, RunError> {
+    pub fn client_security(&self, like: Option<&Security>) -> Result<Option<Arc<Security>>, RunError> {
         match (self, like) {
             (Responder::Answers(target), Some(like)) => {
-                let trusting = |certificate| like.trusting(certificate, CERTIFIED_NAME);
+                let trusting = |certificate| like.with_trusted_certificate(certificate, CERTIFIED_NAME);
                 Ok(target.certificate().map(trusting).transpose()?.map(Arc::new))
             }
             _ => Ok(None),

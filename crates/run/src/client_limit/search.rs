@@ -13,7 +13,7 @@ use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::t_95;
 
 /// The first load, in calls per second.
-pub const START: f64 = 2_000.0;
+pub const START_RATE: f64 = 2_000.0;
 /// The factor from one load to the next. Loads rise until one fails; if the first load fails, they fall until one
 /// passes.
 const STEP: f64 = 2.0;
@@ -88,7 +88,7 @@ fn next_load(curve: &[ClientLevel]) -> Option<f64> {
         (times == 1).then_some(level.load)
     };
     match bracket(curve) {
-        (None, None) => Some(START),
+        (None, None) => Some(START_RATE),
         (None, Some(failed)) => Some(failed.load / STEP).filter(|load| *load >= 1.0),
         (Some(passed), _) if fell_short(passed) => repeat_once(passed),
         (Some(passed), None) => Some(passed.load * STEP),
@@ -278,7 +278,7 @@ mod tests {
             Ok::<_, Infallible>((pairs <= 7).then_some(Pair { one: load, two: load, doubt: None }))
         };
         let Ok(calibration) = search(measure, &mut |_| ());
-        assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(2.0 * START), true));
+        assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(2.0 * START_RATE), true));
         assert_eq!(calibration.curve.len(), 2);
     }
 }

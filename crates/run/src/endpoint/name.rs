@@ -1,6 +1,6 @@
 //! The host name of a server, its addresses, and rules that direct connections to other addresses.
 
-use super::reach::{Reached, reach_all};
+use super::reach::{ReachOutcome, reach_all};
 use brimful_core::Nanos;
 use brimful_engine::NameLookup;
 use std::io;
@@ -141,7 +141,7 @@ impl Name {
     fn choose(&self, in_use: &[SocketAddr], resolved: &[SocketAddr]) -> Vec<SocketAddr> {
         let kept = resolved.iter().any(|address| in_use.contains(address));
         let accepting = match reach_all(resolved, PATIENCE) {
-            Some(Reached::Accepts(addresses)) if !(self.first_only && kept) => addresses,
+            Some(ReachOutcome::Accepts(addresses)) if !(self.first_only && kept) => addresses,
             _ => Vec::new(),
         };
         let is_used = |address: &&SocketAddr| in_use.contains(address) || accepting.contains(address);

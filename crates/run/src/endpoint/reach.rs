@@ -21,7 +21,7 @@ const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// The result of the attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum ReachOutcome {
     /// These addresses accept connections. The list is not empty.
     Accepts(Vec<SocketAddr>),
     /// No address accepts a connection, and this one does not reply.
@@ -41,16 +41,16 @@ struct Attempt {
 
 /// Tries all addresses within `patience`. Returns `None` if `addresses` is empty. The result keeps the order of
 /// `addresses`.
-pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
+pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOutcome> {
     reach(addresses, patience, GRACE)
 }
 
 /// Tries the addresses until the first one accepts a connection.
-pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
+pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<ReachOutcome> {
     reach(addresses, patience, Duration::ZERO)
 }
 
-fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<Reached> {
+fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<ReachOutcome> {
     let order = alternating(addresses);
     let began = Instant::now();
     let patience = Duration::from(patience).min(MAX_WAIT);
@@ -107,19 +107,19 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
     }
     if !accepting.is_empty() {
         let accepts = addresses.iter().filter(|address| accepting.contains(address));
-        return Some(Reached::Accepts(accepts.copied().collect()));
+        return Some(ReachOutcome::Accepts(accepts.copied().collect()));
     }
     no_acceptance(&under_way, &failed)
 }
 
 /// The result if no address accepts: all attempts failed or are still in progress.
-fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Option<Reached> {
+fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Option<ReachOutcome> {
     let silent = under_way.first().map(|attempt| attempt.address);
     let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
     silent
-        .map(Reached::Silent)
-        .or(barred.map(|(address, _)| Reached::Barred(*address)))
-        .or(failed.first().map(|(address, _)| Reached::Refuses(*address)))
+        .map(ReachOutcome::Silent)
+        .or(barred.map(|(address, _)| ReachOutcome::Barred(*address)))
+        .or(failed.first().map(|(address, _)| ReachOutcome::Refuses(*address)))
 }
 
 /// Sorts addresses so that the address families alternate, beginning with the family of the first address. Within a
@@ -192,7 +192,7 @@ pub(crate) mod tests {
         let (_taken, refusing) = refusing();
         for addresses in [&[good][..], &[silent.addr(), good], &[refusing, silent.addr(), refusing, good]] {
             for reach in [reach_all, reach_first] {
-                assert_eq!(reach(addresses, PATIENCE), Some(Reached::Accepts(vec![good])), "{addresses:?}");
+                assert_eq!(reach(addresses, PATIENCE), Some(ReachOutcome::Accepts(vec![good])), "{addresses:?}");
             }
         }
     }
@@ -202,7 +202,7 @@ pub(crate) mod tests {
         let (silent, listener) = (full_backlog_listener(), TcpListener::bind("127.0.0.1:0").unwrap());
         let began = Instant::now();
         let reached = reach_all(&[listener.local_addr().unwrap(), silent.addr()], PATIENCE);
-        assert_eq!(reached, Some(Reached::Accepts(vec![listener.local_addr().unwrap()])));
+        assert_eq!(reached, Some(ReachOutcome::Accepts(vec![listener.local_addr().unwrap()])));
         assert!(began.elapsed() < Duration::from(PATIENCE) / 2, "{:?}", began.elapsed());
     }
 
@@ -211,8 +211,8 @@ pub(crate) mod tests {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [a, b, c] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = refusing();
-        assert_eq!(reach_all(&[a, refusing, b, c], PATIENCE), Some(Reached::Accepts(vec![a, b, c])));
-        assert_eq!(reach_first(&[refusing, c, a], PATIENCE), Some(Reached::Accepts(vec![c])));
+        assert_eq!(reach_all(&[a, refusing, b, c], PATIENCE), Some(ReachOutcome::Accepts(vec![a, b, c])));
+        assert_eq!(reach_first(&[refusing, c, a], PATIENCE), Some(ReachOutcome::Accepts(vec![c])));
     }
 
     #[test]
@@ -220,12 +220,12 @@ pub(crate) mod tests {
         let silent = full_backlog_listener();
         let ((_first, first), (_second, second)) = (refusing(), refusing());
         for addresses in [[silent.addr(), first], [first, silent.addr()]] {
-            assert_eq!(reach_all(&addresses, Nanos::from_millis(100)), Some(Reached::Silent(silent.addr())));
+            assert_eq!(reach_all(&addresses, Nanos::from_millis(100)), Some(ReachOutcome::Silent(silent.addr())));
         }
-        assert_eq!(reach_all(&[first, second], PATIENCE), Some(Reached::Refuses(first)));
+        assert_eq!(reach_all(&[first, second], PATIENCE), Some(ReachOutcome::Refuses(first)));
         // A broadcast address accepts no connections. The kernel returns the error without sending a packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));
-        assert_eq!(reach_all(&[first, barred], PATIENCE), Some(Reached::Barred(barred)));
+        assert_eq!(reach_all(&[first, barred], PATIENCE), Some(ReachOutcome::Barred(barred)));
         assert_eq!(reach_all(&[], PATIENCE), None);
     }
 

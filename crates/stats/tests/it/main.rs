@@ -3,7 +3,7 @@
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
 use brimful_core::workload::{Load, Workload};
-use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Observer, Outcome, TlsFault};
+use brimful_core::{CallSpec, ClassId, End, Event, ExhaustedResource, Nanos, Observer, Outcome, TlsFault};
 use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ fn end() -> impl Strategy<Value = End> {
         1 => Just(End::StreamReset),
         1 => Just(End::GoneAway),
         1 => (100_u16..700).prop_map(|status| End::Unexpected { status }),
-        1 => prop_oneof![Just(Limit::Descriptors), Just(Limit::Ports), Just(Limit::Memory)]
+        1 => prop_oneof![Just(ExhaustedResource::Descriptors), Just(ExhaustedResource::Ports), Just(ExhaustedResource::Memory)]
             .prop_map(End::ClientLimited),
         1 => any::<bool>().prop_map(|sent| End::Unfinished { sent }),
     ]
@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = Live::default();
-        let mut collectors = [(); 2].map(|()| Collector::shown(account(), &live));
+        let mut collectors = [(); 2].map(|()| Collector::with_live(account(), &live));
         let mut last = Nanos::ZERO;
         for (i, call) in calls.iter().enumerate() {
             let mut memory = PerCall::default();

@@ -19,7 +19,7 @@ fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.1, "{:?}", survey.saturation_rate);
         for level in survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.fraction < 0.85) {
             let response = level.response_time_s;
-            let (error, of_model) = (response.error.unwrap().abs(), response.error_of_model().unwrap().abs());
+            let (error, of_model) = (response.error.unwrap().abs(), response.model_error().unwrap().abs());
             let noise = response.measured_ci95_half_width.unwrap_or(0.0) / response.measured.unwrap();
             assert!(error.min(of_model) < 0.3 + noise, "{response:?}");
         }

@@ -44,7 +44,7 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
         // Variable service times look like a host of variable speed, so either part of the error may be the small one.
-        let error = response.error.unwrap().abs().min(response.error_of_model().unwrap().abs());
+        let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(error < RESPONSE + half_width || response.holds() == Some(true), "{}: {response:?}", level.fraction);
     }
 }

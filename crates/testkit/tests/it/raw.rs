@@ -20,7 +20,7 @@ fn connections_are_counted_and_a_scripted_answer_is_sent() {
 
 #[test]
 fn an_answer_may_depend_on_the_request() {
-    let server = RawServer::answering(|request| format!("<{} {}>", request.method, request.target).into_bytes());
+    let server = RawServer::with_handler(|request| format!("<{} {}>", request.method, request.target).into_bytes());
     let mut conn = connect(server.addr());
     ask(&mut conn, "PUT /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nxGET /b HTTP/1.1\r\n\r\n", "<PUT /a><GET /b>");
 }

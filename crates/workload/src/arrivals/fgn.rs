@@ -11,7 +11,7 @@
 //! A rate cannot be below zero. Cutting it off there, 3⅓ standard deviations below the mean, raises the mean by a
 //! factor of 1 + 3·10⁻⁵.
 
-use super::pieces::Piece;
+use super::pieces::RateSegment;
 use super::self_similar::Hurst;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
@@ -47,16 +47,16 @@ impl Curve {
 }
 
 impl Iterator for Curve {
-    type Item = Piece;
+    type Item = RateSegment;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<RateSegment> {
         if self.slot == self.noise.len() {
             self.noise = two_paths(&self.amplitudes, &mut self.rng);
             self.slot = 0;
         }
         let noise = self.noise[self.slot];
         self.slot += 1;
-        Some(Piece::level(SLOT_S, self.mean * (1.0 + COEFFICIENT_OF_VARIATION * noise).max(0.0)))
+        Some(RateSegment::level(SLOT_S, self.mean * (1.0 + COEFFICIENT_OF_VARIATION * noise).max(0.0)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! Fischer & Meier-Hellstern 1993).
 
 use super::on_off::{check_burst, rest_ratio};
-use super::pieces::Piece;
+use super::pieces::RateSegment;
 use super::syntax::exact;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
@@ -50,8 +50,8 @@ impl Mmpp {
     pub(super) fn curve(self, mean: f64, mut rng: Pcg64) -> Curve {
         let burst_s = self.sojourn.as_secs_f64();
         let rest_s = burst_s * (1.0 - self.share) / self.share;
-        let burst = Piece::level(burst_s, mean * self.ratio);
-        let rest = Piece::level(rest_s, mean * rest_ratio(self.ratio, self.share));
+        let burst = RateSegment::level(burst_s, mean * self.ratio);
+        let rest = RateSegment::level(rest_s, mean * rest_ratio(self.ratio, self.share));
         Curve { states: [rest, burst], next: usize::from(rng.random_bool(self.share)), rng }
     }
 }
@@ -67,19 +67,19 @@ impl fmt::Display for Mmpp {
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     /// The states: rest and burst, each with its mean length.
-    states: [Piece; 2],
+    states: [RateSegment; 2],
     next: usize,
     rng: Pcg64,
 }
 
 impl Iterator for Curve {
-    type Item = Piece;
+    type Item = RateSegment;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<RateSegment> {
         let state = self.states[self.next];
         self.next = 1 - self.next;
         let length: f64 = Exp1.sample(&mut self.rng);
-        Some(Piece { length_s: state.length_s * length, ..state })
+        Some(RateSegment { length_s: state.length_s * length, ..state })
     }
 }
 
@@ -91,9 +91,11 @@ mod tests {
     fn bursts_have_their_share_their_length_and_their_rate() {
         let bursts = Mmpp::new(4.0, 0.1, Nanos::from_secs(2)).unwrap();
         let n = 100_000;
-        let pieces: Vec<Piece> = bursts.curve(50.0, crate::rng(5, 3)).take(n).collect();
-        let (burst, rest): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| piece.from == 200.0);
-        let mean = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length_s).sum::<f64>() / pieces.len() as f64;
+        let pieces: Vec<RateSegment> = bursts.curve(50.0, crate::rng(5, 3)).take(n).collect();
+        let (burst, rest): (Vec<RateSegment>, Vec<RateSegment>) =
+            pieces.into_iter().partition(|piece| piece.from == 200.0);
+        let mean =
+            |pieces: &[RateSegment]| pieces.iter().map(|piece| piece.length_s).sum::<f64>() / pieces.len() as f64;
         // Five standard errors of a mean of n/2 exponentially distributed times.
         let five = 5.0 / (n as f64 / 2.0).sqrt();
         assert!((mean(&burst) / 2.0 - 1.0).abs() < five, "mean burst {}", mean(&burst));

@@ -1,7 +1,7 @@
 //! Bursts at fixed times (Banga & Druschel 1997, §5.4). The rate is high at the start of every period and low for the
 //! rest of the period, so that the mean rate is kept.
 
-use super::pieces::Piece;
+use super::pieces::RateSegment;
 use super::syntax::exact;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
@@ -39,8 +39,8 @@ impl OnOff {
         Curve {
             period_s,
             period_area: mean * period_s,
-            burst: Piece::level(burst_s, mean * self.ratio),
-            rest: Piece::level(period_s - burst_s, mean * rest_ratio(self.ratio, self.share)),
+            burst: RateSegment::level(burst_s, mean * self.ratio),
+            rest: RateSegment::level(period_s - burst_s, mean * rest_ratio(self.ratio, self.share)),
         }
     }
 }
@@ -76,8 +76,8 @@ pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
 pub(super) struct Curve {
     period_s: f64,
     period_area: f64,
-    burst: Piece,
-    rest: Piece,
+    burst: RateSegment,
+    rest: RateSegment,
 }
 
 impl Curve {

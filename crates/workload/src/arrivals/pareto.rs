@@ -9,7 +9,7 @@
 //! likelier a source keeps its state for the whole run: at H = 0.9, one source in four does not switch within the first
 //! ten seconds.
 
-use super::pieces::Piece;
+use super::pieces::RateSegment;
 use super::self_similar::Hurst;
 use brimful_core::Nanos;
 use rand::RngExt;
@@ -51,11 +51,11 @@ impl Curve {
 }
 
 impl Iterator for Curve {
-    type Item = Piece;
+    type Item = RateSegment;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<RateSegment> {
         let Reverse((until, was_on)) = self.sources.pop()?;
-        let piece = Piece::level((until - self.now).as_secs_f64(), f64::from(self.on) * self.rate);
+        let piece = RateSegment::level((until - self.now).as_secs_f64(), f64::from(self.on) * self.rate);
         self.now = until;
         self.on = if was_on { self.on - 1 } else { self.on + 1 };
         self.sources.push(Reverse((until + self.times.draw(&mut self.rng), !was_on)));

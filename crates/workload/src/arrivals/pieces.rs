@@ -3,15 +3,15 @@
 
 /// A piece of a rate curve: the rate changes linearly from `from` to `to` within `length_s`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct RateSegment {
     pub length_s: f64,
     pub from: f64,
     pub to: f64,
 }
 
-impl Piece {
-    pub fn level(length_s: f64, rate: f64) -> Piece {
-        Piece { length_s, from: rate, to: rate }
+impl RateSegment {
+    pub fn level(length_s: f64, rate: f64) -> RateSegment {
+        RateSegment { length_s, from: rate, to: rate }
     }
 
     pub fn area(self) -> f64 {
@@ -37,15 +37,15 @@ impl Piece {
 #[derive(Clone, Debug)]
 pub(super) struct Pieces<I> {
     rest: I,
-    piece: Piece,
+    piece: RateSegment,
     start_s: f64,
     start_area: f64,
     end_area: f64,
 }
 
-impl<I: Iterator<Item = Piece>> Pieces<I> {
+impl<I: Iterator<Item = RateSegment>> Pieces<I> {
     pub fn new(pieces: I) -> Pieces<I> {
-        Pieces { rest: pieces, piece: Piece::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
+        Pieces { rest: pieces, piece: RateSegment::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
     /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds it.
@@ -69,7 +69,12 @@ mod tests {
 
     #[test]
     fn a_pause_is_skipped_and_the_end_is_the_end() {
-        let pieces = [Piece::level(1.0, 0.0), Piece::level(1.0, 2.0), Piece::level(3.0, 0.0), Piece::level(1.0, 1.0)];
+        let pieces = [
+            RateSegment::level(1.0, 0.0),
+            RateSegment::level(1.0, 2.0),
+            RateSegment::level(3.0, 0.0),
+            RateSegment::level(1.0, 1.0),
+        ];
         let mut pieces = Pieces::new(pieces.into_iter());
         assert_eq!([0.0, 1.0, 2.0, 3.0].map(|area| pieces.at(area)), [Some(1.0), Some(1.5), Some(5.0), None]);
     }
@@ -82,7 +87,7 @@ mod tests {
         ) {
             let change = 10f64.powf(log_slope) * length_s;
             let to = if down { f64::max(from - change, 0.0) } else { from + change };
-            let piece = Piece { length_s, from, to };
+            let piece = RateSegment { length_s, from, to };
             let t = piece.after(share * piece.area());
             let area = t * (from + (from + (to - from) * t / length_s)) / 2.0;
             prop_assert!((0.0..=length_s).contains(&t));

@@ -1,18 +1,18 @@
 //! Ramps: the rate changes linearly from stage to stage.
 
-use super::pieces::Piece;
+use super::pieces::RateSegment;
 use crate::ArrivalsError;
 use brimful_core::Rate;
 use brimful_core::workload::Stage;
 
-pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<Piece>, ArrivalsError> {
+pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<RateSegment>, ArrivalsError> {
     let mut from = start.0;
     let mut piece = |stage: &Stage| {
-        let piece = Piece { length_s: stage.length_s, from, to: stage.rate };
+        let piece = RateSegment { length_s: stage.length_s, from, to: stage.rate };
         from = piece.to;
         piece
     };
-    let pieces: Vec<Piece> = stages.iter().map(&mut piece).collect();
+    let pieces: Vec<RateSegment> = stages.iter().map(&mut piece).collect();
     if pieces.iter().all(|piece| piece.area() == 0.0) {
         return Err(ArrivalsError::EmptyStages);
     }

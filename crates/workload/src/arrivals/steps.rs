@@ -1,6 +1,6 @@
 //! A cycle of constant rates (httperf's `--period=v`).
 
-use super::pieces::Piece;
+use super::pieces::RateSegment;
 use super::syntax::exact;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
@@ -75,12 +75,12 @@ pub(super) struct Curve {
 }
 
 impl Iterator for Curve {
-    type Item = Piece;
+    type Item = RateSegment;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<RateSegment> {
         let (rate, time) = *self.steps.steps().get(self.next % self.steps.count)?;
         self.next = (self.next + 1) % self.steps.count;
-        Some(Piece::level(time.as_secs_f64(), rate * self.scale))
+        Some(RateSegment::level(time.as_secs_f64(), rate * self.scale))
     }
 }
 

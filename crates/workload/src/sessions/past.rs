@@ -23,15 +23,15 @@ const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
 /// The time span before the run for which sessions are simulated.
 #[derive(Debug)]
-pub struct Past {
+pub struct SessionHistory {
     pub span: Nanos,
     /// The mean time from the start of a user's session to the start of the user's next session, in seconds; only for
     /// closed loads.
     cycle_s: f64,
 }
 
-impl Past {
-    pub fn new(load: &SessionLoad) -> Past {
+impl SessionHistory {
+    pub fn new(load: &SessionLoad) -> SessionHistory {
         let rest = match &load.comes {
             SessionArrivals::Open { .. } => &Spread::Constant(0.0),
             SessionArrivals::Closed { rest_s, .. } => rest_s,
@@ -44,7 +44,7 @@ impl Past {
         let longest_s = lengths_s.get((SAMPLE_SESSIONS as f64 * COVERED_QUANTILE) as usize).copied().unwrap_or(0.0);
         let cycle_s = (load.bursts.mean() - 1.0).max(0.0) * load.think_s.mean() + rest.mean();
         let span_s = longest_s.max(cycle_s).min(MAX_SPAN_S);
-        Past { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
+        SessionHistory { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
     }
 
     /// Simulates a session that began at `began_s` (negative) up to the start of the run. Returns whether the session

@@ -21,7 +21,7 @@ pub struct Visit {
     /// How long the user waits because of the last failure.
     pub wait: Nanos,
     /// Whether the session began before the run.
-    from_before: bool,
+    began_before_run: bool,
     /// When the session's next call is due.
     pub due: Nanos,
     /// When the session's next call could be made. This is later than `due` if the call had to wait for a connection.
@@ -70,7 +70,7 @@ impl Visit {
             failed: false,
             failures: 0,
             wait: Nanos::ZERO,
-            from_before: false,
+            began_before_run: false,
             due: Nanos::ZERO,
             ready: Nanos::ZERO,
             began: Nanos::ZERO,
@@ -92,7 +92,7 @@ impl Visit {
     /// Resumes a session that began before the run. Its next burst is due at `due`.
     pub fn resume(&mut self, due: Nanos, bursts_left: u32) {
         self.phase = Phase::Thinking;
-        self.from_before = true;
+        self.began_before_run = true;
         self.due = due;
         self.began = due;
         self.bursts_left = bursts_left;
@@ -101,7 +101,7 @@ impl Visit {
     /// Begins a session at its due time.
     pub fn begin(&mut self, plan: &Plan) {
         self.phase = Phase::Thinking;
-        self.from_before = false;
+        self.began_before_run = false;
         self.failed = false;
         self.began = self.due;
         self.bursts = 0;
@@ -231,7 +231,7 @@ impl Visit {
             calls: self.calls,
             bursts: self.bursts,
             failed: self.failed,
-            from_before: self.from_before,
+            began_before_run: self.began_before_run,
         })
     }
 

@@ -149,7 +149,7 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
         calls: 10,
         bursts: 2,
         failed: false,
-        from_before: false,
+        began_before_run: false,
     };
     assert_eq!((seen.ended, seen.in_progress), (vec![(SessionId(0), outcome)], 0));
 }
@@ -213,8 +213,11 @@ fn a_single_user_makes_all_sessions() {
 fn scripted_sessions_are_made_in_turn() {
     let load = scripted(Load { number: Some(4), think_s: spread("1"), ..closed(1, "0") });
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
-    let made: Vec<(usize, u64)> =
-        seen.made.iter().map(|made| (ScriptedRequest::nth(made.request).unwrap(), made.due.0 / 1_000_000)).collect();
+    let made: Vec<(usize, u64)> = seen
+        .made
+        .iter()
+        .map(|made| (ScriptedRequest::index_of(made.request).unwrap(), made.due.0 / 1_000_000))
+        .collect();
     let first = |at| [(0, at), (1, at + 100), (2, at + 100), (3, at + 2_200)];
     // The second burst of the third script has no think time of its own, so the load's applies.
     let third = [(5, 2_400), (6, 2_500), (7, 2_600), (8, 3_700)];
@@ -352,11 +355,11 @@ fn sessions_from_before_the_run_are_marked() {
     let load = Load { bursts: spread("3"), think_s: spread("10"), in_progress: true, ..open(1.0, "constant") };
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let before: Vec<u32> =
-        seen.ended.iter().filter(|(_, outcome)| outcome.from_before).map(|(_, outcome)| outcome.bursts).collect();
+        seen.ended.iter().filter(|(_, outcome)| outcome.began_before_run).map(|(_, outcome)| outcome.bursts).collect();
     // Sessions that began 20, 19 … 11 s before the run have one burst left. Sessions that began 10, 9 … 1 s before it
     // have two.
     assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
-    assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.from_before).all(|(_, outcome)| outcome.bursts == 3));
+    assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.began_before_run).all(|(_, outcome)| outcome.bursts == 3));
 }
 
 /// X = N / (R + Z) holds for sessions: R is the time of a session's answers and think times, and Z the user's rest.

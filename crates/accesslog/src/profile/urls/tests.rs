@@ -15,7 +15,7 @@ fn assert_sound(urls: &TopUrls) {
     let slots: BTreeSet<usize> = urls.queue.iter().map(|Reverse(place)| place.slot()).collect();
     assert_eq!(slots.len(), urls.queue.len());
     assert_eq!(slots.iter().map(|slot| urls.urls[*slot].url.len()).sum::<usize>(), urls.length);
-    assert!(urls.length <= MAX_URL + urls.capacity * MEAN_LENGTH);
+    assert!(urls.length <= MAX_URL_BYTES + urls.capacity * MEAN_LENGTH);
     for Reverse(place) in &urls.queue {
         let url = &urls.urls[place.slot()];
         assert!(place.0 <= Place::new(url.requests, place.slot()).0);
@@ -109,7 +109,7 @@ fn distinct_long_urls_stay_within_the_budget() {
     }
     assert_sound(&urls);
     assert!(urls.urls.len() <= 100 && urls.sorted().len() >= 9);
-    assert!(urls.sorted().iter().all(|url| url.url.len() <= MAX_URL));
+    assert!(urls.sorted().iter().all(|url| url.url.len() <= MAX_URL_BYTES));
 }
 
 #[test]
@@ -136,5 +136,5 @@ fn a_proxy_is_asked_for_the_same_url() {
     for (target, expected) in cases {
         assert_eq!(url(target), expected);
     }
-    assert_eq!(url(&[b'/'; 5_000]).len(), MAX_URL);
+    assert_eq!(url(&[b'/'; 5_000]).len(), MAX_URL_BYTES);
 }

@@ -135,7 +135,7 @@ fn an_unknown_format_is_shown_with_the_way_out() {
         assert!(text.contains(part), "{text}");
     }
     assert!(matches!(Formats::detect(&[]), Err(LogError::Empty(_))));
-    assert!(Formats::given(Vec::new()).read(b"x", &mut Scratch::default()).is_err());
+    assert!(Formats::from_list(Vec::new()).read(b"x", &mut Scratch::default()).is_err());
 }
 
 /// `apache2.conf` of Debian 12, and its default site.
@@ -189,14 +189,14 @@ http {
 #[test]
 fn the_formats_of_a_servers_configuration() {
     let names = |text: &str| -> Vec<String> {
-        Format::of_configuration(text).unwrap().iter().map(|format| format.name().to_owned()).collect()
+        Format::from_configuration(text).unwrap().iter().map(|format| format.name().to_owned()).collect()
     };
     let times = r#"%h %l %u %t \"%r\" %>s %O %D"#;
     assert_eq!(names(APACHE2), ["combined", times, "vhost_combined", "common"]);
     assert_eq!(names(NGINX), ["main", "times", "combined"]);
     // Debian's own nginx.conf defines no format.
     assert_eq!(names("http {\n\taccess_log /var/log/nginx/access.log;\n\tgzip on;\n}\n"), ["combined"]);
-    let mut formats = Formats::given(Format::of_configuration(NGINX).unwrap());
+    let mut formats = Formats::from_list(Format::from_configuration(NGINX).unwrap());
     let mut scratch = Scratch::default();
     let line = br#"{"time":"971211336.250","request":"GET / HTTP/1.1","status":200,"rt":0.250}"#;
     let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch) else { panic!("it is read") };

@@ -41,7 +41,7 @@ fn samples_of_formats_match_as_they_say() {
         ("sample_s3_all_unmatch.log", "s3", 0, Some(1)),
     ] {
         let bytes = std::fs::read(directory.join(file)).unwrap();
-        let (count, malformed, error) = counts(&mut Formats::given(vec![format(name)]), &bytes);
+        let (count, malformed, error) = counts(&mut Formats::from_list(vec![format(name)]), &bytes);
         assert_eq!((count, malformed, error.map(|(line, _)| line)), (read, 5 - read, first), "{file}");
         let lines: Vec<&[u8]> = bytes.trim_ascii_end().split(|byte| *byte == b'\n').collect();
         match Formats::detect(&lines) {
@@ -88,7 +88,7 @@ proptest! {
             }
         }
         let _ = Formats::detect(&[&line, printable.as_bytes()]);
-        let _ = (Format::parse(&printable), Format::of_configuration(&printable));
+        let _ = (Format::parse(&printable), Format::from_configuration(&printable));
     }
 
     #[test]

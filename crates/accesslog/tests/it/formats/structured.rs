@@ -196,7 +196,7 @@ fn lines_that_docker_has_wrapped_up() {
     }
     // The column is counted from the beginning of the wrapped line.
     let wrapped = br#"{"log":"192.0.2.1 - - [x\n","stream":"stderr","time":"2026-03-02T10:00:00.1Z"}"#;
-    let mut formats = Formats::given(vec![format("combined")]);
+    let mut formats = Formats::from_list(vec![format("combined")]);
     let column = formats.read(wrapped, &mut Scratch::default()).unwrap_err().column;
     assert_eq!(column, br#"{"log":"192.0.2.1 - - ["#.len() + 1);
 }

@@ -2,7 +2,7 @@
 //! load it.
 
 use super::MODULE;
-use crate::module::command::{BUILD_LIMIT, QUERY_LIMIT, find, run};
+use crate::module::command::{BUILD_TIMEOUT, QUERY_TIMEOUT, find, run};
 use crate::module::sources::Scratch;
 use anyhow::Context;
 use std::fs;
@@ -33,14 +33,14 @@ pub fn build(magic: &str, version: &str, scratch: &Scratch) -> anyhow::Result<Pa
         arguments.extend(["-isystem".to_owned(), directory]);
     }
     let directory = scratch.join("apache");
-    let ran = run(&compiler, &arguments, Some(&directory), BUILD_LIMIT)?;
+    let ran = run(&compiler, &arguments, Some(&directory), BUILD_TIMEOUT)?;
     anyhow::ensure!(ran.ok, "the module cannot be compiled: {}; if a header is missing, {PACKAGE}", ran.complaint());
     Ok(directory.join(MODULE))
 }
 
 /// The value of a variable that apxs reports.
 fn query(apxs: &Path, variable: &str) -> anyhow::Result<String> {
-    let ran = run(apxs, &["-q", variable], None, QUERY_LIMIT)?;
+    let ran = run(apxs, &["-q", variable], None, QUERY_TIMEOUT)?;
     anyhow::ensure!(ran.ok, "{} does not report {variable}: {}; {PACKAGE}", apxs.display(), ran.complaint());
     Ok(ran.stdout.trim().to_owned())
 }

@@ -1,6 +1,6 @@
 //! Parses the part of Apache's configuration language that includes files.
 
-use crate::module::server::Piece;
+use crate::module::server::ConfigFile;
 use std::path::{Path, PathBuf};
 
 /// The server's root directory, and the patterns that its configuration includes outside of all sections.
@@ -32,17 +32,17 @@ pub fn included_directory(pattern: &Path, ending: &str) -> Option<PathBuf> {
 }
 
 /// The module's configuration file. On Debian, it is in `mods-available`, with a link to it in `mods-enabled`.
-pub fn module_piece(enabled: &Path, name: &str, text: String) -> Piece {
+pub fn module_config_file(enabled: &Path, name: &str, text: String) -> ConfigFile {
     let available = enabled.with_file_name("mods-available");
     let is_debian = enabled.file_name().is_some_and(|name| name == "mods-enabled") && available.is_dir();
     match is_debian {
-        true => Piece {
+        true => ConfigFile {
             path: available.join(name),
             text,
             link: Some((enabled.join(name), Path::new("../mods-available").join(name))),
             by_hand: None,
         },
-        false => Piece { path: enabled.join(name), text, link: None, by_hand: None },
+        false => ConfigFile { path: enabled.join(name), text, link: None, by_hand: None },
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::argument;
 use crate::exit::UsageError;
-use crate::module::command::{BUILD_LIMIT, Ran, find, run};
-use crate::module::sources::{Scratch, only_file};
+use crate::module::command::{BUILD_TIMEOUT, ProgramOutput, find, run};
+use crate::module::sources::{Scratch, find_only_file};
 use anyhow::Context;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -31,7 +31,7 @@ pub fn build(version: &str, arguments: &[String], scratch: &Scratch, source: Opt
     let configure = if source.join("configure").is_file() { "configure" } else { "auto/configure" };
     let arguments = configure_arguments(arguments, &scratch.join("nginx"));
     let sh = [vec![configure.to_owned()], arguments].concat();
-    let ran = run(Path::new("/bin/sh"), &sh, Some(&directory), BUILD_LIMIT)?;
+    let ran = run(Path::new("/bin/sh"), &sh, Some(&directory), BUILD_TIMEOUT)?;
     check_success(
         &ran,
         "nginx's sources cannot be configured",
@@ -39,12 +39,12 @@ pub fn build(version: &str, arguments: &[String], scratch: &Scratch, source: Opt
               libssl-dev, libpcre2-dev and zlib1g-dev",
     )?;
     let make = find(&["make"]).context("make was removed meanwhile")?;
-    let ran = run(&make, &["-f", "objs/Makefile", "modules"], Some(&directory), BUILD_LIMIT)?;
+    let ran = run(&make, &["-f", "objs/Makefile", "modules"], Some(&directory), BUILD_TIMEOUT)?;
     check_success(&ran, "the module cannot be compiled", "please report this, with the version of nginx")?;
-    only_file(&directory.join("objs"), "so").context("the build of nginx made no module; check the sources")
+    find_only_file(&directory.join("objs"), "so").context("the build of nginx made no module; check the sources")
 }
 
-fn check_success(ran: &Ran, what: &str, hint: &str) -> anyhow::Result<()> {
+fn check_success(ran: &ProgramOutput, what: &str, hint: &str) -> anyhow::Result<()> {
     // `configure` prints errors to stdout.
     let said = if ran.stderr.trim().is_empty() {
         ran.complaint()

@@ -4,7 +4,7 @@ use crate::access_logs::{line_counts, log_error};
 use crate::plan::utilization::Utilization;
 use brimful_accesslog::Entry;
 use brimful_accesslog::profile::{Options, Profiler, classes};
-use brimful_accesslog::read::{Kept, ReadOptions, read};
+use brimful_accesslog::read::{EntryDecision, ReadOptions, read};
 use brimful_core::profile::Profile;
 use jiff::tz::{Offset, TimeZone};
 use std::fs::File;
@@ -52,13 +52,13 @@ impl StepCounts {
             let at_ms = entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.is_fine { 0 } else { 500 });
             let after = steps.partition_point(|step| step.from_ms <= at_ms);
             let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
-                return Kept::No;
+                return EntryDecision::No;
             };
             let bytes = entry.bytes.unwrap_or(0);
             let class = class_of_size(bytes);
             counted.requests[step][class] += 1.0;
             counted.bytes[step][class] += bytes as f64;
-            Kept::Yes
+            EntryDecision::Yes
         };
         let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
         counted.lines = line_counts(&read.lines);
@@ -78,7 +78,7 @@ impl StepCounts {
 
 /// A function from the size of a response, in bytes, to its class.
 fn class_by_size(profile: &Profile) -> impl Fn(u64) -> usize {
-    let empty = profile.classes.iter().position(|class| class.name == classes::EMPTY);
+    let empty = profile.classes.iter().position(|class| class.name == classes::EMPTY_CLASS);
     let from: Vec<(u64, usize)> = profile
         .classes
         .iter()

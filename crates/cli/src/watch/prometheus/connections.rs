@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Maximum number of open connections.
 const MAX_CONNECTIONS: usize = 64;
 /// Time limit for receiving a request and sending its response.
-pub const TIME_LIMIT: Duration = Duration::from_secs(5);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A function that makes the response to a request. It returns `None` while the request is incomplete.
 pub type Reply<'a> = &'a dyn Fn(&[u8]) -> Option<String>;
@@ -74,7 +74,7 @@ impl Connections {
             match self.listener.accept() {
                 Ok((socket, _)) => {
                     let mut connection =
-                        Connection { socket, until: now + TIME_LIMIT, request: Vec::new(), response: None };
+                        Connection { socket, until: now + REQUEST_TIMEOUT, request: Vec::new(), response: None };
                     // An error closes only this connection.
                     let done = connection.socket.set_nonblocking(true).and_then(|()| connection.advance(reply));
                     if done.is_ok_and(|done| !done) {
@@ -187,9 +187,9 @@ mod tests {
         while connections.open.is_empty() {
             connections.serve(now, &reply);
         }
-        connections.wait(now + TIME_LIMIT);
-        connections.serve(now + TIME_LIMIT - Duration::from_nanos(1), &reply);
+        connections.wait(now + REQUEST_TIMEOUT);
+        connections.serve(now + REQUEST_TIMEOUT - Duration::from_nanos(1), &reply);
         assert_eq!(connections.open.len(), 1);
-        assert_eq!(received(&mut connections, now + TIME_LIMIT, &late), "late");
+        assert_eq!(received(&mut connections, now + REQUEST_TIMEOUT, &late), "late");
     }
 }

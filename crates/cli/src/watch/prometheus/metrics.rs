@@ -7,7 +7,7 @@ mod requests;
 mod sockets;
 
 use brimful_core::Nanos;
-use brimful_core::server::BLOCK_BYTES;
+use brimful_core::server::DISK_BLOCK_BYTES;
 use brimful_core::text::visible;
 use brimful_monitor::{
     ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, Membership, NetworkSample,
@@ -176,9 +176,9 @@ fn disks(page: &mut Page, sample: &KernelSample) {
         }
     };
     each("brimful_disk_reads_total", "Read operations completed.", |d| d.reads as f64);
-    each("brimful_disk_read_bytes_total", "Bytes read.", |d| (d.blocks_read * BLOCK_BYTES) as f64);
+    each("brimful_disk_read_bytes_total", "Bytes read.", |d| (d.blocks_read * DISK_BLOCK_BYTES) as f64);
     each("brimful_disk_writes_total", "Write operations completed.", |d| d.writes as f64);
-    each("brimful_disk_written_bytes_total", "Bytes written.", |d| (d.blocks_written * BLOCK_BYTES) as f64);
+    each("brimful_disk_written_bytes_total", "Bytes written.", |d| (d.blocks_written * DISK_BLOCK_BYTES) as f64);
     each("brimful_disk_busy_seconds_total", "Time in which an operation was in progress.", |d| d.busy_ms as f64 / 1e3);
     each("brimful_disk_queue_seconds_total", "Total time of all operations in progress.", |d| d.queued_ms as f64 / 1e3);
 }

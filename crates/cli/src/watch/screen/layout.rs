@@ -283,10 +283,10 @@ mod tests {
             "20.0 µs",
             "110 µs",
         ];
-        let screen = drawn(&picture(fixture::with_module()), 80, 40);
+        let screen = drawn(&picture(fixture::busy_with_module()), 80, 40);
         shows(&screen, &shown);
         assert!(!screen.concat().contains("other"), "{screen:#?}");
-        let mut hidden = picture(fixture::with_module());
+        let mut hidden = picture(fixture::busy_with_module());
         hidden.press('m');
         assert!(!drawn(&hidden, 80, 40).concat().contains("under-5k"));
         hidden.press('r');

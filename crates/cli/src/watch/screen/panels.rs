@@ -12,7 +12,7 @@ use super::picture::Picture;
 use super::style::{Style, cell, flow, known};
 use brimful_core::quantity::{self, count, percent, short};
 use brimful_core::server::{
-    BLOCK_BYTES, Connections, Disk, Kernel, Listener, NetworkTraffic, Port, Program, Stall, State, Tcp,
+    Connections, DISK_BLOCK_BYTES, Disk, Kernel, Listener, NetworkTraffic, Port, Program, Stall, State, Tcp,
 };
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
@@ -296,7 +296,7 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
 pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
-    let mb = |blocks_per_s: f64| short(blocks_per_s * BLOCK_BYTES as f64 / 1e6);
+    let mb = |blocks_per_s: f64| short(blocks_per_s * DISK_BLOCK_BYTES as f64 / 1e6);
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
     for (disk, figures) in &kernel.disks {

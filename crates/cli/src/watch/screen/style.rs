@@ -1,6 +1,6 @@
 //! The colours of the screen (bold and dim text if colours are off), and the layout of figures in columns.
 
-use crate::watch::lines::UNKNOWN;
+use crate::watch::lines::UNKNOWN_MARK;
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
 use brimful_monitor::thresholds::{BUSY, Level};
@@ -121,7 +121,7 @@ pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
 
 /// The text of a figure; a placeholder if the figure is unknown.
 pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
-    value.map_or(UNKNOWN.to_owned(), show)
+    value.map_or(UNKNOWN_MARK.to_owned(), show)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::program::run;
-use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, RawServer};
+use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, RawServer};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn openssl(directory: &Path, line: &str) {
 
 /// A server that answers 200 to clients with a certificate from any issuer, and 400 to clients without one.
 fn nginx(certificates: &Certificates) -> Nginx {
-    let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
+    let identity = certificates.issue("IP:127.0.0.1", CertificateFlaw::None);
     let extra = format!(
         "{} ssl_protocols TLSv1.2 TLSv1.3; ssl_verify_client optional_no_ca; \
          if ($ssl_client_s_dn = '') {{ return 400; }} return 200;",

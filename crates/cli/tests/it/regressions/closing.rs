@@ -4,7 +4,9 @@ use crate::documents;
 use crate::program::{run, words};
 use brimful_core::record::Record;
 use brimful_testkit::http2::{answer, frame, http2_server, kind, settings};
-use brimful_testkit::{Certificates, Ending, Flaw, Nghttpd, RawServer, Step, TlsBehaviour, script, with_length};
+use brimful_testkit::{
+    CertificateFlaw, Certificates, Nghttpd, RawServer, Step, TlsBehaviour, TlsEnding, script, with_length,
+};
 
 fn load(args: &[&str]) -> Record {
     documents::record(&run(&[&["load", "--json"], args].concat()).exits(&[0, 4]).stdout)
@@ -15,9 +17,10 @@ fn load(args: &[&str]) -> Record {
 #[test]
 fn a_tls_server_that_waits_for_close_notify_keeps_no_connection_open() {
     let certificates = Certificates::new();
-    let identity = certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None);
-    let behaviour = TlsBehaviour { ending: Ending::AwaitNotify, ..TlsBehaviour::answering(with_length(b"hello")) };
-    let server = RawServer::by_tls(&identity, behaviour);
+    let identity = certificates.issue("DNS:localhost,IP:127.0.0.1", CertificateFlaw::None);
+    let behaviour =
+        TlsBehaviour { ending: TlsEnding::AwaitNotify, ..TlsBehaviour::with_response(with_length(b"hello")) };
+    let server = RawServer::start_tls(&identity, behaviour);
     let url = format!("https://{}/", server.addr());
     for engine in ["epoll", "auto"] {
         let record = load(&[&url, "--insecure", "-c", "2", "-n", "40", "--new-connection", "--engine", engine]);

@@ -1,7 +1,7 @@
 //! Tests connecting: the addresses used, the number of connections, and clients that cannot connect.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, run, share_machine, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
 use brimful_core::record::Record;
 use brimful_testkit::{RawServer, Request, Step, script, with_length};
 use rustix::process::Signal;
@@ -85,7 +85,7 @@ fn an_open_load_is_not_delayed_by_refusals() {
 fn more_clients_than_descriptors_are_refused_at_the_start() {
     let server = RawServer::content_length("hello");
     let limited = |engine: &str, clients: &str| {
-        let _machine = share_machine();
+        let _machine = lock_machine_shared();
         let load = brimful(&["load", &server.url(), "-c", clients, "-n", "2000", "--engine", engine]);
         let mut shell = Command::new("sh");
         shell.args(["-c", "ulimit -n 60; exec \"$0\" \"$@\""]).arg(load.get_program()).args(load.get_args());
@@ -167,7 +167,7 @@ fn an_address_that_refuses_later_still_counts() {
     let rule = format!("::127.0.0.2,127.0.0.3:{}", stays.addr().port());
     let args =
         ["load", "http://web.test/", "--connect-to", &rule, "--rate", "200", "--new-connection", "--json", "-d", "1m"];
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let load = Running::start(brimful(&args));
     until(|| goes.connections() > 10);
     let address = goes.addr().to_string();
@@ -184,7 +184,7 @@ fn an_address_that_refuses_later_still_counts() {
 fn host_and_url_do_not_change_when_connections_go_elsewhere() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&seen);
-    let server = RawServer::answering(move |request: &Request| {
+    let server = RawServer::with_handler(move |request: &Request| {
         into.lock().unwrap().push(request.header("host").unwrap_or_default().to_owned());
         with_length(b"hello")
     });
@@ -214,7 +214,7 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     let hosts = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&hosts, "127.0.0.2 web.test\n").unwrap();
     let url = format!("http://web.test:{}/", old.addr().port());
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let load = with_hosts(hosts.path(), &["load", &url, "-c", "2", "-d", "5m", "--json"]);
     until(|| old.connections() > 2);
     // The file is written in place, because the file itself is mounted.
@@ -236,7 +236,7 @@ fn httperf_finds_the_address_that_a_server_listens_at() {
     let hosts = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&hosts, "127.0.0.2 web.test\n127.0.0.3 web.test\n").unwrap();
     let port = server.addr().port().to_string();
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let args = ["httperf", "--server", "web.test", "--port", &port, "--num-conns", "4"];
     let text = with_hosts(hosts.path(), &args).finish().exits(&[0, 4]).stdout;
     assert!(text.contains("replies 4 "), "{text}");

@@ -72,7 +72,7 @@ fn the_recipe_for_ci_fails_a_server_that_answers_503() {
 /// A server that answers one in `every` requests with a 503, and the others with a page after `delay`.
 fn sometimes_503(delay: Duration, every: usize) -> RawServer {
     let answered = AtomicUsize::new(0);
-    RawServer::answering(move |_| {
+    RawServer::with_handler(move |_| {
         if answered.fetch_add(1, Ordering::SeqCst).is_multiple_of(every) {
             return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec();
         }

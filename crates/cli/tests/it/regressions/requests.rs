@@ -1,7 +1,7 @@
 //! Tests URLs and bodies in the forms that users of curl, wrk, oha and httperf write.
 
 use crate::documents;
-use crate::program::{LIMIT, Running, brimful, run, share_machine};
+use crate::program::{LIMIT, Running, brimful, lock_machine_shared, run};
 use brimful_core::record::Record;
 use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, with_length};
 use std::fs;
@@ -19,7 +19,7 @@ fn nginx(target: &str, listen: &str) -> Nginx {
 fn recorder(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> (RawServer, Arc<Mutex<Vec<Request>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
-    let server = RawServer::answering(move |request| {
+    let server = RawServer::with_handler(move |request| {
         kept.lock().unwrap().push(request.clone());
         answer(request)
     });
@@ -111,7 +111,7 @@ fn data_from_standard_input_is_sent_with_every_call() {
     for (data, bytes) in [("@-", 100_000), ("@/dev/stdin", 5), ("@-", 0)] {
         let (server, seen) = recorder(|_| with_length(b"hello"));
         let body = vec![b'{'; bytes];
-        let _machine = share_machine();
+        let _machine = lock_machine_shared();
         let mut command = brimful(&["load", &server.url(), "--json", "-c", "2", "-n", "6", "--data", data]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(&body).unwrap();

@@ -4,7 +4,7 @@
 //! suffices for the test. A test that a busy machine can disturb is tried three times.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, run, share_machine};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run};
 use brimful_core::survey::{Level, Survey};
 use brimful_testkit::{RawServer, WorkerServer, with_length};
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
 
 /// Makes up to three surveys, and returns the first for which `is_right` is true.
 fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Survey {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut last = None;
     for _ in 0..TRIES {
         let survey = survey();
@@ -40,7 +40,7 @@ fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Sur
 /// and no call got a response.
 #[test]
 fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
-    let server = WorkerServer::keeping(4, SERVICE);
+    let server = WorkerServer::with_keep_alive(4, SERVICE);
     let found = |survey: &Survey| survey.connections.served_at_once == Some(4);
     let survey = tried(|| survey_until(&server.url(), "calibration, block 1", &[]), found);
     assert_eq!(survey.connections.most, Some(4));
@@ -52,7 +52,7 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
 /// Python's HTTPServer and other servers with a single thread are such servers.
 #[test]
 fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
-    let server = WorkerServer::keeping(1, SERVICE);
+    let server = WorkerServer::with_keep_alive(1, SERVICE);
     let found = |survey: &Survey| survey.connections.served_at_once == Some(1);
     let survey = tried(|| survey_until(&server.url(), "looking for the capacity: 1 at once", &[]), found);
     assert_eq!(survey.connections.most, Some(1));
@@ -61,7 +61,7 @@ fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
 /// Unicorn, php -S and gunicorn's sync workers are such servers.
 #[test]
 fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call() {
-    let server = WorkerServer::closing(2, SERVICE);
+    let server = WorkerServer::without_keep_alive(2, SERVICE);
     let found = |survey: &Survey| survey.connections.closed_by_server && survey.connections.served_at_once.is_none();
     let survey = tried(|| survey_until(&server.url(), "This server closes each connection", &[]), found);
     assert!(survey.connections.one_call_each);
@@ -69,7 +69,7 @@ fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call
 
 #[test]
 fn harmless_idle_connections_are_not_taken_for_a_limit() {
-    let server = RawServer::answering(|_| with_length(b"hello\n"));
+    let server = RawServer::with_handler(|_| with_length(b"hello\n"));
     let found = |survey: &Survey| survey.connections.served_at_once.is_none();
     let survey = tried(|| survey_until(&server.url(), "a pool of 7 connections", &["--max-connections", "7"]), found);
     assert_eq!(survey.connections.most, Some(7));
@@ -79,7 +79,7 @@ fn harmless_idle_connections_are_not_taken_for_a_limit() {
 fn a_survey_of_redirects_names_their_target_at_once() {
     let redirecting = |location: &str| {
         let answer = format!("HTTP/1.1 301 Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-        RawServer::answering(move |_| answer.clone().into_bytes())
+        RawServer::with_handler(move |_| answer.clone().into_bytes())
     };
     let secure = redirecting("https://shop.example/");
     survey(&secure.url()).fails(2, "every answer is 301 to https://shop.example/: survey that URL");
@@ -105,7 +105,7 @@ fn survey(url: &str) -> Done {
 /// In a pool of connections, calls wait for a connection instead of failing.
 #[test]
 fn calls_of_an_open_load_wait_for_one_of_the_pooled_connections() {
-    let server = WorkerServer::keeping(16, Duration::from_millis(2));
+    let server = WorkerServer::with_keep_alive(16, Duration::from_millis(2));
     // The load is ten times the capacity of three connections.
     let load = ["load", &server.url(), "-R", "2000", "-n", "100", "--max-connections", "3", "--json"];
     for engine in ["epoll", "auto"] {

@@ -1,7 +1,7 @@
 //! Tests a `brimful module install` that is killed: the installation can be repeated or removed.
 
-use crate::module::{INCLUDING, built, files_without_logs, module, prefix};
-use crate::program::{brimful, share_machine};
+use crate::module::{NGINX_CONF_WITH_MODULES, built, files_without_logs, module, prefix};
+use crate::program::{brimful, lock_machine_shared};
 use crate::safety::run_in;
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ const INSTANTS: u32 = 20;
 
 #[test]
 fn a_killed_installation_can_be_repeated_or_removed() {
-    let directory = prefix(INCLUDING);
+    let directory = prefix(NGINX_CONF_WITH_MODULES);
     let temporary = tempfile::tempdir().unwrap();
     let (place, scratch) = (directory.path(), temporary.path().join("scratch"));
     fs::create_dir(&scratch).unwrap();
@@ -39,7 +39,7 @@ fn a_killed_installation_can_be_repeated_or_removed() {
         if is_second {
             run_in(&scratch, &install).exits(&[0]);
         }
-        let machine = share_machine();
+        let machine = lock_machine_shared();
         let mut command = brimful(if is_second { &other_classes } else { &install[..] });
         command.env("TMPDIR", &scratch).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -60,7 +60,7 @@ fn a_killed_installation_can_be_repeated_or_removed() {
 
 #[test]
 fn an_unfinished_installation_is_reported() {
-    let directory = prefix(INCLUDING);
+    let directory = prefix(NGINX_CONF_WITH_MODULES);
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     fs::write(file.path(), built()).unwrap();
     let given = format!("--module={}", file.path().display());

@@ -1,7 +1,7 @@
 //! Tests output names that another user has already used, and files that other users can read.
 
 use crate::documents;
-use crate::program::{Running, brimful, run, share_machine, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, until};
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
 use std::fs;
@@ -33,7 +33,7 @@ fn only_its_owner_can_read_a_trace() {
 
 #[test]
 fn a_killed_load_leaves_its_last_record_and_the_next_load_cleans_up() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("kept.json");
     let server = RawServer::content_length("hello");

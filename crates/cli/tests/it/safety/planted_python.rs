@@ -2,7 +2,7 @@
 //! directory, because other users choose its content if it is `/tmp` or another user's checkout.
 
 use crate::plan::{Files, word};
-use crate::program::{Done, Running, brimful, share_machine};
+use crate::program::{Done, Running, brimful, lock_machine_shared};
 use crate::target;
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn planted() -> Files {
 
 /// Runs `brimful` in the directory of `files`. If `installed`, Python finds the package of this checkout.
 fn run_there(files: &Files, installed: bool, args: &[&str]) -> Done {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut command = brimful(args);
     command.current_dir(files.path(".")).env_remove("PYTHONPATH").env_remove("PYTHONSAFEPATH");
     if installed {

@@ -1,8 +1,8 @@
 //! Tests that a load always delivers its Record, even if another file cannot be written or read.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, run, share_machine};
-use crate::small_disk::Small;
+use crate::program::{Done, Running, brimful, lock_machine_shared, run};
+use crate::small_disk::SmallDisk;
 use brimful_core::record::{ReasonCode, Record};
 use brimful_testkit::http2::{answer, frame, http2_server, settings};
 use brimful_testkit::{RawServer, with_length};
@@ -54,7 +54,7 @@ fn a_keep_directory_that_is_removed_during_the_load_leaves_the_record() {
     let place = directory.path().join("place");
     fs::create_dir(&place).unwrap();
     let kept = place.join("kept.json").to_str().unwrap().to_owned();
-    let server = RawServer::answering(move |_| {
+    let server = RawServer::with_handler(move |_| {
         let _ = fs::remove_dir_all(&place);
         with_length(b"hello")
     });
@@ -87,7 +87,7 @@ fn a_body_file_that_shrinks_during_the_load_fails_only_its_own_calls() {
     for engine in EACH_ENGINE {
         let directory = tempfile::tempdir().unwrap();
         let (body, shrink) = shrinking(directory.path());
-        let server = RawServer::answering(move |_| {
+        let server = RawServer::with_handler(move |_| {
             shrink();
             with_length(b"hello")
         });
@@ -120,7 +120,7 @@ fn a_body_file_that_shrinks_during_an_http2_load_fails_only_its_own_calls() {
 
 #[test]
 fn a_file_size_limit_leaves_the_record_on_stdout() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (trace, out) = (file("trace"), file("record.json"));
@@ -141,8 +141,8 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
 /// A log on stdin is read while it is replayed. Files for the responses are created at the same time.
 #[test]
 fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
-    let _machine = share_machine();
-    let place = Small::mount("64k");
+    let _machine = lock_machine_shared();
+    let place = SmallDisk::mount("64k");
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("access.log");
     let line = |second: u32, bytes: u32| {

@@ -1,12 +1,12 @@
 //! Tests a test bed on a machine with another user. Needs root, as the test bed does.
 
-use crate::program::{Running, brimful, own_machine};
+use crate::program::{Running, brimful, lock_machine_exclusively};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 
 #[test]
 fn another_users_lock_on_the_names_of_networks_does_not_block_a_test_bed() {
-    let _machine = own_machine();
+    let _machine = lock_machine_exclusively();
     let existed = fs::create_dir("/run/netns").is_err();
     let names = File::open("/run/netns").unwrap();
     flock(&names, FlockOperation::LockExclusive).unwrap();

@@ -1,8 +1,8 @@
 //! Tests `--log`: lines are complete, whatever happens to the directory.
 
 use super::{OFTEN, nginx};
-use crate::program::{Running, brimful, run, share_machine, until};
-use crate::small_disk::Small;
+use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::small_disk::SmallDisk;
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -71,8 +71,8 @@ fn a_group_with_a_longer_interval_has_fewer_and_longer_lines() {
 
 #[test]
 fn no_line_is_lost_if_a_full_disk_gets_space_again() {
-    let _machine = share_machine();
-    let small = Small::mount("64k");
+    let _machine = lock_machine_shared();
+    let small = SmallDisk::mount("64k");
     small.fill();
     let log = small.path().to_str().unwrap();
     let mut watch = Running::start(brimful(&[&["watch", "--groups", "kernel", "--log", log], &OFTEN[..]].concat()));
@@ -93,7 +93,7 @@ fn no_line_is_lost_if_a_full_disk_gets_space_again() {
 
 #[test]
 fn lines_stay_complete_on_a_full_disk_and_missing_ones_are_counted() {
-    let small = Small::mount("64k");
+    let small = SmallDisk::mount("64k");
     let log = small.path().to_str().unwrap();
     // A file of 64 KiB has space for about 50 lines.
     let done = run(&["watch", "-q", "-d", "3s", "--groups", "kernel", "--interval", "10ms", "--log", log]).exits(&[3]);
@@ -107,7 +107,7 @@ fn lines_stay_complete_on_a_full_disk_and_missing_ones_are_counted() {
 
 #[test]
 fn a_removed_directory_is_reported_once_and_used_again() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let dir = tempfile::tempdir().unwrap();
     let (log, away) = (dir.path().join("log"), dir.path().join("away"));
     let mut watch = Running::start(brimful(

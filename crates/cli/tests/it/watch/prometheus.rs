@@ -1,7 +1,7 @@
 //! Tests `--prometheus`: the metrics are fetched and parsed as Prometheus does.
 
 use super::{OFTEN, nginx};
-use crate::program::{Running, brimful, share_machine};
+use crate::program::{Running, brimful, lock_machine_shared};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -41,7 +41,7 @@ fn series(page: &str) -> BTreeMap<String, f64> {
 #[test]
 fn counters_are_served_during_the_watch() {
     let (nginx, port) = nginx();
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let args = [&["watch", "--port", &port, "--prometheus", "127.0.0.1:0"], &OFTEN[..]].concat();
     let mut watch = Running::start(brimful(&args));
     let said = watch.stderr_line("metrics are at http://");

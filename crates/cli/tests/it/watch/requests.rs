@@ -3,7 +3,7 @@
 
 use super::OFTEN;
 use crate::documents;
-use crate::program::{Running, brimful, run, share_machine, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, until};
 use brimful_core::server::{LogLine, Module, Server};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -83,7 +83,7 @@ impl Drop for MadeUp {
 
 #[test]
 fn recorded_requests_are_in_the_document_the_text_and_the_log() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut made_up = MadeUp::start();
     let pid = made_up.child.id().to_string();
     let server: Server = documents::document(&made_up.watched(&["watch", "--process", &pid, "--json"], 1_000));
@@ -112,7 +112,7 @@ fn recorded_requests_are_in_the_document_the_text_and_the_log() {
 
 #[test]
 fn the_papers_tables_have_all_their_rows() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let mut made_up = MadeUp::start();
     let text = made_up.watched(&["watch", "--module", &made_up.file(), "--paper-tables"], 1_000);
     // These are the rows of Tables 4 to 8 of the paper.

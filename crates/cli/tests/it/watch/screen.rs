@@ -1,7 +1,7 @@
 //! Tests the live screen, on a terminal made by `script`: the screen opens, closes, and is followed by the summary.
 
 use super::nginx;
-use crate::program::{LIMIT, share_machine, until};
+use crate::program::{LIMIT, lock_machine_shared, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{Read, Write};
@@ -84,7 +84,7 @@ impl Drop for Terminal {
 
 #[test]
 fn the_screen_shows_the_server_and_the_terminal_is_restored() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let (_nginx, port) = nginx();
     let mut terminal = Terminal::start(&format!("watch --port {port} --interval 100ms"), &[]);
     terminal.shows("accept queue");
@@ -101,7 +101,7 @@ fn the_screen_shows_the_server_and_the_terminal_is_restored() {
 
 #[test]
 fn signals_and_ctrl_c_restore_the_terminal() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let terminal = Terminal::start("watch --interval 100ms", &[]);
         terminal.shows("CPUs");
@@ -116,7 +116,7 @@ fn signals_and_ctrl_c_restore_the_terminal() {
 
 #[test]
 fn no_color_is_respected_and_a_dumb_terminal_gets_lines() {
-    let _machine = share_machine();
+    let _machine = lock_machine_shared();
     let coloured = |variables: &[(&str, &str)]| {
         let mut terminal = Terminal::start("watch --interval 100ms", variables);
         terminal.shows("CPUs");

@@ -78,7 +78,7 @@ impl ScriptedRequest<'_> {
     }
 
     /// The number of the scripted call with this [`RequestId`]; `None` if the request is not that of a scripted call.
-    pub fn nth(request: RequestId) -> Option<usize> {
+    pub fn index_of(request: RequestId) -> Option<usize> {
         request.0.checked_sub(ScriptedRequest::FIRST).map(|nth| nth as usize)
     }
 }
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn ids_are_told_from_those_of_classes() {
-        assert_eq!([0, 7].map(|nth| ScriptedRequest::nth(ScriptedRequest::id(nth))), [Some(0), Some(7)]);
-        assert_eq!(ScriptedRequest::nth(RequestId(123_456)), None);
+        assert_eq!([0, 7].map(|nth| ScriptedRequest::index_of(ScriptedRequest::id(nth))), [Some(0), Some(7)]);
+        assert_eq!(ScriptedRequest::index_of(RequestId(123_456)), None);
     }
 
     #[test]

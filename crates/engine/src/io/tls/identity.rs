@@ -4,7 +4,7 @@
 //! of X.509 version 1, which rustls would reject; curl sends them too.
 
 use super::error::SecurityError;
-use brimful_core::pem::{self, Wanted};
+use brimful_core::pem::{self, PemKind};
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -54,19 +54,19 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem::without_bom(&bytes)).collect();
     match read {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(unsuitable(path, &bytes, Wanted::Certificate, &"it has none")),
-        Err(error) => Err(unsuitable(path, &bytes, Wanted::Certificate, &error)),
+        Ok(_) => Err(unsuitable(path, &bytes, PemKind::Certificate, &"it has none")),
+        Err(error) => Err(unsuitable(path, &bytes, PemKind::Certificate, &error)),
     }
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     let bytes = fs::read(path).map_err(|error| unusable(path, KEY, &error))?;
     PrivateKeyDer::from_pem_slice(pem::without_bom(&bytes))
-        .map_err(|error| unsuitable(path, &bytes, Wanted::PrivateKey, &error))
+        .map_err(|error| unsuitable(path, &bytes, PemKind::PrivateKey, &error))
 }
 
-fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Display) -> SecurityError {
-    let kind = if wanted == Wanted::Certificate { CERTIFICATE } else { KEY };
+fn unsuitable(path: &Path, bytes: &[u8], wanted: PemKind, error: &dyn fmt::Display) -> SecurityError {
+    let kind = if wanted == PemKind::Certificate { CERTIFICATE } else { KEY };
     match pem::explain(path, bytes, wanted) {
         Some(why) => SecurityError::Unsuitable { path: path.to_owned(), what: kind.0, why },
         None => unusable(path, kind, error),

@@ -2,8 +2,8 @@
 
 use super::{Security, Tls};
 use crate::clock::Clock;
-use crate::io::{Io, IoEvent, Route, Settings, SocketOptions, Token, Warm};
-use crate::pacing::Waited;
+use crate::io::{Io, IoEvent, Route, Settings, SocketOptions, Token, WarmConnection};
+use crate::pacing::WaitTimes;
 use crate::{Address, EngineError};
 use brimful_core::{Nanos, TlsFault};
 use rustix::io::Errno;
@@ -169,7 +169,7 @@ impl<'a> Io<'a> for Memory {
         Err(EngineError::Thread("it is made by its test".to_owned()))
     }
 
-    fn adopt(&mut self, _: Token, _: Warm) -> Result<(), Errno> {
+    fn adopt(&mut self, _: Token, _: WarmConnection) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -195,8 +195,8 @@ impl<'a> Io<'a> for Memory {
         Ok(())
     }
 
-    fn wait(&mut self, _: Clock, _: Nanos) -> Result<Waited, EngineError> {
-        Ok(Waited::default())
+    fn wait(&mut self, _: Clock, _: Nanos) -> Result<WaitTimes, EngineError> {
+        Ok(WaitTimes::default())
     }
 
     fn next(&mut self) -> Option<(Token, IoEvent)> {
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::SecurityOptions;
     use brimful_core::tls::TlsVersion;
-    use brimful_testkit::{Certificates, Flaw, server_config};
+    use brimful_testkit::{CertificateFlaw, Certificates, server_config};
     use proptest::prelude::*;
     use std::sync::OnceLock;
 
@@ -244,7 +244,7 @@ mod tests {
         static PAIR: OnceLock<(Arc<ServerConfig>, Security)> = OnceLock::new();
         PAIR.get_or_init(|| {
             let certificates = Certificates::new();
-            let server = server_config(&certificates.issue("DNS:localhost", Flaw::None), Vec::new());
+            let server = server_config(&certificates.issue("DNS:localhost", CertificateFlaw::None), Vec::new());
             let options = SecurityOptions {
                 name: "localhost".to_owned(),
                 authorities: Some(certificates.authority()),
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn an_untrusted_certificate_ends_the_handshake() {
         let (ours, others) = (Certificates::new(), Certificates::new());
-        let server = server_config(&ours.issue("DNS:localhost", Flaw::None), Vec::new());
+        let server = server_config(&ours.issue("DNS:localhost", CertificateFlaw::None), Vec::new());
         for (name, authorities, why) in
             [("other.example", &ours, TlsFault::CertificateName), ("localhost", &others, TlsFault::CertificateIssuer)]
         {

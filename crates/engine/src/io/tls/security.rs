@@ -3,7 +3,7 @@
 use super::error::SecurityError;
 use super::identity::{self, CERTIFICATE, certificates, unusable};
 use super::tickets::Tickets;
-use super::verify::{CachingVerifier, Unchecked};
+use super::verify::{CachingVerifier, InsecureVerifier};
 use brimful_core::tls::TlsVersion;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The ALPN name of HTTP/2 (RFC 9113 §3.1).
-pub const HTTP2: &[u8] = b"h2";
+pub const ALPN_HTTP2: &[u8] = b"h2";
 /// The ALPN name of HTTP/1. HTTP/1 is also used if the server chooses no protocol.
 const HTTP1: &[u8] = b"http/1.1";
 
@@ -85,7 +85,7 @@ impl Security {
         let versions = if options.minimum == TlsVersion::V13 { &VERSIONS[..1] } else { VERSIONS };
         let (authorities, named) = if options.insecure { (None, Vec::new()) } else { trusted(options, &provider)? };
         let named: Arc<[CertificateDer<'static>]> = named.into();
-        let unchecked = Unchecked(provider.signature_verification_algorithms.supported_schemes());
+        let unchecked = InsecureVerifier(provider.signature_verification_algorithms.supported_schemes());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)?
             .dangerous()
@@ -97,7 +97,7 @@ impl Security {
                 builder.with_client_cert_resolver(identity)
             }
         };
-        config.alpn_protocols = vec![if options.http2 { HTTP2 } else { HTTP1 }.to_vec()];
+        config.alpn_protocols = vec![if options.http2 { ALPN_HTTP2 } else { HTTP1 }.to_vec()];
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
@@ -106,7 +106,7 @@ impl Security {
     ///
     /// # Errors
     /// [`SecurityError`] if the certificate or the name cannot be used.
-    pub fn trusting(&self, certificate: &[u8], name: &'static str) -> Result<Security, SecurityError> {
+    pub fn with_trusted_certificate(&self, certificate: &[u8], name: &'static str) -> Result<Security, SecurityError> {
         let name = ServerName::try_from(name).map_err(|_| SecurityError::Name(name.to_owned()))?;
         let certificate = CertificateDer::from(certificate.to_vec());
         let mut roots = RootCertStore::empty();

@@ -221,7 +221,7 @@ impl Session {
 
     /// Whether the server chose HTTP/2.
     pub fn is_http2(&self) -> bool {
-        self.tls.alpn_protocol() == Some(super::security::HTTP2)
+        self.tls.alpn_protocol() == Some(super::security::ALPN_HTTP2)
     }
 
     /// The connection's state, with the negotiated parameters.

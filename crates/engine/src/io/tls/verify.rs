@@ -97,9 +97,9 @@ pub fn is_authority_certificate(error: &Error) -> bool {
 /// Accepts any certificate and any signature (`--insecure`). With any certificate accepted, checking the key would
 /// prove nothing.
 #[derive(Debug)]
-pub struct Unchecked(pub Vec<SignatureScheme>);
+pub struct InsecureVerifier(pub Vec<SignatureScheme>);
 
-impl ServerCertVerifier for Unchecked {
+impl ServerCertVerifier for InsecureVerifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

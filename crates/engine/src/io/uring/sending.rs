@@ -49,7 +49,7 @@ impl Uring<'_> {
             return false;
         }
         slot.outgoing.clear();
-        slot.unsent.take_into(&mut slot.outgoing, LONG_REQUEST);
+        slot.unsent.drain_into(&mut slot.outgoing, LONG_REQUEST);
         if slot.outgoing.len() > LONG_REQUEST {
             slot.short = slot.outgoing.len() - LONG_REQUEST;
             self.send_outgoing(token);

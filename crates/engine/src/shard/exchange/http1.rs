@@ -1,6 +1,6 @@
 //! HTTP/1: sends requests, and receives responses in the order of the requests.
 
-use crate::bodies::{Piece, Rest};
+use crate::bodies::{BodyChunk, UnsentBody};
 use crate::body_file::BodyFile;
 use crate::connection::Phase;
 use crate::deadlines::TimerKey;
@@ -81,7 +81,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         call.length = head.len();
         let key = TimerKey { slot, stamp: call.stamp, stream: 0 };
         self.sockets.send(token, head, self.time.now());
-        let rest = file.map_or(Rest::Bytes(body), |file| Rest::File { file, offset: 0 });
+        let rest = file.map_or(UnsentBody::Bytes(body), |file| UnsentBody::File { file, offset: 0 });
         self.bodies.insert(key, rest, waits);
         if waits {
             self.bodies.start_continue(self.time.now(), key);
@@ -99,7 +99,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Sends the next piece of the body on this connection, unless it waits.
     pub(super) fn send_body_piece(&mut self, slot: u32) {
-        let Some(Piece { bytes, is_last, is_from_file }) = self.bodies.next_piece(slot) else { return };
+        let Some(BodyChunk { bytes, is_last, is_from_file }) = self.bodies.next_piece(slot) else { return };
         let token = self.connections.token(slot);
         if let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) {
             call.length += bytes.len();
@@ -144,7 +144,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             };
             let digest = &mut call.digest;
             let on_content = |content: &[u8]| digest.iter_mut().for_each(|digest| digest.add(content));
-            match parser.feed_showing(&mut self.recent.http1, bytes, on_head, on_content) {
+            match parser.feed_with_content(&mut self.recent.http1, bytes, on_head, on_content) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
                     call.first_byte_at.get_or_set(now);

@@ -97,8 +97,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             return;
         }
         if self.sockets.unsent(slot) == 0 {
-            http2.paid();
-        } else if http2.owed() > MAX_OWED_BYTES {
+            http2.clear_pending_replies();
+        } else if http2.pending_reply_bytes() > MAX_OWED_BYTES {
             self.drop_connection(slot, |_, _| End::Malformed);
         }
     }
@@ -118,7 +118,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     if self.observer.reads_messages() {
                         self.observer.on_body_piece(&mut call.observed, &piece);
                     }
-                    http2.supply(wanted.stream, &piece);
+                    http2.add_body_bytes(wanted.stream, &piece);
                 }
                 Err(error) => {
                     let stamp = call.stamp;
@@ -136,7 +136,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         loop {
             let bytes = self.sockets.received().get(from..).unwrap_or_default();
             let Some(connection) = self.connections.get_mut(slot) else { return };
-            connection.heard_at = now;
+            connection.last_received_at = now;
             connection.spent |= end_follows;
             let Some(http2) = connection.protocol.http2_mut() else { return };
             let reads_messages = self.observer.reads_messages();
@@ -222,7 +222,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(limit) = connection.protocol.http2().and_then(|http2| http2.max_streams()) else { return };
         // One call may wait, so that a server that allows no streams does not cause endless new connections.
-        while connection.under_way() > (limit as usize).max(1)
+        while connection.calls_in_flight() > (limit as usize).max(1)
             && connection.calls.back().is_some_and(|call| !call.earlier.moved)
             && let Some(call) = connection.calls.pop_back()
         {
@@ -239,7 +239,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn bytes_sent_on(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.sockets.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
-        bytes_within(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
+        bytes_within(carried, http2.map_or(0, |http2| http2.submitted_bytes().saturating_sub(unsent)))
     }
 
     /// After an event, sends the waiting requests of a connection, or closes the connection if it has carried its last
@@ -249,7 +249,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(http2) = connection.protocol.http2() else { return };
         let has_output = http2.has_output() || http2.wanted().is_some();
-        if http2.is_spent() {
+        if http2.refuses_new_streams() {
             let stranded: Vec<_> = connection.calls.drain(..).collect();
             stranded.into_iter().for_each(|call| self.move_or_end(call));
         }
@@ -268,10 +268,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(in crate::shard) fn give_up_stream(&mut self, call: TimerKey, end: End) {
         let TimerKey { slot, stamp, stream } = call;
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let heard_at = connection.heard_at;
+        let last_received_at = connection.last_received_at;
         let Some(http2) = connection.protocol.http2_mut() else { return };
         if let Some(mut carried) = http2.cancel(stream) {
-            connection.spent |= carried.value.sent_at.get().is_some_and(|at| heard_at < at);
+            connection.spent |= carried.value.sent_at.get().is_some_and(|at| last_received_at < at);
             let bytes_sent = self.bytes_sent_on(slot, &carried);
             self.end(&mut carried.value, end, bytes_sent);
         } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
@@ -294,7 +294,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(in crate::shard) fn say_goodbyes(&mut self) {
         let mut must_flush = false;
         for slot in self.connections.slots() {
-            let is_idle = self.connections.get(slot).is_some_and(|connection| connection.under_way() == 0);
+            let is_idle = self.connections.get(slot).is_some_and(|connection| connection.calls_in_flight() == 0);
             if is_idle && self.send_goaway(slot) {
                 self.hand_over_output_of(slot);
                 must_flush = true;
@@ -324,8 +324,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let unsent = self.sockets.unsent(slot) as u64;
         let Some(mut connection) = self.remove(slot) else { return };
         let Some(http2) = connection.protocol.http2_mut() else { return };
-        let taken = http2.handed_over().saturating_sub(unsent);
-        for (nth, carried) in http2.take_all().enumerate() {
+        let taken = http2.submitted_bytes().saturating_sub(unsent);
+        for (nth, carried) in http2.take_streams().enumerate() {
             let bytes_sent = bytes_within(&carried, taken);
             let end = end_of(nth, &carried.value);
             self.end_or_retry(carried.value, end, bytes_sent);
