@@ -26,5 +26,5 @@ class Model(Document):
     demands: list[list[float]]
     #: Classes whose demands at a station are known only together. Their rates must keep the measured proportions.
     joint_demands: list[JointDemand] | None = None
-    #: Where requests spend time.
+    #: The stations, where requests spend time.
     stations: list[Station]

@@ -12,35 +12,35 @@ from .common import (
 
 @dataclass(kw_only=True)
 class Arrivals(Part):
-    """Requests by time."""
+    """Arrivals of requests over time."""
     #: Requests in the busiest minute.
     busiest_minute: int
     #: Requests in the busiest second.
     busiest_second: int
-    #: Requests by hour of the day, 24.
+    #: Number of requests by hour of the day: 24 values.
     by_hour: list[int]
-    #: Requests by weekday, Monday first, 7.
+    #: Number of requests by weekday: 7 values, Monday first.
     by_weekday: list[int]
-    #: Mean rate by weekday and hour, 7 × 24; 0 outside the time that the log covers.
+    #: Mean requests per second by weekday and hour: 7 × 24 values; 0 outside the time that the log covers.
     by_weekday_and_hour: list[list[float]]
     #: Start of the first step of `rates`, RFC 3339.
     from_: str = field(metadata={"key": "from"})
     #: Mean requests per second, from the first request to the last.
     mean_rate: float
-    #: Mean rate in each step, in order of time.
+    #: Mean requests per second in each step, in order of time.
     rates: list[float]
-    #: Length of a step of `rates`: a whole number of minutes.
+    #: Length of a step of `rates` in seconds: a whole number of minutes.
     step_s: int
 
 
 @dataclass(kw_only=True)
 class Burstiness(Part):
-    """Burstiness by the epochs with more arrivals than the mean (Menascé & Almeida 1998)."""
-    #: Mean rate of the epochs above the mean, divided by the mean rate.
+    """Burstiness of arrivals, from the epochs with more arrivals than the mean (Menascé & Almeida 1998)."""
+    #: Mean rate of the epochs with more arrivals than the mean, divided by the mean rate.
     a: float
-    #: Share of the epochs that are above the mean.
+    #: Share of the epochs with more arrivals than the mean.
     b: float
-    #: Length of an epoch.
+    #: Length of an epoch, in seconds.
     epoch_s: float
     #: Largest count of an epoch, divided by the mean count.
     peak_to_mean: float
@@ -48,12 +48,12 @@ class Burstiness(Part):
 
 @dataclass(kw_only=True)
 class Dispersion(Part):
-    """The index of dispersion of counts at one length of epoch."""
-    #: Length of an epoch.
+    """The index of dispersion of counts for one length of epoch."""
+    #: Length of an epoch, in seconds.
     epoch_s: float
     #: Number of epochs.
     epochs: int
-    #: Variance divided by mean of the counts; 1 for Poisson arrivals.
+    #: Variance of the epochs' counts divided by their mean; 1 for Poisson arrivals.
     index: float
     #: 95 % confidence interval of the index.
     interval95: list[float]
@@ -81,59 +81,59 @@ class FormatShare(Part):
 @dataclass(kw_only=True)
 class Hurst(Part):
     """Long-range dependence of arrivals."""
-    #: Shortest time scale of the estimate.
+    #: Shortest time scale of the estimate, in seconds.
     from_s: float
     #: 95 % confidence interval of H.
     interval95: list[float]
-    #: Longest time scale of the estimate.
+    #: Longest time scale of the estimate, in seconds.
     to_s: float
-    #: The Hurst parameter H: 0.5 without long-range dependence, nearer to 1 the stronger it is.
+    #: The Hurst parameter H: 0.5 without long-range dependence, and closer to 1 the stronger the dependence is.
     value: float
 
 
 @dataclass(kw_only=True)
 class Lines(Part):
     """Lines by outcome: `read = parsed + malformed + filtered`."""
-    #: Lines that were left out: directives, empty lines, and those that a filter excluded.
+    #: Number of lines that were left out: directives, empty lines, and lines that a filter excluded.
     filtered: int
     #: The first malformed lines.
     first_malformed: list[MalformedLine]
-    #: Lines that do not match any format.
+    #: Number of lines that do not match any format.
     malformed: int
-    #: Requests that are older than a request above them in the log.
+    #: Number of requests that are older than a request on an earlier line of the log.
     out_of_order: int
-    #: Lines whose requests the profile describes.
+    #: Number of lines whose requests the profile describes.
     parsed: int
-    #: Number of lines: that of `wc -l`, plus one for a last line without newline.
+    #: Number of lines as counted by `wc -l`, plus one for a last line without a newline.
     read: int
 
 
 @dataclass(kw_only=True)
 class LogClass(Part):
     """A class of similar requests in the log."""
-    #: Bytes of the smallest and of the largest answer.
+    #: Sizes of the smallest and of the largest answer, in bytes.
     bytes_range: list[int]
-    #: Squared coefficient of variation of the answers' bytes.
+    #: Squared coefficient of variation of the answers' sizes.
     bytes_scv: float
     #: Origin of the class: `from the spanning tree's cluster 1`.
     derived_from: str
-    #: Mean bytes of an answer.
+    #: Mean size of an answer, in bytes.
     mean_bytes: float
     #: Mean service time of the server, if the log contains it.
     mean_service_s: float | None = None
     #: Name of the class.
     name: str
-    #: The requests that belong to it, for people: `1 – 4,372 bytes`.
+    #: The requests that belong to the class, for people: `1 – 4,372 bytes`.
     range: str
-    #: Number of requests.
+    #: Number of requests of the class.
     requests: int
-    #: Share of all bytes.
+    #: The class's share of all bytes.
     share_bytes: float
-    #: Share of all requests.
+    #: The class's share of all requests.
     share_requests: float
     #: Number of distinct URLs; an estimate.
     unique_urls: int
-    #: Its most popular URLs, with their requests and sizes.
+    #: The class's most popular URLs, with their requests and sizes.
     urls: list[PopularUrl]
 
 
@@ -144,7 +144,7 @@ class MalformedLine(Part):
     column: int
     #: What was expected at that position.
     expected: str
-    #: The file.
+    #: Name of the file.
     file: str
     #: Number of the line, from 1.
     line: int
@@ -154,40 +154,40 @@ class MalformedLine(Part):
 
 @dataclass(kw_only=True)
 class Peak(Part):
-    """The busiest window."""
+    """The busiest window of the log."""
     #: Start of the window, RFC 3339.
     from_: str = field(metadata={"key": "from"})
     #: Whether the user chose the window.
     given: bool
     #: Requests per second in the window.
     rate: float
-    #: Requests in the window.
+    #: Number of requests in the window.
     requests: int
-    #: Length of the window.
+    #: Length of the window, in seconds.
     seconds: int
 
 
 @dataclass(kw_only=True)
 class PopularUrl(Part):
     """A popular URL."""
-    #: Mean bytes of its answers.
+    #: Mean size of the URL's answers, in bytes.
     mean_bytes: float
-    #: The method of most of its requests.
+    #: The method of most of the URL's requests.
     method: str
-    #: Number of requests; an upper bound.
+    #: Number of requests for the URL; an upper bound.
     requests: int
-    #: Error bound: the true number may be lower by this.
+    #: Error bound of `requests`: the true number may be lower by up to this.
     requests_error: int
-    #: Path and query, as in the log.
+    #: Path and query of the URL, as in the log.
     url: str
 
 
 @dataclass(kw_only=True)
 class Robots(Part):
     """Requests of robots."""
-    #: Bytes of their answers.
+    #: Bytes of the answers to robots.
     bytes: int
-    #: `keep`, `drop` or `only`.
+    #: What the user chose to do with requests of robots: `keep`, `drop` or `only`.
     policy: str
     #: Number of requests of robots, whether kept or dropped.
     requests: int
@@ -196,61 +196,62 @@ class Robots(Part):
 @dataclass(kw_only=True)
 class Sessions(Part):
     """Sessions: sequences of requests of one client."""
-    #: A pause of at most this length continues a burst, which is a page and its embedded objects.
+    #: A pause of at most this many seconds continues a burst, which is a page and its embedded objects.
     burst_gap_s: float
-    #: Bursts of a session.
+    #: Number of bursts of a session.
     bursts: Times
-    #: Sessions that were ended early because too many were open at once.
+    #: Number of sessions that were ended early because too many were open at once.
     cut_short: int
-    #: A pause of at least this length ends a session.
+    #: A pause of at least this many seconds ends a session.
     gap_s: float
-    #: Time from a session's first request to its last.
+    #: Time from a session's first request to its last, in seconds.
     length_s: Times
     #: New sessions per second.
     rate: float
-    #: Requests of a session.
+    #: Number of requests of a session.
     requests: Times
-    #: Requests of a burst.
+    #: Number of requests of a burst.
     requests_per_burst: Times
     #: Number of sessions.
     sessions: int
-    #: Time between two bursts.
+    #: Time between two bursts of a session, in seconds.
     think_s: Times
 
 
 @dataclass(kw_only=True)
 class Sizes(Part):
-    """Bytes of answers."""
-    #: Share of answers with more bytes than this: pairs of bytes and share, for a chart on logarithmic axes.
+    """The distribution of the sizes of answers, in bytes."""
+    #: Share of answers that are larger than a size: pairs of size in bytes and share, for a chart on logarithmic
+    #: axes.
     complementary: list[tuple[float, float]]
-    #: The largest.
+    #: Size of the largest answer, in bytes.
     max: int
-    #: Mean bytes of these answers.
+    #: Mean size of these answers, in bytes.
     mean: float
-    #: Percentiles in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
+    #: Percentiles of the sizes, in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
     percentiles: dict[str, float]
     #: Number of answers with a body.
     responses: int
-    #: The tail, if it is a power law.
+    #: The tail of the distribution, if it follows a power law.
     tail: Tail | None = None
 
 
 @dataclass(kw_only=True)
 class Source(Part):
     """One file or stream that was read."""
-    #: Bytes read from it, after decompression.
+    #: Number of bytes read from the source, after decompression.
     bytes: int
-    #: Why reading stopped before the end, if it did.
+    #: The reason why reading stopped before the end of the source, if it did.
     cut_short: str | None = None
-    #: Lines read from it.
+    #: Number of lines read from the source.
     lines: int
-    #: Its path, or `-`.
+    #: Path of the file, or `-` for standard input.
     path: str
 
 
 @dataclass(kw_only=True)
 class Tail(Part):
-    """A tail that falls like size^−index."""
+    """A tail of a distribution that follows a power law: the share of larger answers falls like size^−index."""
     #: Size at which the tail begins.
     from_bytes: int
     #: The index α; if it is below 2, the variance is infinite.
@@ -264,28 +265,28 @@ class Tail(Part):
 @dataclass(kw_only=True)
 class Times(Part):
     """A distribution of times."""
-    #: Maximum.
+    #: The longest time.
     max: float
-    #: Mean.
+    #: Mean time.
     mean: float
-    #: Percentiles: `"50"`, `"90"`, `"95"`, `"99"`.
+    #: Percentiles of the times: `"50"`, `"90"`, `"95"`, `"99"`.
     percentiles: dict[str, float]
-    #: Number of times.
+    #: Number of values in the distribution.
     samples: int
-    #: Squared coefficient of variation.
+    #: Squared coefficient of variation of the times.
     scv: float
 
 
 @dataclass(kw_only=True)
 class UrlPopularity(Part):
     """Concentration of requests on URLs."""
-    #: Pairs of a number of most popular URLs and their share of the requests.
+    #: Pairs of a number n and the share of requests that go to the n most popular URLs.
     concentration: list[tuple[int, float]]
     #: The most popular URLs, with exact counts or error bounds.
     urls: list[PopularUrl]
     #: Exponent s of Zipf's law: requests for the n-th most popular URL are proportional to n^−s.
     zipf: float | None = None
-    #: R² of the fit to Zipf's law, on logarithms of rank and count.
+    #: R² of the fit to Zipf's law, on the logarithms of rank and count.
     zipf_fit: float | None = None
 
 
@@ -294,9 +295,9 @@ class Profile(Document):
     """The profile of a site's traffic."""
     #: Requests per second over time.
     arrivals: Arrivals
-    #: The version of brimful that made it.
+    #: The version of brimful that made the document.
     brimful_version: str
-    #: Menascé and Almeida's a and b in the peak window.
+    #: Menascé and Almeida's burstiness parameters a and b in the peak window.
     burstiness: Burstiness | None = None
     #: Bytes of all answers.
     bytes: int
@@ -306,47 +307,47 @@ class Profile(Document):
     classes_by: str
     #: The command line, without credentials.
     command: list[str]
-    #: The index of dispersion of arrivals in the peak window, by length of the epoch.
+    #: The index of dispersion of arrivals in the peak window, for several lengths of the epoch.
     dispersion: list[Dispersion]
     #: Name of the format of most lines.
     format: str
     #: The fields of the first line of the most frequent format.
     format_sample: list[FieldSample] | None = None
-    #: All formats of the lines, with their shares.
+    #: All formats of the lines, each with its share.
     formats: list[FormatShare]
     #: Time of the first request, RFC 3339.
     from_: str = field(metadata={"key": "from"})
     #: The Hurst parameter of arrivals in the peak window; `None` if there are too few data.
     hurst: Hurst | None = None
-    #: Why `hurst` is missing.
+    #: The reason why `hurst` is missing, if it is.
     hurst_missing: str | None = None
     #: Times between successive requests, in the order of the log.
     interarrival_s: Times | None = None
-    #: Lines by outcome.
+    #: Number of lines by outcome.
     lines: Lines
-    #: Requests by method.
+    #: Number of requests by method.
     methods: dict[str, int]
     #: Caveats about these figures, one sentence each.
     notes: list[str]
-    #: The busiest window. Classes, burstiness and the workload describe this window.
+    #: The busiest window of the log. Classes, burstiness and the workload describe this window.
     peak: Peak
     #: Concentration of requests on URLs.
     popularity: UrlPopularity
     #: Number of requests.
     requests: int
-    #: Requests of robots, by their user agents.
+    #: Requests of robots, which are recognised by their user agents.
     robots: Robots
-    #: `SCHEMA`.
+    #: Identifier of the document's schema: always `SCHEMA`.
     schema: str
     #: Service time of the server, if the log contains it.
     service_s: Times | None = None
-    #: Sessions of clients.
+    #: Sessions: sequences of requests of one client.
     sessions: Sessions | None = None
-    #: Bytes of answers that have a body.
+    #: Sizes of the answers that have a body, in bytes.
     sizes: Sizes
     #: The files and streams that were read.
     sources: list[Source]
-    #: Requests by status; `"0"` stands for lines without a status.
+    #: Number of requests by status; `"0"` stands for lines without a status.
     status: dict[str, int]
     #: The time zone of hours and days.
     timezone: str
@@ -354,7 +355,7 @@ class Profile(Document):
     to: str
     #: Number of distinct clients; an estimate.
     unique_clients: int
-    #: Relative standard error of both estimates.
+    #: Relative standard error of the estimates `unique_urls` and `unique_clients`.
     unique_error: float
     #: Number of distinct URLs, ignoring the order of query parameters; an estimate.
     unique_urls: int
@@ -362,8 +363,8 @@ class Profile(Document):
     upstream_s: Times | None = None
     #: A workload with the traffic of this profile.
     workload: Workload | None = None
-    #: Why the workload has its arrival process.
+    #: The reason for the choice of the workload's arrival process.
     workload_arrivals_why: str
-    #: Answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`, `aborted`,
-    #: `other`.
+    #: Number of answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`,
+    #: `aborted`, `other`.
     zero_length: dict[str, int]

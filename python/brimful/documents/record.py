@@ -15,17 +15,17 @@ from .common import (
 @dataclass(kw_only=True)
 class AddressRecord(Part):
     """Results of the calls to one address of the server."""
-    #: The address and port, like `192.0.2.7:443`.
+    #: Address and port, like `192.0.2.7:443`.
     address: str
-    #: Calls to this address.
+    #: Number of calls to this address.
     calls: int
-    #: Calls that were completed.
+    #: Number of calls to this address that were completed.
     completed: int
-    #: Connections that were established.
+    #: Number of connections that were established to this address.
     connections: int
-    #: Calls that failed, including those that could not connect.
+    #: Number of calls to this address that failed, including those that could not connect.
     failed: int
-    #: Time from when a call was due to its last byte.
+    #: Time from when a call was due to the last byte of its response.
     response_time_us: Summary | None = None
     #: Calls to this address as a share of the calls to all addresses.
     share: float
@@ -33,55 +33,56 @@ class AddressRecord(Part):
 
 @dataclass(kw_only=True)
 class ClassRecord(Part):
-    """One request class of a run."""
-    #: As in `Record::bytes`.
+    """Results of one request class of a run."""
+    #: Bytes of the calls of this class, as in `Record::bytes`.
     bytes: WireBytes | None = None
-    #: As in `Record::counts`.
+    #: Calls of this class by outcome, as in `Record::counts`.
     counts: Counts
-    #: As in `Record::first_byte_us`.
+    #: Times to the first byte in this class, as in `Record::first_byte_us`.
     first_byte_us: Summary | None = None
-    #: As in `Record::lateness_us`.
+    #: Lateness of the calls of this class, as in `Record::lateness_us`.
     lateness_us: Summary | None = None
-    #: As in `Record::response_time_us`.
+    #: Response times of this class, as in `Record::response_time_us`.
     response_time_us: Summary | None = None
-    #: As in `Record::service_time_us`.
+    #: Service times of this class, as in `Record::service_time_us`.
     service_time_us: Summary | None = None
-    #: As in `Record::status_classes`.
+    #: Times of this class by status class, as in `Record::status_classes`.
     status_classes: dict[str, StatusTimes] | None = None
-    #: As in `Record::status_codes`.
+    #: Status codes of this class, as in `Record::status_codes`.
     status_codes: dict[str, int] | None = None
 
 
 @dataclass(kw_only=True)
 class ClientCalibration(Part):
-    """Measurement of the largest load that this client can generate: the largest at which the server's throughput is
-    the same whether one generator makes the load or two make half of it each (Banga & Druschel 1997, §4.3). Loads
-    and throughputs are calls per second, or connection attempts per second for S-Clients."""
-    #: Every load tried, in increasing order; a load that was tried again appears twice.
+    """Measurement of the largest load that this client can generate. It is the largest load at which the server's
+    throughput is the same with one generator as with two that make half of the load each (Banga & Druschel 1997,
+    §4.3). Loads and throughputs are calls per second, or connection attempts per second for S-Clients."""
+    #: Every load tried, in increasing order; a load that was tried again appears more than once.
     curve: list[ClientLevel]
     #: Whether the maximum may be higher: the built-in server reached its own limit before the client did.
     lower_bound: bool
-    #: That load; `None` if the client was the limit at every load tried.
+    #: The largest load; `None` if the client was the limit at every load tried.
     max_rate: float | None = None
-    #: Whether the second generator shared CPUs with the first or with the server because no others were free. It
-    #: then adds less than another host would, so the client's own lateness and CPU time weigh more in the result.
+    #: Whether the second generator shared CPUs with the first or with the server because no other CPUs were free.
+    #: Then it adds less load than a second host would, and the client's own lateness and CPU time weigh more in the
+    #: result.
     second_shares_cpus: bool
 
 
 @dataclass(kw_only=True)
 class ClientLevel(Part):
-    """One load of a `ClientCalibration`. Throughputs are means over short runs, made in pairs."""
+    """One load of a `ClientCalibration`. Throughputs are means over several short runs."""
     #: Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
     difference_ci95_half_width: float | None = None
-    #: Why the client was judged the limit at this load; `None` if it was not.
+    #: The evidence that the client was the limit at this load; `None` if it was not the limit.
     limited: str | None = None
-    #: The load.
+    #: The offered load.
     load: float
     #: Throughput with one generator.
     one: float
     #: Standard deviation of `one`.
     one_stddev: float | None = None
-    #: Pairs of runs, each of one run with one generator and one with two.
+    #: Number of pairs of runs. Each pair is one run with one generator and one with two.
     pairs: int
     #: Throughput with two generators.
     two: float
@@ -99,23 +100,23 @@ class Counts(Part):
     abandoned: int
     #: Calls for which this host had no file descriptor, port or memory, or whose request body it could not read.
     client_limited: int
-    #: Calls of `reset` that ended before any byte of the response, on a connection that had been used or idle
-    #: before: usually, the server closed it while the request was on its way. Left out if zero.
+    #: Part of `reset`: calls that ended before any byte of the response, on a connection that had been used or idle
+    #: before. Usually, the server closed it while the request was on its way. Left out if zero.
     closed_on_reuse: int | None = None
     #: Complete responses that match what the workload expects, if it expects anything.
     completed: int
-    #: Connection attempts.
+    #: Number of connection attempts.
     connect_attempts: int
-    #: Empty lines before complete responses, where HTTP allows none: the server ends a body with a line break that
-    #: its length does not include. They are skipped. Left out if zero.
+    #: Number of empty lines before complete responses, where HTTP allows none: the server ends a body with a line
+    #: break that its length does not include. The generator skips them. Left out if zero.
     empty_lines: int | None = None
-    #: Connections established.
+    #: Number of connections that were established.
     established: int
     #: HTTP/2: calls that the server did not process before it closed the connection (GOAWAY). Left out if zero.
     gone_away: int | None = None
     #: TLS handshakes that succeeded. Left out if zero.
     handshakes: int | None = None
-    #: Handshakes of `handshakes` that resumed an earlier TLS session. Left out if zero.
+    #: Part of `handshakes`: handshakes that resumed an earlier TLS session. Left out if zero.
     handshakes_resumed: int | None = None
     #: Calls in flight when the run ended.
     in_flight_at_end: int
@@ -123,15 +124,15 @@ class Counts(Part):
     malformed: int
     #: Connection attempts that were refused.
     refused: int
-    #: HTTP/2: retries after the server refused a stream (REFUSED_STREAM, GOAWAY). A call whose retry was answered
-    #: counts neither as `stream_reset` nor as `gone_away`. Left out if zero.
+    #: HTTP/2: number of retries after the server refused a stream (REFUSED_STREAM, GOAWAY). A call whose retry was
+    #: answered counts neither as `stream_reset` nor as `gone_away`. Left out if zero.
     refused_streams: int | None = None
     #: Calls whose connection was closed or reset before the response was complete.
     reset: int
-    #: Calls of `reset` of which nothing had been sent.
+    #: Part of `reset`: calls of which nothing had been sent.
     reset_before_sending: int
-    #: Retries after such a close (`--retry-closed`). A call whose retry was answered does not count as `reset`. Left
-    #: out if zero.
+    #: Number of retries of calls that ended as in `closed_on_reuse` (`--retry-closed`). A call whose retry was
+    #: answered does not count as `reset`. Left out if zero.
     retried_closed: int | None = None
     #: Calls that the schedule made due.
     scheduled: int
@@ -145,7 +146,7 @@ class Counts(Part):
     timed_out: int
     #: Calls whose TLS handshake failed, or whose TLS stream violated the protocol. Left out if zero.
     tls_failed: int | None = None
-    #: Calls of `tls_failed` of which nothing had been sent. Left out if zero.
+    #: Part of `tls_failed`: calls of which nothing had been sent. Left out if zero.
     tls_failed_before_sending: int | None = None
     #: Complete responses that do not match what the workload expects. Left out if zero.
     unexpected: int | None = None
@@ -155,35 +156,38 @@ class Counts(Part):
 
 @dataclass(kw_only=True)
 class Generator(Part):
-    """Resources that the load took on the host that generated it."""
+    """Resources that the load used on the host that generated it."""
     #: The first request body that could not be read from its file during the run, with the error.
     body_error: str | None = None
-    #: Share of its time for which the busiest thread had work to do, excluding waiting and spinning.
+    #: Share of time for which the busiest thread had work to do, excluding waiting and spinning.
     busy: float
-    #: CPU time, exact.
+    #: CPU time of the generator, exact.
     cpu_s: float | None = None
-    #: CPU time in the kernel, as the kernel's ticks sampled it; `None` if there were too few ticks.
+    #: CPU time in the kernel, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     cpu_system_s: float | None = None
-    #: CPU time in user mode, as the kernel's ticks sampled it; `None` if there were too few ticks.
+    #: CPU time in user mode, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     cpu_user_s: float | None = None
     #: Name of the I/O engine.
     engine: str
     #: CPU time that the host withheld from the generator.
     host: HostContention | None = None
-    #: Speed of the generator's first CPU right before the load began; for a load made in parts, that of the slowest
-    #: part. `None` in Records from versions without this probe.
+    #: Speed of the generator's first CPU right before the load began; for a load made in parts, the speed of the
+    #: slowest part. `None` in Records of versions without this probe.
     host_probe: HostProbe | None = None
-    #: Longest time for which a thread was neither waiting nor working because it was stopped or had no CPU.
+    #: Longest time for which a thread was stalled: neither waiting nor working, because it was stopped or had no
+    #: CPU.
     longest_gap_s: float | None = None
     #: Highest number of connections open at once, over all threads.
     max_open_connections: int
-    #: Highest rate that this client was measured to generate without being the limit, if that was measured.
+    #: Highest rate that this client can generate without being the limit, as measured; `None` if it was not
+    #: measured.
     max_rate: float | None = None
     #: Messages of the threads that panicked. Their calls are counted up to the panic; the other threads continued.
     panics: list[str] | None = None
-    #: Number of threads, one shard each.
+    #: Number of threads; each runs one shard.
     threads: int
-    #: If calls were to begin only at ticks, the time between two ticks. Calls were late by up to this.
+    #: If calls began only at clock ticks, the time between two ticks, in seconds. Calls were late by up to this
+    #: time.
     tick_s: float | None = None
 
 
@@ -191,46 +195,46 @@ class Generator(Part):
 class HostContention(Part):
     """CPU time that the host withheld from the generator during the run, as its kernel accounts it. A figure that
     the kernel does not provide is absent."""
-    #: Time for which a thread was ready to run while the CPU ran something else; the largest of all threads.
+    #: Time for which a thread was ready to run while the CPU ran something else: the highest value of any thread.
     cpu_wait_s: float | None = None
     #: Share of the time of the generator's CPUs that the hypervisor gave to other guests.
     steal: float | None = None
-    #: Time for which a CPU quota of the generator's control group, or of one above it, throttled the group; summed
-    #: over CPUs.
+    #: Time for which a CPU quota throttled the generator's control group, summed over CPUs. The quota may be that of
+    #: a parent group.
     throttled_s: float | None = None
 
 
 @dataclass(kw_only=True)
 class Http2Error(Part):
     """The frames of one kind that a server sent with one error code."""
-    #: The error code; 4294967295 stands for all that RFC 9113 does not name.
+    #: The error code; 4294967295 stands for all codes that RFC 9113 does not name.
     code: int
     #: The kind of frame.
     frame: Http2Frame
     #: The number of frames.
     frames: int
-    #: Its name, like `ENHANCE_YOUR_CALM`.
+    #: The name of the error code, like `ENHANCE_YOUR_CALM`.
     name: str
-    #: One of the texts that the server sent with it, at most 200 bytes: the first in alphabetical order.
+    #: One of the texts that the server sent with this code, at most 200 bytes: the first in alphabetical order.
     text: str | None = None
 
 
 @dataclass(kw_only=True)
 class Interval(Part):
     """One interval of the run; all intervals of a run have the same length."""
-    #: Calls completed in the interval.
+    #: Number of calls completed in the interval.
     completed: int
-    #: Calls that failed in the interval.
+    #: Number of calls that failed in the interval.
     errors: int
-    #: Length of the interval.
+    #: Length of the interval, in seconds.
     length_s: float
-    #: Calls due in the interval.
+    #: Number of calls that were due in the interval.
     offered: int
     #: Median response time of the completed calls.
     p50_us: float | None = None
     #: 99th percentile of the response time of the completed calls.
     p99_us: float | None = None
-    #: Calls first sent in the interval.
+    #: Number of calls whose first byte was sent in the interval.
     sent: int
     #: Start of the interval, in seconds after the start of the run.
     t_s: float
@@ -238,80 +242,81 @@ class Interval(Part):
 
 @dataclass(kw_only=True)
 class Limited(Part):
-    """Calls that the generator's host lacked the resources for, by resource. Their sum is `Counts::client_limited`."""
-    #: Calls whose request body could not be read from its file.
+    """Number of calls for which the generator's host lacked a resource, by resource. Their sum is
+    `Counts::client_limited`."""
+    #: Number of calls whose request body could not be read from its file.
     bodies: int | None = None
-    #: Calls that got no file descriptor.
+    #: Number of calls that got no file descriptor.
     descriptors: int
-    #: Calls that got no socket memory.
+    #: Number of calls that got no socket memory.
     memory: int
-    #: Calls that got no local port.
+    #: Number of calls that got no local port.
     ports: int
 
 
 @dataclass(kw_only=True)
 class NotFollowed(Part):
     """Redirects that were not followed, by reason."""
-    #: Following the redirect would have required sending the request's content again.
+    #: Redirects that would have required sending the request's content again.
     content: int
-    #: The redirect leads to another server, or to this one by another scheme or port.
+    #: Redirects to another server, or to another scheme or port of this server.
     elsewhere: int
-    #: The redirect names no target, or its target is not a URL.
+    #: Redirects without a target, or whose target is not a URL.
     nowhere: int
-    #: The limit of redirects in a row was reached.
+    #: Redirects that exceeded the limit of redirects in a row.
     too_many: int
 
 
 @dataclass(kw_only=True)
 class Objective(Part):
-    """The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: those of the
-    statuses that the workload expects, or else any but 5xx and 429. Every other answer and every failed call
-    counts as slower than any limit."""
-    #: Share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another
-    #: status than the workload expects. It excludes calls that this host lacked the resources for, or that the end
-    #: of the run cut off. Absent if there were no calls.
+    """The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: answers with a
+    status that the workload expects or, if it expects none in particular, with any status except 5xx and 429.
+    Every other answer and every failed call counts as slower than any limit."""
+    #: Share of the calls without an expected answer: they failed, or the answer was 5xx, 429 or another status than
+    #: the workload expects. Calls for which this host lacked resources, or that were cut off by the end of the run,
+    #: are excluded. Absent if there were no calls.
     error_share: float | None = None
-    #: The measured time, in seconds; `None` if too few calls were answered as expected for such a time to exist.
+    #: The measured time, in seconds; `None` if too few calls had an expected answer.
     measured_s: float | None = None
-    #: Text for people: the calls that were not answered as expected, if any, and what they mean for the objective.
+    #: Explanation for people: the calls without an expected answer, if any, and what they mean for the objective.
     message: str | None = None
     #: Whether the objective is met.
     met: bool
-    #: The objective, as it was written.
+    #: The objective, in the user's notation.
     objective: str
 
 
 @dataclass(kw_only=True)
 class PackedAccount(Part):
-    """The whole Account."""
+    """The serialised form of an `Account`."""
     #: Counts and response times by server address, where the server has several.
     addresses: list[PackedClass] | None = None
     #: Length of a batch in nanoseconds, a power of two.
     batch_ns: int
-    #: Batches of response times, by the time at which their calls ended, up to the last batch that is not empty.
+    #: Response times in batches, by the time at which their calls ended, up to the last non-empty batch.
     batches: list[PackedBatch]
     #: The request classes, in the workload's order.
     classes: list[PackedClass]
     #: Calls that were completed within the window.
     completed_in_window: int
-    #: Time from the start of a connection attempt to its establishment. This and all other times are `None` where
-    #: nothing was timed.
+    #: Time from the start of a connection attempt to its establishment. Like all other times here, it is `None` if
+    #: no event of this kind was timed.
     connect_time: PackedTimes | None = None
     #: Time from the establishment of a connection to the end of its TLS handshake.
     handshake_time: PackedTimes | None = None
     #: HTTP/2 error codes that the server sent.
     http2_errors: list[Http2Error] | None = None
-    #: Length of an interval in seconds, a power of two from 1/32 on.
+    #: Length of an interval in seconds: a power of two, at least 1/32.
     interval_s: float
-    #: The intervals of the run, up to the last that has an event.
+    #: The intervals of the run, up to the last one with an event.
     intervals: list[PackedInterval]
     #: Calls that this host lacked the resources for.
     limited: Limited
     #: Outcomes of redirects, if the run follows them.
     redirects: PackedRedirects | None = None
-    #: Calls completed in each five seconds of the window, up to the last completed call.
+    #: Number of calls completed in each period of five seconds of the window, up to the last completed call.
     replies: list[int]
-    #: The sessions, if the workload has any.
+    #: Outcomes of the sessions, if the workload has sessions.
     sessions: PackedSessions | None = None
     #: Calls that failed because of TLS, by fault.
     tls_faults: dict[str, int] | None = None
@@ -341,11 +346,11 @@ class PackedClass(Part):
     lateness: PackedTimes | None = None
     #: Name of the class.
     name: str
-    #: Time from when a call was due to its last byte.
+    #: Time from when a call was due to the last byte of its response.
     response_time: PackedTimes | None = None
     #: Time from the first byte sent to the last byte received.
     service_time: PackedTimes | None = None
-    #: Whole responses by status code.
+    #: Number of complete responses by status code.
     status_codes: dict[str, int] | None = None
     #: `response_time` and `service_time` by status class, and the times of unexpected responses. Left out if all
     #: responses were expected and of one status class.
@@ -361,8 +366,8 @@ class PackedInterval(Part):
     errors: int
     #: Calls due in the interval.
     offered: int
-    #: Histogram of the response times of the completed calls, if there were any: from 1 µs to a minute, in
-    #: microseconds, with two significant digits.
+    #: Histogram of the response times of the completed calls; `None` if no call was completed. Its values are
+    #: microseconds, from 1 µs to a minute, with two significant digits.
     response_us: str | None = None
     #: Calls first sent in the interval.
     sent: int
@@ -371,7 +376,7 @@ class PackedInterval(Part):
 @dataclass(kw_only=True)
 class PackedRedirects(Part):
     """Outcomes of redirects, as in `Redirects`."""
-    #: The calls that followed a redirect.
+    #: Counts and times of the calls that followed a redirect.
     followed: PackedClass
     #: The redirects that were not followed.
     not_followed: NotFollowed
@@ -381,47 +386,47 @@ class PackedRedirects(Part):
 class PackedSessions(Part):
     """Outcomes of the sessions of a run, as in `SessionFigures`. Distributions of counts are stored as if the counts
     were nanoseconds."""
-    #: Bursts of a session.
+    #: Number of bursts of a completed session.
     bursts: PackedTimes | None = None
-    #: Calls of a session.
+    #: Number of calls of a completed session.
     calls: PackedTimes | None = None
-    #: Sessions whose last call was completed.
+    #: Number of sessions whose last call was completed.
     completed: int
-    #: Connections that were established for a session.
+    #: Number of connections that were established for a completed session.
     connections: PackedTimes | None = None
-    #: Sessions that a failed call ended.
+    #: Number of sessions that a failed call ended.
     failed: int
-    #: Bursts of a failed session.
+    #: Number of bursts of a failed session.
     failed_bursts: PackedTimes | None = None
-    #: Calls of a failed session.
+    #: Number of calls of a failed session.
     failed_calls: PackedTimes | None = None
-    #: Connections that were established for a failed session.
+    #: Number of connections that were established for a failed session.
     failed_connections: PackedTimes | None = None
     #: Time from the due time of a failed session's first call to the end of its last call.
     failed_lifetime: PackedTimes | None = None
-    #: Sessions that had not ended when the run did.
+    #: Number of sessions that were still in progress when the run ended.
     in_progress: int
-    #: Time from the due time of a session's first call to its last answer.
+    #: Time from the due time of a completed session's first call to its last answer.
     lifetime: PackedTimes | None = None
 
 
 @dataclass(kw_only=True)
 class PackedStatusTimes(Part):
     """Times of the whole responses of one status class."""
-    #: Whether these responses were expected: they are then completed calls, and their times are in the class's
-    #: `response_time` as well.
+    #: Whether these responses were expected. Expected responses are completed calls, and their times are also in the
+    #: class's `response_time`.
     expected: bool
-    #: Time from when a call was due to its last byte.
+    #: Time from when a call was due to the last byte of its response.
     response_time: PackedTimes | None = None
     #: Time from the first byte sent to the last byte received.
     service_time: PackedTimes | None = None
-    #: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
+    #: Status class: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
     status: str
 
 
 @dataclass(kw_only=True)
 class PackedTimes(Part):
-    """A distribution of at least one time, in nanoseconds."""
+    """A distribution of at least one time. Times are in nanoseconds."""
     #: Histogram from 1 ns to an hour, with three significant digits.
     histogram: str
     #: The longest time.
@@ -437,27 +442,27 @@ class PackedTimes(Part):
 @dataclass(kw_only=True)
 class Rates(Part):
     """Rates per second over the offered window."""
-    #: Complete responses received inside the window.
+    #: Complete responses per second that arrived inside the window.
     completed: float
-    #: Connection attempts.
+    #: Connection attempts per second.
     connect_attempts: float
-    #: Connections established.
+    #: Connections established per second.
     established: float
-    #: TLS handshakes that succeeded. Left out if zero.
+    #: TLS handshakes per second that succeeded. Left out if zero.
     handshakes: float | None = None
-    #: Handshakes that resumed an earlier TLS session. Left out if zero.
+    #: Handshakes per second that resumed an earlier TLS session. Left out if zero.
     handshakes_resumed: float | None = None
-    #: Calls that the schedule made due.
+    #: Calls per second that the schedule made due.
     offered: float
-    #: Calls of which at least one byte was sent.
+    #: Calls per second of which at least one byte was sent.
     sent: float
 
 
 @dataclass(kw_only=True)
 class Redirects(Part):
-    """Outcomes of redirects, in a run that follows them."""
-    #: The calls that followed redirects. No other figure of the Record includes them: neither counts and rates nor
-    #: classes. Their response time starts when the redirected call was due.
+    """Outcomes of redirects in a run that follows them."""
+    #: The calls that followed redirects. All other figures of the Record exclude these calls. Their response time
+    #: starts when the redirected call was due.
     followed: ClassRecord
     #: The redirects that were not followed.
     not_followed: NotFollowed
@@ -465,71 +470,71 @@ class Redirects(Part):
 
 @dataclass(kw_only=True)
 class ReplyRate(Part):
-    """Replies per second, one sample per five seconds of the window."""
-    #: Half width of the 95 % confidence interval of the mean (Student's t); needs two samples.
+    """Replies per second, with one sample per five seconds of the window."""
+    #: Half width of the 95 % confidence interval of the mean (Student's t); absent with fewer than two samples.
     ci95_half_width: float | None = None
-    #: Highest sample.
+    #: Highest sample, in replies per second.
     max: float | None = None
     #: Mean of the samples.
     mean: float | None = None
-    #: Lowest sample.
+    #: Lowest sample, in replies per second.
     min: float | None = None
-    #: Number of samples of a whole five seconds.
+    #: Number of samples. Each covers a whole period of five seconds.
     samples: int
-    #: Standard deviation; needs two samples.
+    #: Standard deviation of the samples; absent with fewer than two samples.
     stddev: float | None = None
 
 
 @dataclass(kw_only=True)
 class Server(Part):
     """The monitor's figures of a server over a run."""
-    #: Threads that waited for a disk, whole machine.
+    #: Number of threads in the whole machine that waited for a disk.
     blocked: int | None = None
     #: Offset between the server's and the generator's clocks, if the server is on another host.
     clock: ClockOffset | None = None
-    #: Connections of all watched ports together, by TCP state.
+    #: Number of connections of all watched ports together, by TCP state.
     connections: dict[str, int] | None = None
-    #: Context switches, whole machine.
+    #: Context switches per second of the whole machine.
     context_switches_per_s: float | None = None
-    #: Each watched CPU that was online for the whole interval.
+    #: Figures of each watched CPU that was online for the whole interval.
     cores: list[Core] | None = None
-    #: The CPUs that were watched (all, or those named), together.
+    #: Shares of the time of all watched CPUs together. All CPUs are watched unless the user names some.
     cpu: CpuShares | None = None
     #: Numbers of the watched CPUs.
     cpus: list[int] | None = None
-    #: All disks together; partitions are not counted separately.
+    #: Traffic of all disks together; partitions are not counted separately.
     disk: Disk | None = None
-    #: Each disk by name, if it was present for the whole interval.
+    #: Traffic of each disk, by name, if the disk was present for the whole interval.
     disks: dict[str, Disk] | None = None
-    #: Processes and threads started, whole machine.
+    #: Processes and threads started per second in the whole machine.
     forks_per_s: float | None = None
     #: Speed of the server's host when `brimful watch` began there.
     host_probe: HostProbe | None = None
-    #: Interrupts, whole machine.
+    #: Interrupts of the whole machine.
     interrupts: Interrupts | None = None
-    #: The run in intervals.
+    #: The main figures in successive intervals of the run.
     intervals: list[ServerInterval] | None = None
     #: The listening sockets of all watched ports together.
     listener: Listener | None = None
-    #: Memory.
+    #: Memory of the whole machine.
     memory: Memory | None = None
     #: Figures of the Server Module, if the server has loaded it.
     module: Module | None = None
-    #: The network of the server's namespace.
+    #: Figures of the network namespace of the server.
     network: Network | None = None
     #: Cost of monitoring.
     overhead: Overhead | None = None
     #: Traffic between memory and disks.
     paging: Paging | None = None
-    #: Each watched port.
+    #: Figures of each watched port.
     ports: list[Port] | None = None
     #: Pressure stall information: the share of time for which work waited for a resource.
     pressure: Pressure | None = None
-    #: The server's programs.
+    #: Figures of the server's programs.
     process: list[Program] | None = None
     #: Requests observed on the server's sockets, if that was requested.
     requests: SocketRequests | None = None
-    #: Threads that ran or waited for a CPU, whole machine, without the monitor's own.
+    #: Number of threads in the whole machine that ran or waited for a CPU, excluding the monitor's own.
     runnable: int | None = None
     #: The source of each kind of figures, or `none: …` with the reason and what to do about it.
     sources: dict[str, str] | None = None
@@ -537,57 +542,58 @@ class Server(Part):
 
 @dataclass(kw_only=True)
 class SessionFigures(Part):
-    """Outcomes of the sessions of a run. The distributions describe the sessions that began and completed within the
-    run and, separately, those that began and failed in it. If sessions are long compared with the run, the longer
-    ones are missing from both."""
-    #: Bursts of a session.
+    """Outcomes of the sessions of a run. There are separate distributions for completed and for failed sessions.
+    Both contain only sessions that began and ended within the run, so if sessions are long compared with the run,
+    the longest ones are missing."""
+    #: Number of bursts of a completed session.
     bursts: SessionSummary | None = None
-    #: Calls of a session.
+    #: Number of calls of a completed session.
     calls: SessionSummary | None = None
-    #: Sessions whose last call was completed.
+    #: Number of sessions whose last call was completed.
     completed: int
-    #: Connections that were established for a session.
+    #: Number of connections that were established for a completed session.
     connections: SessionSummary | None = None
-    #: Sessions that a failed call ended.
+    #: Number of sessions that a failed call ended.
     failed: int
-    #: Bursts of a failed session, including the burst in which it failed.
+    #: Number of bursts of a failed session, including the burst in which it failed.
     failed_bursts: SessionSummary | None = None
-    #: Calls of a failed session, including the failed calls.
+    #: Number of calls of a failed session, including the failed calls.
     failed_calls: SessionSummary | None = None
-    #: Connections that were established for a failed session.
+    #: Number of connections that were established for a failed session.
     failed_connections: SessionSummary | None = None
     #: Time from the due time of a failed session's first call to the end of its last call; at most an hour.
     failed_lifetime_s: SessionSummary | None = None
-    #: Sessions that had not ended when the run did.
+    #: Number of sessions that were still in progress when the run ended.
     in_progress: int
-    #: Time from the due time of a session's first call to its last answer; at most an hour.
+    #: Time from the due time of a completed session's first call to its last answer; at most an hour.
     lifetime_s: SessionSummary | None = None
-    #: Sessions that began, per second over `Record::window_s`, including those already under way when the run began.
+    #: Sessions that began per second, as a mean over `Record::window_s`. Includes sessions that were already in
+    #: progress when the run began.
     rate: float
-    #: Sessions that made a call: `completed + failed + in_progress`.
+    #: Number of sessions that made a call: `completed + failed + in_progress`.
     started: int
 
 
 @dataclass(kw_only=True)
 class SessionSummary(Part):
     """Distribution of one figure over the sessions."""
-    #: Maximum, exact.
+    #: Maximum of the figure, exact.
     max: float
-    #: Mean, exact.
+    #: Mean of the figure, exact.
     mean: float
-    #: Median. All quantiles are within 0.1 %.
+    #: Median of the figure. All quantiles are accurate to 0.1 %.
     p50: float
-    #: 90th percentile.
+    #: 90th percentile of the figure.
     p90: float
-    #: 99th percentile.
+    #: 99th percentile of the figure.
     p99: float
 
 
 @dataclass(kw_only=True)
 class ShardOrigin(Part):
     """One part of a load that several processes generated."""
-    #: By how much the host's clock was ahead of the clock that set the agreed instant, if that was measured;
-    #: negative if it was behind. The start was corrected by this, so `offset_us` does not contain it.
+    #: Difference between the host's clock and the clock that set the agreed instant, if it was measured: positive if
+    #: the host's clock was ahead. The start was corrected by this difference, so `offset_us` does not contain it.
     clock_ahead_us: float | None = None
     #: Bound of the error of `clock_ahead_us`.
     clock_error_us: float | None = None
@@ -595,32 +601,34 @@ class ShardOrigin(Part):
     host: str
     #: Number of the part, from 1.
     index: int
-    #: Time after the start at which the part's process was lost, if it was; nothing later is known of the part.
+    #: Time after the start at which contact with the part's process was lost; absent if it was not lost. Later
+    #: events of the part are unknown.
     lost_at_s: float | None = None
-    #: Number of parts.
+    #: Number of parts of the load.
     of: int
-    #: Delay of the part's start after the agreed instant, by its own host's clock; `None` if no instant was agreed.
+    #: Delay of the part's start after the agreed instant, in microseconds by the part's own clock; `None` if no
+    #: instant was agreed.
     offset_us: float | None = None
-    #: Reasons not to trust this part alone. The verdict of the whole load need not contain them.
+    #: Reasons not to trust this part alone. The verdict of the whole load does not always contain them.
     reasons: list[Reason] | None = None
 
 
 @dataclass(kw_only=True)
 class StatusCounts(Part):
     """Complete responses by status class."""
-    #: The protocol was switched (101), after which the connection carries no more calls. Other informational
-    #: responses are not counted. Left out if zero.
+    #: Responses that switch the protocol (101), after which the connection carries no more calls. Other
+    #: informational responses are not counted. Left out if zero.
     status_1xx: int | None = field(default=None, metadata={"key": "1xx"})
-    #: Success.
+    #: Responses that report success.
     status_2xx: int = field(metadata={"key": "2xx"})
-    #: Redirection.
+    #: Responses that redirect the client.
     status_3xx: int = field(metadata={"key": "3xx"})
-    #: Responses of `4xx` that are 429, "too many requests": the server limits the rate of its clients. Left out if
-    #: zero.
+    #: Part of `4xx`: responses with status 429, "too many requests": the server limits the rate of its clients. Left
+    #: out if zero.
     status_429: int | None = field(default=None, metadata={"key": "429"})
-    #: The client's error.
+    #: Responses that report an error of the client.
     status_4xx: int = field(metadata={"key": "4xx"})
-    #: The server's error, including invalid codes from 600 on (RFC 9110 §15).
+    #: Responses that report an error of the server, including invalid codes from 600 on (RFC 9110 §15).
     status_5xx: int = field(metadata={"key": "5xx"})
 
 
@@ -629,7 +637,7 @@ class StatusTimes(Part):
     """Complete responses of one status class."""
     #: Number of responses.
     count: int
-    #: Time from when a call was due to its last byte.
+    #: Time from when a call was due to the last byte of its response.
     response_time_us: Summary | None = None
     #: Time from the first byte sent to the last byte received.
     service_time_us: Summary | None = None
@@ -638,7 +646,7 @@ class StatusTimes(Part):
 @dataclass(kw_only=True)
 class TlsFailure(Part):
     """Calls that failed because of one TLS fault."""
-    #: Number of calls.
+    #: Number of calls that failed because of this fault.
     calls: int
     #: Text for people: what happened and what to do next.
     message: str
@@ -655,56 +663,56 @@ class TlsSpoken(Part):
     key_exchange: str | None = None
     #: The application protocol, if the server selected one by ALPN: `http/1.1` or `h2`.
     protocol: str | None = None
-    #: Version, like `TLS 1.3`.
+    #: Negotiated version, like `TLS 1.3`.
     version: str
 
 
 @dataclass(kw_only=True)
 class WireBytes(Part):
     """Bytes on the wire."""
-    #: Bytes of responses.
+    #: Number of bytes of responses.
     received: int
-    #: Bytes of requests.
+    #: Number of bytes of requests.
     sent: int
 
 
 @dataclass(kw_only=True)
 class Record(Document):
-    """One run."""
-    #: Everything that was observed of the calls, so that Records of shards can be merged exactly.
+    """The results of one run."""
+    #: All observations of the calls, so that Records of shards can be merged exactly.
     account: PackedAccount | None = None
     #: Results by address of the server, if the URL's host has several addresses or was resolved again after a
     #: connection failed.
     addresses: list[AddressRecord] | None = None
     #: Bytes on the wire, including heads but not the overhead of TLS.
     bytes: WireBytes
-    #: The measurement of `Generator::max_rate`, if this command made it.
+    #: The measurement of `Generator::max_rate`, if this command measured it.
     calibration: ClientCalibration | None = None
     #: Results by request class.
     classes: dict[str, ClassRecord]
-    #: The command line; for a load made in parts, that of the first part.
+    #: The command line; for a load made in parts, the command line of the first part.
     command: list[str]
     #: Time from the start of a connection attempt to its establishment.
     connect_time_us: Summary | None = None
-    #: Scheduled calls by outcome.
+    #: Number of scheduled calls by outcome.
     counts: Counts
     #: Time from the start of the run to the end of its last call.
     duration_s: float
     #: Time from the first byte sent to the first byte received.
     first_byte_us: Summary | None = None
-    #: Resources that the load took on the host that generated it.
+    #: Resources that the load used on the host that generated it.
     generator: Generator
     #: Time from the establishment of a connection to the end of its TLS handshake; left out without TLS.
     handshake_time_us: Summary | None = None
-    #: The histograms behind the summaries, with values in `hdr_value_unit`: base64 of compressed HdrHistogram V2,
-    #: the format of other tools (uncompressed in Records of earlier versions). If responses were of several status
+    #: The histograms behind the summaries: base64 of compressed HdrHistogram V2, as in other tools (uncompressed in
+    #: Records of earlier versions). Their values are in `hdr_value_unit`. If there were responses of several status
     #: classes, each class has its own histogram, like `response_time_us.5xx`.
     hdr: dict[str, str]
-    #: The unit of the values inside `hdr`: nanoseconds.
+    #: The unit of the values in `hdr`: nanoseconds.
     hdr_value_unit: str
-    #: The HTTP version of the run: `1.0`, `1.1` or `2`. Absent from Records of older versions of brimful.
+    #: The HTTP version of the run: `1.0`, `1.1` or `2`. Absent in Records of older versions of brimful.
     http: str | None = None
-    #: HTTP/2 error codes that the server sent, and the texts it sent with them.
+    #: HTTP/2 error codes that the server sent, with their texts.
     http2_errors: list[Http2Error] | None = None
     #: Whether the user ended the run early.
     interrupted: bool
@@ -712,10 +720,10 @@ class Record(Document):
     intervals: list[Interval]
     #: Time from when a call was due to when the generator began it.
     lateness_us: Summary | None = None
-    #: The objectives of the run, and whether they were met. For a load made in parts, those given when it was
-    #: merged.
+    #: The objectives of the run, and whether they were met. For a load made in parts, the objectives given when the
+    #: parts were merged.
     objectives: list[Objective] | None = None
-    #: Per second, over `window_s`.
+    #: Rates per second, as means over `window_s`.
     rates: Rates
     #: Outcomes of redirects, if the run follows them.
     redirects: Redirects | None = None
@@ -723,9 +731,9 @@ class Record(Document):
     reply_rate: ReplyRate
     #: Half width of the 95 % confidence interval of the mean response time, by batch means.
     response_mean_ci95_us: float | None = None
-    #: Time from when a call was due to its last byte.
+    #: Time from when a call was due to the last byte of its response.
     response_time_us: Summary | None = None
-    #: `SCHEMA`.
+    #: Identifier of the document's schema: always `SCHEMA`.
     schema: str
     #: Seed of all randomness.
     seed: int
@@ -733,20 +741,20 @@ class Record(Document):
     server: Server | None = None
     #: Time from the first byte sent to the last byte received.
     service_time_us: Summary | None = None
-    #: Outcomes of the sessions, if the workload has any.
+    #: Outcomes of the sessions, if the workload has sessions.
     sessions: SessionFigures | None = None
     #: The parts of the load, if it was made in parts.
     shards: list[ShardOrigin] | None = None
     #: Wall-clock time of the start, RFC 3339.
     started_at: str
-    #: `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock.
+    #: `CLOCK_MONOTONIC` at the start, in nanoseconds. It anchors every `t_s` of this Record on that host's clock.
     started_monotonic_ns: int
-    #: Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. They
-    #: include unexpected responses, which `response_time_us` does not.
+    #: Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unlike
+    #: `response_time_us`, they include unexpected responses.
     status_classes: dict[str, StatusTimes] | None = None
-    #: Complete responses by status code, like `"503": 12`, including unexpected ones.
+    #: Number of complete responses by status code, like `"503": 12`, including unexpected responses.
     status_codes: dict[str, int] | None = None
-    #: The URL, as resolved.
+    #: The requested URL, as the user gave it, with a scheme.
     target: str
     #: TLS parameters that client and server negotiated in the handshake before the run, if one succeeded.
     tls: TlsSpoken | None = None
@@ -754,14 +762,13 @@ class Record(Document):
     tls_failures: list[TlsFailure] | None = None
     #: Whether the numbers can be trusted.
     verdict: Verdict
-    #: Whether the URL is `http://` but the port speaks TLS: all calls failed, and a TLS handshake after them
-    #: succeeded.
+    #: Whether the URL is `http://` but the port speaks TLS: all calls failed, but a later TLS handshake succeeded.
     wants_tls: bool | None = None
-    #: Length of the window in which load was offered; every rate is over this window. If the load is a number of
-    #: calls, the window of an open load ends when the next call would have been due, that of a closed load when the
-    #: last call ends.
+    #: Length of the window in which load was offered; every rate is the mean over this window. If the load is a
+    #: fixed number of calls, the window of an open load ends when the next call would have been due. The window of a
+    #: closed load ends with the last call.
     window_s: float
-    #: The workload of the run: its requests, their mix and their arrivals. Secrets are left out.
+    #: The workload of the run: its requests, their mix and their arrivals, without secrets.
     workload: Workload | None = None
 
 

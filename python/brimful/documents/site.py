@@ -13,26 +13,26 @@ from .common import (
 @dataclass(kw_only=True)
 class Interval(Part):
     """A confidence interval at 95 %."""
-    #: Its upper end.
+    #: The upper end.
     high: float
-    #: Its lower end.
+    #: The lower end.
     low: float
 
 
 @dataclass(kw_only=True)
 class Resource(Part):
-    """One resource."""
-    #: Utilization without requests.
+    """Estimates for one resource."""
+    #: Utilization of the resource without requests.
     background: float
-    #: Demands by class, in seconds, by several methods.
+    #: Demands of each class, in seconds, estimated by several methods.
     demands: list[SiteDemand]
     #: Name of the resource in the file.
     name: str
-    #: Why there is no regression, if there is none.
+    #: The reason why there is no regression, if there is none.
     no_regression: str | None = None
-    #: Steps with work that the log does not explain.
+    #: Steps with work that the logs do not explain.
     outliers: list[SiteOutlier]
-    #: The period of these steps in seconds, if they are periodic.
+    #: The period of the steps in `outliers`, in seconds, if they are periodic.
     period_s: int | None = None
 
 
@@ -41,11 +41,11 @@ class SiteDemand(Part):
     """The demand of one class, in seconds."""
     #: Attribution in proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
     by_bytes: float
-    #: Attribution in equal parts to all requests (their Eq. 4).
+    #: Attribution in equal parts to all requests (Menascé et al. 1999, Eq. 4).
     by_requests: float
     #: 95 % confidence interval of the least-squares estimate.
     ci95: Interval | None = None
-    #: The class.
+    #: Name of the class.
     class_: str = field(metadata={"key": "class"})
     #: Estimate by least squares over the steps.
     regression: float | None = None
@@ -53,8 +53,8 @@ class SiteDemand(Part):
 
 @dataclass(kw_only=True)
 class SiteOutlier(Part):
-    """A step with other work."""
-    #: Mean number of busy servers that no request explains.
+    """A step with work that the logs do not explain."""
+    #: Mean number of busy servers that the requests do not explain.
     beyond: float
     #: Start of the step, RFC 3339.
     from_: str = field(metadata={"key": "from"})
@@ -63,9 +63,10 @@ class SiteOutlier(Part):
 @dataclass(kw_only=True)
 class Site(Document):
     """Demands estimated from access logs and utilizations."""
-    #: One sentence with the bottleneck and its rate.
+    #: A sentence that names the bottleneck and its rate.
     headline: str
-    #: The model with the demands of the regression, or, if that is not possible, of the requested attribution.
+    #: The model, with the demands from the regression. If there is no regression, the demands come from the
+    #: requested attribution.
     model: Model
     #: Caveats about these figures.
     notes: list[str]
@@ -73,7 +74,7 @@ class Site(Document):
     requests: int
     #: Estimates for each resource.
     resources: list[Resource]
-    #: `SCHEMA`.
+    #: Identifier of the document's schema: always `SCHEMA`.
     schema: str
     #: Mean length of a step, in seconds.
     step_s: float

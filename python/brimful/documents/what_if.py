@@ -13,23 +13,24 @@ from .common import (
 
 @dataclass(kw_only=True)
 class Effect(Part):
-    """Effect of a change: ratio of after to before."""
-    #: On R, by class of the model before; without the draws that keep up neither before nor after.
+    """The effect of a change: ratios of the figures after it to those before it."""
+    #: Ratio of the response times R, for each class of the model before. Draws that keep up neither before nor after
+    #: are excluded.
     response_time: list[Interval90]
-    #: On the saturation rate.
+    #: Ratio of the saturation rates.
     saturation_rate: Interval90
 
 
 @dataclass(kw_only=True)
 class Headroom(Part):
-    """An objective, and the headroom until it is missed."""
-    #: Whether it is met at the present load.
+    """An objective, and the load up to which it is met."""
+    #: Whether the objective is met at the present load.
     met: bool
-    #: Its measure at the present load; `None` if some station cannot keep up.
+    #: The objective's measure at the present load; `None` if a station cannot keep up.
     now: float | None = None
     #: The objective.
     slo: Slo
-    #: The greatest load at which it is met.
+    #: The greatest load at which the objective is met.
     until: Until
 
 
@@ -45,43 +46,44 @@ class LoadCurves(Part):
 @dataclass(kw_only=True)
 class Outlook(Part):
     """A solved model."""
-    #: How far the load can grow, by objective.
+    #: The greatest load at which each objective is met.
     headroom: list[Headroom]
-    #: 90 % intervals, where the demands have any.
+    #: 90 % confidence intervals of these figures; `None` if the demands have no intervals.
     intervals: Intervals | None = None
-    #: The model.
+    #: The model that was solved.
     model: Model
-    #: Its solution; `None` if some station cannot keep up.
+    #: The solution; `None` if a station cannot keep up.
     solution: Solution | None = None
     #: The stations, in the order in which they saturate.
     stations: list[StationLimit]
-    #: Why there is none.
+    #: The reason why there is no solution.
     unsolved: str | None = None
 
 
 @dataclass(kw_only=True)
 class Solution(Part):
     """A solved network."""
-    #: The station that saturates first; empty if none ever does.
+    #: The station that saturates first; empty if no station ever does.
     bottleneck: str
-    #: R over all requests, at their present mix.
+    #: Mean response time R over all requests, at their present mix.
     mean_response_time: float
-    #: How it was solved; never `auto`.
+    #: The method that was used; never `auto`.
     method: Method
-    #: N; stations × classes.
+    #: N: number of requests; stations × classes.
     queue_length: list[list[float]]
-    #: Time spent at the station, queued or served; stations × classes.
+    #: Time spent at the station, waiting and in service; stations × classes.
     residence: list[list[float]]
-    #: R, by class; without think time.
+    #: R: response time of each class, without think time.
     response_time: list[float]
-    #: The rate of all classes together, at their present mix, at which it saturates; infinite (JSON: null) if never.
+    #: The rate of all classes together, at their present mix, at which the bottleneck saturates; infinite (JSON:
+    #: null) if it never does.
     saturation_rate: float | None = None
-    #: X, by class.
+    #: X: throughput of each class.
     throughput: list[float]
-    #: U = X·D/m, of the nominal capacity and by our classes alone; stations × classes. Of a delay station, the
-    #: number present; of one with rate multipliers, X·D.
+    #: U = X·D/m: utilization of the nominal capacity by the model's classes alone; stations × classes. For a delay
+    #: station it is the number of requests present; for a station with rate multipliers it is X·D.
     utilization: list[list[float]]
-    #: Why this way.
+    #: The reason for this method.
     why: str
 
 
@@ -90,25 +92,25 @@ class WhatIf(Document):
     """A model before and after changes."""
     #: The model with all changes; `None` if one of them is a range.
     after: Outlook | None = None
-    #: The model as it is.
+    #: The model without the changes.
     before: Outlook
     #: Caveats about the figures.
     caveats: list[str]
-    #: The changes, as they are written.
+    #: The changes, in the user's notation.
     changes: list[str]
-    #: The model along the ranges, if there are any.
+    #: The model along the ranges of changes; `None` without ranges.
     curve: Curve | None = None
-    #: After over before, where the demands have intervals.
+    #: The ratios of the figures after the changes to those before; `None` if the demands have no intervals.
     effect: Effect | None = None
-    #: One sentence about the change of the bottleneck.
+    #: A sentence about the change of the bottleneck.
     headline: str
-    #: Both models as their load grows to saturation; absent if their loads have no common measure.
+    #: Curves of both models as their load grows to saturation; absent if their loads have no common measure.
     load_curves: LoadCurves | None = None
-    #: `SCHEMA`.
+    #: Identifier of the document's schema: always `SCHEMA`.
     schema: str
 
 
-#: An objective: a measure that must stay below a limit.
+#: A service level objective: a measure that must stay below a limit.
 Slo: TypeAlias = str
 
 
