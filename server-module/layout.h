@@ -1,7 +1,7 @@
 /*
  * The layout of the Server Module's memory (recorder.h has the writer): a brimful_header, followed by `slots` slots of
  * `slot_size` bytes. A slot has one writer, a worker process or one of its threads. The writer claims the slot, and
- * accesses it with relaxed loads and stores. Counters only grow, whoever owns the slot. The reader sums all slots and
+ * accesses it with relaxed loads and stores. Counters only grow, whichever process owns the slot. The reader sums all slots and
  * takes differences. All words are in the byte order of the machine.
  *
  * The counters of a request are spread over many cache lines, which are cold when it ends. So a request is first

@@ -181,7 +181,7 @@ def slow_reader(nginx):
 
 
 # A name, what is sent, how many requests that is, and what must hold of a class: exactly so much of a figure, at
-# least so many ms of a phase.
+# least this many ms of a phase.
 CASES = [
     ("a small file", whole("/small"), 1, {("small", "requests"): 1, ("small", "bytes"): 1000}),
     ("an image, by its path", whole("/images/one.png?x"), 1, {("images", "bytes"): 5_000_000}),

@@ -34,8 +34,8 @@ impl StyledText {
 /// Width of lines: the value of `COLUMNS`, or else the width of the terminal on stdout. `None` for files and pipes.
 pub fn columns() -> Option<usize> {
     let of_terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    told.or_else(of_terminal).filter(|columns| *columns > 0)
+    let from_environment = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    from_environment.or_else(of_terminal).filter(|columns| *columns > 0)
 }
 
 /// Replaces the characters that this locale does not have.

@@ -1,4 +1,4 @@
-//! Templates of requests. Each call fills in the placeholders anew:
+//! Templates of requests. Each call fills in the placeholders:
 //!
 //! ```text
 //! {seq}            the number of the call within its class, from 0: unique in a load

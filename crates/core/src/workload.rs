@@ -76,7 +76,7 @@ pub struct RequestClass {
     #[serde(default = "get")]
     pub method: String,
     /// Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Every
-    /// call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` anew, here, in `urls`, in
+    /// call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}`, here, in `urls`, in
     /// the values of `headers` and in `body`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,

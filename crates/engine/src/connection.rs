@@ -587,7 +587,7 @@ mod tests {
         (0..63).for_each(|_| connections.count_open(3, false));
         assert_eq!(connections.max_open(), 2, "some may turn out to have no socket");
         connections.count_open(3, false);
-        assert_eq!(connections.max_open(), 3, "after so many turns it would be known");
+        assert_eq!(connections.max_open(), 3, "all turns were counted");
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl<P> DueCalls<P> {
         Some(call)
     }
 
-    /// Queues a call that is to be sent again, as if nothing had been sent or received for it.
+    /// Queues a call to send again, as if nothing had been sent or received for it.
     pub fn push_retry(&mut self, call: Call<P>) {
         let Call { spec, due, observed, earlier, .. } = call;
         self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observed) });

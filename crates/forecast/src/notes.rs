@@ -93,7 +93,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     if lasts_s < MIN_GROWTH_HISTORY_S {
         let days = lasts_s / DAY_S as f64;
         notes.push(format!(
-            "No growth per month is told: that takes a history of two months, and this one lasts {days:.0} days."
+            "No growth per month is reported: it needs a history of two months, and this one lasts {days:.0} days."
         ));
     }
     let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);

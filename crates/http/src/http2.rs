@@ -15,7 +15,7 @@
 //! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of one is used,
 //!   so that they never delay a server.
 //!
-//! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request anew. Of the Rust
+//! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request again. Of the Rust
 //! crates, `h2` requires tokio and its I/O, and the crates for header compression panic on some single-byte inputs.
 //!
 //! Not implemented: `Upgrade: h2c`, which RFC 9113 removed; server push, which is disabled; priorities, which RFC 9113

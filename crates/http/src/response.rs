@@ -15,7 +15,7 @@ use crate::head::{self, Framing, Head, MAX_HEAD_BYTES, RecentHead};
 /// Upper bound of the empty lines that are skipped before one response.
 pub const MAX_EMPTY_LINES: u32 = 4;
 
-/// Finds the end of each response on one connection. [`start`](Self::start) it anew for every response.
+/// Finds the end of each response on one connection. [`start`](Self::start) it again for every response.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     stage: Stage,

@@ -83,7 +83,7 @@ pub enum ModelError {
         problem: String,
     },
     /// Two what-ifs that set the same figure.
-    #[error("`{first}` and `{second}` both say what {what} is to be: leave out one of them")]
+    #[error("`{first}` and `{second}` both set {what}: leave out one of them")]
     Contradiction {
         /// Text of the first what-if.
         first: String,

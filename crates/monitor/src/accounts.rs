@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn totals_include_those_who_ended_and_never_go_backwards() {
         let mut accounts = accounts(1);
-        let mut told = |pids: &[(u32, ProcessReading)]| {
+        let mut total = |pids: &[(u32, ProcessReading)]| {
             for (pid, reading) in pids {
                 assert!(
                     accounts.update(*pid, reading) || {
@@ -328,24 +328,24 @@ mod tests {
                     }
                 );
             }
-            for pid in accounts.pids().filter(|pid| pids.iter().all(|(told, _)| told != pid)).collect::<Vec<_>>() {
+            for pid in accounts.pids().filter(|pid| pids.iter().all(|(listed, _)| listed != pid)).collect::<Vec<_>>() {
                 accounts.end(pid);
             }
             used(&mut accounts)[0]
         };
         assert_eq!(
-            told(&[(1, reading(0, 200, 1000)), (2, reading(1, 400, 0))]),
+            total(&[(1, reading(0, 200, 1000)), (2, reading(1, 400, 0))]),
             0,
             "what was used before is not counted"
         );
-        assert_eq!(told(&[(1, reading(0, 200, 1000)), (2, reading(1, 500, 0))]), 100);
-        assert_eq!(told(&[(1, reading(0, 200, 1000))]), 100, "vanished, not yet waited for");
-        assert_eq!(told(&[(1, reading(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
-        assert_eq!(told(&[(1, reading(0, 200, 1650))]), 250, "a child came and went unseen");
-        assert_eq!(told(&[]), 250);
-        assert_eq!(told(&[(3, newborn(0, 50, 0))]), 300, "restarted");
-        assert_eq!(told(&[(3, newborn(0, 40, 0))]), 300, "a source that falls short for once");
-        assert_eq!(told(&[(4, reading(0, 5000, 0))]), 300, "found late, but it is older than the watch");
+        assert_eq!(total(&[(1, reading(0, 200, 1000)), (2, reading(1, 500, 0))]), 100);
+        assert_eq!(total(&[(1, reading(0, 200, 1000))]), 100, "vanished, not yet waited for");
+        assert_eq!(total(&[(1, reading(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
+        assert_eq!(total(&[(1, reading(0, 200, 1650))]), 250, "a child came and went unseen");
+        assert_eq!(total(&[]), 250);
+        assert_eq!(total(&[(3, newborn(0, 50, 0))]), 300, "restarted");
+        assert_eq!(total(&[(3, newborn(0, 40, 0))]), 300, "a source that falls short for once");
+        assert_eq!(total(&[(4, reading(0, 5000, 0))]), 300, "found late, but it is older than the watch");
         let sample = accounts.sample().remove(0);
         assert_eq!((sample.started, sample.ended, sample.pids.to_vec()), (1, 3, vec![4]));
         assert_eq!((sample.threads, sample.running, sample.rss_bytes), (2, 1, 3));

@@ -83,7 +83,7 @@ impl Group for ConnectionsGroup {
         let proc = site.root.join("proc");
         let ports = site.ports;
         let ebpf = site.ebpf;
-        // Entering a namespace takes a privilege, so the namespace is not entered if nothing is to be opened there.
+        // Entering a namespace takes a privilege, so the namespace is not entered if nothing must be opened there.
         let opened = match ports.is_empty() {
             true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
             false => site.place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),

@@ -392,7 +392,7 @@ mod tests {
         let counts = Counts { scheduled: 1_000, sent: 900, completed: 900, unsent_at_end: 100, ..Counts::default() };
         let run = |interrupted| Run { interrupted, ..counted(counts) };
         assert_eq!(run(false).codes(), [ReasonCode::GeneratorLate]);
-        assert!(run(true).verdict().valid, "whoever interrupts a run leaves calls unsent");
+        assert!(run(true).verdict().valid, "an interrupted run has unsent calls");
     }
 
     #[test]

@@ -159,7 +159,7 @@ struct Calibrator<'r, 'a> {
     connections: &'r mut ConnectionUse,
     impact: ImpactTotals,
     overloading_clients: Option<u64>,
-    /// Whether the user was told why the Server Module's measurements are not used.
+    /// Whether the log says why the Server Module's measurements are not used.
     has_noted_unmatched: bool,
 }
 

@@ -150,7 +150,7 @@ fn headline(survey: &Survey) -> String {
                 let part = quantity::signed_percent(drift);
                 format!("; {part} of that is the host's, whose speed was another one then")
             });
-            format!("{predicted} beforehand, {}{hosts}", quantity::signed_percent(error))
+            format!("{predicted}, {}{hosts}", quantity::signed_percent(error))
         }
         _ => "as the model predicts; it was not measured".to_owned(),
     };
@@ -183,7 +183,7 @@ mod tests {
         let mut survey = example();
         assert_eq!(
             headline(&survey),
-            "This server can take 372/s (predicted 370/s beforehand, −0.6 %). At 259/s a call took 8.92 ms on average."
+            "This server can take 372/s (predicted 370/s, −0.6 %). At 259/s a call took 8.92 ms on average."
         );
         // The sentence states the rate that the level was offered, however far the measured capacity is from the
         // predicted one.
@@ -224,7 +224,7 @@ mod tests {
         };
         assert_eq!(
             headline(&survey),
-            "This server can take 490/s (predicted 300/s beforehand, −38.8 %). At 259/s a call took 8.92 ms on \
+            "This server can take 490/s (predicted 300/s, −38.8 %). At 259/s a call took 8.92 ms on \
              average. Do not plan with its model, which the measurements refute."
         );
     }

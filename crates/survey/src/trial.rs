@@ -82,7 +82,7 @@ impl Trial {
     pub fn mean_demand(&self) -> Result<f64, SurveyError> {
         let observed = self.observed()?;
         let completed: f64 = observed.throughput.iter().sum();
-        // If calls take so long that none ended in time, all completed calls count.
+        // If calls take longer than the level, all completed calls count.
         let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
         Ok(observed.busy / rate)
     }

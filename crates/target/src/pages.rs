@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) enum Page {
     /// The response of the class with this index.
     Class(usize),
-    /// The truth, which is rendered anew for each request.
+    /// The truth, rendered for each request.
     Truth,
     NotFound,
     MethodNotAllowed,

@@ -40,7 +40,7 @@ pub enum TestbedError {
     /// A file system could not be mounted.
     #[error("cannot mount {what}: {source}; run as root, outside of a container or in one with `--privileged`")]
     Mount {
-        /// The file system, and where it was to be mounted.
+        /// The file system, and where it should have been mounted.
         what: &'static str,
         /// The system's error.
         source: io::Error,

@@ -252,7 +252,7 @@ fn skip(input: &mut Input) -> io::Result<()> {
     let length = u64::from(u32::from_le_bytes(length));
     let skipped = io::copy(&mut input.take(length), &mut io::sink())?;
     if skipped < length {
-        return Err(io::Error::new(ErrorKind::UnexpectedEof, "a part that is to be skipped is cut off"));
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, "a part to skip is cut off"));
     }
     Ok(())
 }

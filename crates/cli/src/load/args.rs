@@ -46,7 +46,7 @@ pub struct LoadArgs {
     #[arg(short, long, value_name = "N", conflicts_with_all = ["rate", "arrivals", "stages", "speed"])]
     #[arg(aliases = ["connections", "vus"])]
     pub clients: Option<Count>,
-    /// Duration, like 30s or 30 [default: 10s, or until --requests calls are made]
+    /// Duration, like 30s or 30 [default: 10s, or until --requests end]
     #[arg(short, long, value_name = "TIME", value_parser = time, short_alias = 'z')]
     pub duration: Option<Nanos>,
     /// Make at most this many calls

@@ -141,7 +141,7 @@ fn reference_servers_that_are_not_possible() {
         (&["--distribution", "normal"], 2, "use deterministic or exponential"),
         (&["--workers", "0"], 2, "use at least one"),
         (&["--workers", "5G"], 2, "too many"),
-        (&["--backlog", "4G"], 2, "ask for less"),
+        (&["--backlog", "4G"], 2, "choose a smaller one"),
         (&["--listen", "127.0.0.1"], 2, "--listen"),
         (&["--listen", &taken], 3, "choose another port"),
         (&["--listen", "192.0.2.1:8080"], 3, "not an address of this host"),

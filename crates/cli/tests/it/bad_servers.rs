@@ -88,7 +88,7 @@ fn a_server_that_fails_most_calls_is_not_reported_as_healthy() {
     let (url, server) = dies_after(20);
     let done = run(&[&["load", &url, "--json", "--quiet"], &calls[..]].concat()).exits(&[1, 4]);
     server.join().unwrap();
-    assert_eq!(done.stderr, "", "whoever wants quiet has the Record and the exit code");
+    assert_eq!(done.stderr, "", "a quiet run still has the Record and the exit code");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_load_beyond_the_clients_maximum_is_invalid() {
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
     let beyond = ["load", &url, "--calibrate", "-R", "500k", "-d", "100ms", "--timeout", "500ms", "--json"];
     let done = Running::start(brimful(&beyond)).finish().exits(&[4]);
-    assert!(done.stderr.contains("one generator"), "each load is told: {}", done.stderr);
+    assert!(done.stderr.contains("one generator"), "each load is reported: {}", done.stderr);
     let record = documents::record(&done.stdout);
     let max = maximum(&record);
     assert!(record.rates.offered > max, "{} of {max}", record.rates.offered);

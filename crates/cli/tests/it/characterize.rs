@@ -173,7 +173,7 @@ fn errors_in_reading_say_what_to_do() {
     for (flags, message) in [
         (&["--window", "90s"][..], "whole minutes"),
         (&["--window", "5"], "500ms"),
-        (&["--peak", "2026-03-01"], "--peak: a window has two ends"),
+        (&["--peak", "2026-03-01"], "--peak: a window has a start and an end"),
         (&["--peak", "soon/later"], "--peak: `soon` is no time"),
         (&["--peak", "2026-03-02/2026-03-01"], "must end after it starts"),
         (&["--peak", "2026-03-01/2026-03-02", "--window", "1h"], "cannot be used with"),

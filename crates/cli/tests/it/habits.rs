@@ -56,9 +56,9 @@ fn credentials_are_sent_but_not_recorded() {
     let nginx = nginx();
     let args = ["load", &nginx.url(), "-c", "1", "-n", "2", "-u", "me:hunter2", "--print", "1", "--json"];
     let done = run(&args).exits(&[0, 4]);
-    let told = format!("{}{}", done.stdout, done.stderr);
+    let output = format!("{}{}", done.stdout, done.stderr);
     assert!(done.stderr.contains("> Authorization: •••"), "{}", done.stderr);
-    assert!(!told.contains("hunter2") && !told.contains("bWU6aHVudGVyMg"), "{told}");
+    assert!(!output.contains("hunter2") && !output.contains("bWU6aHVudGVyMg"), "{output}");
     assert!(documents::record(&done.stdout).command.iter().any(|word| word == "•••"));
     run(&["load", &nginx.url(), "-u", "me"]).fails(2, "NAME:PASSWORD");
 }

@@ -49,7 +49,7 @@ fn tls_negotiates_http2_or_the_run_does_not_start() {
     let only_http1 = start("ssl");
     let url = format!("https://{}/", only_http1.addr());
     let done = run(&["load", &url, "--http", "2", "--ca", &ca, "--clients", "1", "-n", "5"]).exits(&[2, 3]);
-    assert!(done.stderr.contains("give another --http"), "{}", done.stderr);
+    assert!(done.stderr.contains("use another --http"), "{}", done.stderr);
 }
 
 #[test]

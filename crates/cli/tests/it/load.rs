@@ -234,7 +234,7 @@ fn the_text_has_its_groups_and_the_file_has_the_document() {
         assert_eq!(labels(&full), if detail.is_empty() { 0 } else { full.len() }, "{}", done.stdout);
         assert!(words(&done.stdout).contains("completed: 30 calls in "), "{}", done.stdout);
         let few = done.stdout.contains("p50 ") && done.stdout.contains("p95 takes 200 calls");
-        assert!(few, "what 30 calls do not tell is not told: {}", done.stdout);
+        assert!(few, "30 calls are too few for a 99th percentile: {}", done.stdout);
     }
     assert_eq!(documents::record(&fs::read_to_string(&out).unwrap()).counts.completed, 30);
     let done = run(&[&["load", "--json", nginx.url().as_str()], &to_file[..]].concat()).exits(&[0, 4]);

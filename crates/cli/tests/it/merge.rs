@@ -172,7 +172,7 @@ fn records_that_cannot_be_merged_are_refused_with_the_reason() {
 #[test]
 fn invalid_parts_and_instants_are_refused() {
     let load = |flags: &[&str]| run(&[&["load", "http://127.0.0.1:1/", "--rate", "10"], flags].concat());
-    load(&["--shard", "3/2", "--seed", "1"]).fails(2, "write it like 1/4, up to 4/4");
+    load(&["--shard", "3/2", "--seed", "1"]).fails(2, "write 1/4 to 4/4 for four parts");
     load(&["--shard", "1/2"]).fails(2, "--seed");
     load(&["--start-at", "tomorrow"]).fails(2, "write it like 2026-03-01T14:00:00Z");
     load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at has passed");

@@ -211,7 +211,7 @@ fn a_module_for_another_nginx_is_refused() {
     module("install", "nginx", directory.path(), &["--yes", &given])
         .fails(2, "built for another nginx: its signature is 8,4,8,0101");
     fs::write(file.path(), b"").unwrap();
-    module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "it is no module of nginx");
+    module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "this is not a module of nginx");
     assert_eq!(files_without_logs(directory.path()), before);
 }
 
@@ -253,7 +253,7 @@ fn changed_files_are_kept() {
     assert!(fs::read_to_string(at("conf.d/brimful.conf")).unwrap().contains("brimful_class all size 0-;"));
     let changed = fs::read_to_string(at("conf.d/brimful.conf")).unwrap() + "# mine\n";
     fs::write(at("conf.d/brimful.conf"), &changed).unwrap();
-    module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "was changed since brimful made it");
+    module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "was changed since brimful wrote it");
     let said = module("remove", "nginx", directory.path(), &[]).exits(&[0]).stdout;
     assert!(said.contains("brimful.conf.kept was changed"), "{said}");
     assert_eq!(fs::read_to_string(at("conf.d/brimful.conf.kept")).unwrap(), changed);
@@ -269,7 +269,7 @@ fn bad_input_is_refused() {
     let at = |name: &str| directory.path().join(name);
     let install = |more: &[&str]| module("install", "nginx", directory.path(), more);
     install(&[]).fails(2, "use --yes");
-    install(&["--yes", "--binary", "/bin/true"]).fails(2, "no nginx");
+    install(&["--yes", "--binary", "/bin/true"]).fails(2, "not nginx, according to its answer to -V");
     install(&["--yes", "--binary", "/nonexistent"]).fails(2, "not an executable program");
     install(&["--yes", "--class", "a;b=size 0-1"]).fails(2, "letters, digits");
     install(&["--yes", "--cpu-one-in", "1000001"]).fails(2, "1000001");

@@ -186,7 +186,7 @@ fn unsafe_and_wrong_options_are_refused() {
     run(&["--watch-from", "127.0.0.1:1"], Some("short")).fails(2, "BRIMFUL_TOKEN: not a token");
     run(&["--watch-from", "127.0.0.1:1", "--token-file", "/no/such"], None).fails(2, "/no/such");
     run(&["--watch-from", "192.0.2.1:7411"], Some(TOKEN)).fails(2, "ssh -N -L 7411:127.0.0.1:7411");
-    run(&["--watch-from", "here"], Some(TOKEN)).fails(2, "write it like 127.0.0.1:7411");
+    run(&["--watch-from", "here"], Some(TOKEN)).fails(2, "write host and port, like 127.0.0.1:7411");
     run(&["--watch-from", "127.0.0.1:1", "--process", "1"], Some(TOKEN)).fails(2, "cannot be used with");
     run(&["--watch-ca", "/no/such"], Some(TOKEN)).fails(2, "--watch-from");
     run(&["--watch-from", "127.0.0.1:1"], Some(TOKEN)).fails(3, "start `brimful watch --serve` there");

@@ -260,7 +260,7 @@ fn errors_in_sessions_have_their_line() {
         load(&["--wsesslog", &wsesslog]).fails(2, message);
     }
     load(&["--wsesslog", "1,0,/nowhere"]).fails(2, "/nowhere: No such file");
-    load(&["--wsess", "1,2"]).fails(2, "write sessions, calls of each and seconds to think, like 100,50,10");
+    load(&["--wsess", "1,2"]).fails(2, "write sessions, calls per session and think time, like 100,50,10");
     load(&["--cookies", "--rate", "5"]).fails(2, "--cookies is for sessions");
     load(&["--wsess", "1,2,3", "--rate", "5"]).fails(2, "cannot be used with");
 }

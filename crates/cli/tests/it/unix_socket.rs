@@ -70,7 +70,7 @@ fn the_programs_of_a_socket_are_watched() {
 fn flags_that_a_socket_does_not_support_are_refused() {
     let (_nginx, dir, socket) = nginx();
     let url = format!("http+unix:{}", socket.display());
-    run(&["load", &url, "--close", "rst"]).fails(2, "knows no RST");
+    run(&["load", &url, "--close", "rst"]).fails(2, "a Unix socket has no RST");
     run(&["load", &url, "--source-ip", "127.0.0.1"]).fails(2, "has no addresses");
     run(&["load", &url, "--calibrate"]).fails(2, "leave out --calibrate");
     run(&["survey", &url]).fails(2, "takes its Unix socket");

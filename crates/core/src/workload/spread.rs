@@ -140,7 +140,7 @@ impl Spread {
             Spread::Lognormal { cv, .. } if !not_negative(*cv) => {
                 "its coefficient of variation is a number from 0 to 1e15"
             }
-            Spread::Pareto { tail, .. } if !(tail.is_finite() && *tail > 1.0) => {
+            Spread::Pareto { tail, .. } if !(*tail > 1.0 && *tail <= MAX_VALUE) => {
                 "its tail is above 1, or it would have no mean"
             }
             Spread::Quantiles(points) => return self.validate_points(points),

@@ -31,7 +31,7 @@ pub struct Epoll<'a> {
     reading: Option<Reading>,
     /// Connections that may have more data to read, although no event will report it.
     unread: Vec<Reading>,
-    /// Connections with requests that are to be gathered into one write.
+    /// Connections with requests to gather into one write.
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: VecDeque<Token>,

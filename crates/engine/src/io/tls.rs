@@ -73,7 +73,7 @@ pub struct Tls<'a, I> {
 struct Slot {
     generation: u32,
     session: Option<Box<Session>>,
-    /// Plaintext that is to be encrypted together with the other data sent in this turn.
+    /// Plaintext to encrypt together with the other data sent in this turn.
     gathered: Vec<u8>,
     /// The sends since the kernel last had taken everything.
     sends: VecDeque<SentBytes>,

@@ -51,7 +51,7 @@ pub struct Uring<'a> {
     received: Option<(u16, usize)>,
     /// A connection whose receive must be armed, and whether data may be there already.
     rearm: Option<(Token, bool)>,
-    /// Connections with requests that are to be gathered into one send.
+    /// Connections with requests to gather into one send.
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: Vec<Token>,

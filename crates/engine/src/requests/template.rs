@@ -124,7 +124,7 @@ impl Template {
         encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
-        // Content-Length is computed anew for each body.
+        // Content-Length is computed for each body.
         let headers =
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =

@@ -58,7 +58,7 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each has its turn once in {timeout}", calls.len());
 }
 
-/// 60 connections are to be held at once, but the host has only 20 ports on each address. No connection ends before all
+/// 60 connections should be open at once, but the host has only 20 ports on each address. No connection ends before all
 /// other calls have failed for lack of a free port.
 fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };

@@ -112,7 +112,7 @@ impl KneeCheck {
     pub(super) fn warning(&self, saturation_rate: f64) -> Option<String> {
         let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > MAX_KNEE_DISTANCE)?;
         Some(format!(
-            "the throughput was seen to bend at {}, and the model saturates at {}: measure \
+            "the throughput curve bends at {}, and the model saturates at {}: measure \
              more loads between the two, and look for limits that are not in the model",
             rate(knee.throughput),
             rate(saturation_rate)

@@ -62,7 +62,7 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     (values.len() > 1 && variance > 0.0).then(|| 1.96 * variance.sqrt())
 }
 
-/// A load level that is to be predicted.
+/// A load level to predict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelLoad<'a> {
     /// Requests per second.

@@ -36,7 +36,7 @@ fn table() -> CostTable {
         sized("large", 400.0, Some(2000.0)),
         sized("small", 100.0, Some(300.0)),
         sized("medium", 200.0, Some(799.0)),
-        sized("medium, dearer", 250.0, Some(799.0)),
+        sized("medium, expensive", 250.0, Some(799.0)),
         sized("broken", 50.0, None),
     ];
     cost_table(&configurations, &growing(), 6.0).unwrap()
@@ -46,7 +46,7 @@ fn table() -> CostTable {
 fn configurations_are_compared_by_price_and_time() {
     let table = table();
     let names: Vec<&str> = table.rows.iter().map(|r| r.configuration.name.as_str()).collect();
-    assert_eq!(names, ["broken", "small", "medium", "medium, dearer", "large"]);
+    assert_eq!(names, ["broken", "small", "medium", "medium, expensive", "large"]);
     // The peak of the last week is 2 · 199, its mean 196.
     assert_eq!((table.present_rate, table.present_peak_rate), (196.0, 398.0));
     let [broken, small, medium, _, large] = table.rows.as_slice() else { panic!("{table:?}") };
@@ -157,7 +157,7 @@ fn the_table_is_written_as_csv() {
         )
     );
     assert_eq!(lines[1].split(',').count(), columns);
-    assert!(lines[4].starts_with("\"medium, dearer\",250,799,"), "{}", lines[4]);
+    assert!(lines[4].starts_with("\"medium, expensive\",250,799,"), "{}", lines[4]);
     assert!(lines[3].contains(",true,true,true,true,") && lines[4].contains(",true,true,false,false,"), "{csv}");
     assert!(lines[3].contains("1970-10-28T00:00:00Z"), "{}", lines[3]);
 }

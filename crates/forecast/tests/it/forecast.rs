@@ -460,7 +460,11 @@ fn growth_in_a_month_takes_two_to_see() {
     let rates = |n: usize| -> Vec<f64> { noise(6, n).iter().enumerate().map(|(i, e)| hour(i) + 2.0 * e).collect() };
     let short = forecast(&series(HOUR, &rates(72)), &options(180, DAY)).unwrap();
     assert_eq!(short.growth_per_month, None);
-    assert!(says(&short, "No growth per month is told") && says(&short, "this one lasts 3 days"), "{:?}", short.notes);
+    assert!(
+        says(&short, "No growth per month is reported") && says(&short, "this one lasts 3 days"),
+        "{:?}",
+        short.notes
+    );
     let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
     // The rate grows by 0.2 per hour from about 390, to 3.2 times that after 180 days: about 22 % per month.
     assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);

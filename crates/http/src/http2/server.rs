@@ -477,9 +477,9 @@ mod tests {
         Frame { length: block.len(), kind: kind::HEADERS, flags: flag::END_HEADERS, stream: 1 }.write(&mut bytes);
         bytes.extend_from_slice(&block);
         assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), ServerEvent::Nothing));
-        let told = server.output().to_vec();
-        assert!(told.ends_with(&answer_block(100, &[])), "{told:?}");
-        server.sent(told.len());
+        let output = server.output().to_vec();
+        assert!(output.ends_with(&answer_block(100, &[])), "{output:?}");
+        server.sent(output.len());
         let mut data = Vec::new();
         write_short(&mut data, kind::DATA, flag::END_STREAM, 1, b"body");
         assert_eq!(server.feed(&data, |_, _| ()), (data.len(), ServerEvent::Request(1, ())));

@@ -196,13 +196,13 @@ fn a_malformed_response_ends_only_its_own_call() {
         assert_eq!(error, None);
         assert_eq!(over[1], (1, whole(200, 10, 0)), "the other goes on");
         let (StreamEnd::Malformed(ParseError::BadAnswer(why)), 0) = (over[0].1, over[0].0) else { panic!("{over:?}") };
-        let told = connection.take_output().into_iter().any(|frame| frame.0 == kind::RST_STREAM && frame.2 == 1);
-        (why, told)
+        let reported = connection.take_output().into_iter().any(|frame| frame.0 == kind::RST_STREAM && frame.2 == 1);
+        (why, reported)
     };
     let text = |name: &str, value: &str| {
         [&[0, name.len() as u8][..], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
     };
-    for (bytes, part, told) in [
+    for (bytes, part, reported) in [
         (vec![headers(WHOLE, 1, &text("a", "b"))], "no status", true),
         (vec![headers(WHOLE, 1, OK), headers(WHOLE | END, 1, OK)], "second head", true),
         (vec![headers(WHOLE, 1, OK), headers(WHOLE, 1, &text("a", "b"))], "after its trailers", true),
@@ -217,8 +217,8 @@ fn a_malformed_response_ends_only_its_own_call() {
         (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0x7f, 0xff, 0xff, 0xff])], "beyond the limit", true),
     ] {
         let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-        let (why, was_told) = of_stream(&bytes);
-        assert!(why.contains(part) && was_told == told, "{part}: {why}, told: {was_told}");
+        let (why, has_reported) = of_stream(&bytes);
+        assert!(why.contains(part) && has_reported == reported, "{part}: {why}, reported: {has_reported}");
     }
 }
 
@@ -289,8 +289,8 @@ fn violations_of_the_connection_are_named_and_reported_to_the_server() {
         let error = error.unwrap_or_else(|| panic!("{part}: nothing is broken"));
         assert!(error.to_string().contains(part), "{part}: {error}");
         let last = connection.take_output().pop().unwrap();
-        let told = [[0; 4], code.to_be_bytes()].concat();
-        assert_eq!((last.0, &last.3), (kind::GOAWAY, &told), "{part}");
+        let reported = [[0; 4], code.to_be_bytes()].concat();
+        assert_eq!((last.0, &last.3), (kind::GOAWAY, &reported), "{part}");
         assert_eq!(connection.receive(b"more"), (vec![], Some(error)), "and it stays so");
         assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room());
         assert_eq!(connection.http2.take_streams().map(|stream| stream.value).collect::<Vec<_>>().last(), Some(&2));

@@ -134,7 +134,7 @@ mod tests {
         }
         assert_eq!(moment(Gamma::new(2.0, 0.0), 1), 2.0);
         assert_eq!(moment(Gamma::new(0.0, 1.0), 1), 0.0);
-        assert_eq!(moment(Gamma::new(2.0, f64::NAN), 1), 2.0, "what cannot be told varies not at all");
+        assert_eq!(moment(Gamma::new(2.0, f64::NAN), 1), 2.0, "an unknown variation counts as none");
     }
 
     #[test]

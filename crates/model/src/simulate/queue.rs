@@ -157,7 +157,7 @@ impl Queue {
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {
-            (self.clock, self.speed) = (0.0, 0.0); // It begins anew, so that it stays precise.
+            (self.clock, self.speed) = (0.0, 0.0); // Restarting keeps it precise.
             return f64::INFINITY;
         };
         let (present, served) = (self.present, self.serving.len() as f64);

@@ -113,7 +113,7 @@ mod tests {
         let over = TimeSpan(Nanos::from_secs(2));
         assert_eq!(later(500).since(from, over), Some(Stall { some: 0.25, full: Some(0.0) }));
         assert_eq!(later(2001).since(from, over).unwrap().some, 1.0);
-        assert_eq!(from.since(later(500), over), None, "began anew");
+        assert_eq!(from.since(later(500), over), None, "was reset");
         let some = StallSample::parse(&PRESSURE[..60]).unwrap();
         assert_eq!(some.since(some, over), Some(Stall { some: 0.0, full: None }), "without the second line");
     }

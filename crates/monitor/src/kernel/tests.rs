@@ -284,7 +284,7 @@ fn time_asleep_is_no_time() {
         let groups = PerGroup { kernel: Some(machine.read()), ..PerGroup::default() };
         let sample = Sample { at: seconds(at), suspended: seconds(suspended), groups, ..Sample::default() };
         // A second of CPU 0. CPU 1 was taken offline for a suspension and has been back for half a second; its idle
-        // time starts anew.
+        // time starts again.
         machine.change(
             "stat",
             &[

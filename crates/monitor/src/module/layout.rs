@@ -216,7 +216,7 @@ pub enum LayoutError {
     )]
     Foreign,
     /// The file has another version of the layout.
-    #[error("it has layout {0}, and this brimful reads {LAYOUT}: build the module anew with `brimful module install`")]
+    #[error("it has layout {0}, and this brimful reads {LAYOUT}: rebuild the module with `brimful module install`")]
     Layout(u32),
     /// The file states impossible sizes.
     #[error("its header is damaged ({0}): restart the server, which makes a new one")]
@@ -489,7 +489,7 @@ pub(super) mod tests {
     fn the_layout_is_that_of_the_recorder() {
         let (mut there, mut here) = (layout_in_c(), layout_here());
         // Skips entries that no reader needs, or that follow from other entries.
-        let told = |line: &String| {
+        let is_listed = |line: &String| {
             ![
                 "brimful_slot.unused",
                 "brimful_sums.unused",
@@ -501,7 +501,7 @@ pub(super) mod tests {
             .iter()
             .any(|of| line.starts_with(of))
         };
-        there.retain(told);
+        there.retain(is_listed);
         there.sort_unstable();
         here.sort_unstable();
         assert_eq!(there, here);

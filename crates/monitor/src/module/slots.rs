@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Maximum number of repeated readings, over all slots. A reading takes some microseconds. A worker that only records
-/// folds more often than that, so many attempts are needed until a reading falls between two folds.
+/// folds more often than that, many attempts are needed until a reading falls between two folds.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.

@@ -16,7 +16,7 @@ pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50
 const SOCKET_LIMITS: [&str; 6] = [
     "requests sent before the answer to the one before (pipelining) count as one",
     "a TLS handshake counts as requests of its own",
-    "streams of HTTP/2 cannot be told apart: what is sent and answered in turn on a connection is a request",
+    "streams of HTTP/2 cannot be distinguished: what is sent and answered in turn on a connection is a request",
     "an answer ends with the last bytes before the next request: pauses of a stream are service, and 100 Continue ends one",
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",

@@ -34,7 +34,7 @@ pub fn client_limit(calibration: &ClientCalibration) -> String {
     let rows: Vec<_> = calibration.curve.iter().map(level_row).collect();
     lines.push(table(&columns, &rows).trim_end().to_owned());
     if calibration.second_shares_cpus {
-        let note = "note: For want of free CPUs the second generator shared those of the first or of the server, so two \
+        let note = "note: Without free CPUs, the second generator shared those of the first or of the server, so two \
                     may look worse here than from two hosts; the client's own lateness and CPU time decide more.";
         lines.extend([String::new(), wrap(note, 0).trim_end().to_owned()]);
     }

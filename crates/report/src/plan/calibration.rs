@@ -214,7 +214,7 @@ fn notes(found: &Calibrated) -> String {
     );
     text += &fact(
         "condition",
-        &format!("number {}; above 30 classes could not be told apart", number(Some(found.condition_number))),
+        &format!("number {}; above 30 classes could not be distinguished", number(Some(found.condition_number))),
     );
     if let Some(load) = &found.load_dependence {
         let how = match load.shape {

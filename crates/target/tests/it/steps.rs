@@ -84,8 +84,8 @@ fn a_pool_limits_the_requests_served_at_once() {
     pool(|pool| pool.waited == 1);
     // Both slots of the pool are occupied for an hour, so the third request waits, although it has a worker. The fourth
     // request is for the truth: it has no class, and needs no slot.
-    let told = clients[3].get("/__truth");
-    assert!(told.text().contains("\"most_served_at_once\":2"), "{}", told.text());
+    let truth = clients[3].get("/__truth");
+    assert!(truth.text().contains("\"most_served_at_once\":2"), "{}", truth.text());
     assert_eq!(clients[2].arrived(), 0);
     assert!(start("a=0", 1).truth().pool.is_none());
 }

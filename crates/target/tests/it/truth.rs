@@ -88,9 +88,9 @@ fn the_truth_is_told_over_http() {
     for path in ["/light", "/light", "/heavy"] {
         client.get(path);
     }
-    let told = client.get("/__truth");
-    assert_eq!((told.status, told.field("content-type")), (200, Some("application/json")));
-    let truth: Truth = serde_json::from_slice(&told.body).unwrap();
+    let response = client.get("/__truth");
+    assert_eq!((response.status, response.field("content-type")), (200, Some("application/json")));
+    let truth: Truth = serde_json::from_slice(&response.body).unwrap();
     assert_eq!((truth.workers, truth.distribution), (1, Distribution::Deterministic));
     assert_eq!((truth.classes["light"].requests, truth.classes["heavy"].requests), (2, 1));
     assert!((sum(&truth) - truth.total_cpu_s).abs() < 1e-6);
@@ -99,7 +99,7 @@ fn the_truth_is_told_over_http() {
     let again: Truth = serde_json::from_slice(&client.get("/__truth").body).unwrap();
     assert!(again.other_cpu_s > truth.other_cpu_s);
     assert_eq!(again.classes["heavy"], truth.classes["heavy"]);
-    let json: serde_json::Value = serde_json::from_slice(&told.body).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
     assert_eq!(json["distribution"], "deterministic");
     assert!(json["classes"]["light"]["nominal_s"].is_f64());
 }

@@ -393,16 +393,16 @@ fn connections_are_closed_while_the_user_thinks_if_asked() {
             ..open(0.001, "constant")
         };
         let mut workload = sessions(&load, 60, 1, Shard::WHOLE);
-        let mut told = Vec::new();
+        let mut closings = Vec::new();
         for at in [0, 100, 9_101, 9_200].map(ms) {
             while let Next::Due { due, call } = workload.next(at, 0) {
                 let at = at + Nanos(1);
                 workload.on_outcome(&Outcome { call, due, at, end: OK, bytes_sent: 1, bytes_received: 1 });
                 let over = workload.session_ended(SessionId(0)).is_some();
-                told.push((workload.closes_between_bursts(SessionId(0)), over));
+                closings.push((workload.closes_between_bursts(SessionId(0)), over));
             }
         }
-        assert_eq!(told, [(false, false), (closes, false), (false, false), (false, true)]);
+        assert_eq!(closings, [(false, false), (closes, false), (false, false), (false, true)]);
     }
 }
 
@@ -413,7 +413,7 @@ fn an_invalid_arrival_process_is_refused() {
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
 
-/// Sessions have so many bursts and such short think times that their bursts before the run are not simulated one by
+/// Sessions have many bursts with short think times, so that their bursts before the run are not simulated one by
 /// one.
 #[test]
 fn the_past_of_long_sessions_takes_no_time() {

@@ -121,7 +121,7 @@ fn gaps_in_a_log_are_reported_and_can_be_shortened() {
 
     let done = run(&["replay", &log, &server.url(), "--duration", "10ms"]).exits(&[0, 4]);
     assert!(done.stderr.contains("until --duration ends it"), "{}", done.stderr);
-    run(&["replay", &log, &server.url(), "--max-gap", "0s"]).fails(2, "give one like 10s");
+    run(&["replay", &log, &server.url(), "--max-gap", "0s"]).fails(2, "give a time like 10s");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn flags_may_stand_between_a_log_and_its_url() {
         assert_eq!(replay(&args).0.counts.completed, 3, "{args:?}");
     }
     run(&["replay", &log]).fails(2, "a log and a server are needed");
-    run(&["replay", &url, "--speed", "2x"]).fails(2, "which log is to be replayed?");
+    run(&["replay", &url, "--speed", "2x"]).fails(2, "a log is missing: brimful replay access.log");
     run(&["replay", &url, &log, "http://127.0.0.2/"]).fails(2, "only one server can be loaded");
 }
 

@@ -70,7 +70,7 @@ fn an_unfinished_installation_is_reported() {
     assert!(text.contains("\"unfinished\": false"), "{text}");
     fs::write(&manifest, text.replace("\"unfinished\": false", "\"unfinished\": true")).unwrap();
     let said = module("status", "nginx", directory.path(), &[]).exits(&[0]).stdout;
-    assert!(said.contains("its installation was not finished; run: brimful module install nginx"), "{said}");
+    assert!(said.contains("the installation was not finished; run: brimful module install nginx"), "{said}");
 }
 
 fn names(directory: &Path) -> Vec<String> {

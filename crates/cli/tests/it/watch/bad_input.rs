@@ -13,7 +13,7 @@ fn invalid_flags() {
         (&["--interval", "process=2h"], "from 10ms to 1h"),
         (&["--interval", "5"], "write it like 500ms"),
         (&["--interval", "disk=1s"], "kernel, process, network, connections, module and requests"),
-        (&["--groups", "kernel", "--interval", "network=1s"], "which --groups leaves out"),
+        (&["--groups", "kernel", "--interval", "network=1s"], "which is not in --groups"),
         (&["--once", "--duration", "1s"], "cannot be used with"),
         (&["--once", "-n", "3"], "cannot be used with"),
         (&["--duration", "0s"], "--duration more than 0s"),
@@ -49,7 +49,7 @@ fn addresses_and_files_that_cannot_be_used() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    run(&["watch", "--log", file.to_str().unwrap()]).fails(2, "that is a file; name a directory");
+    run(&["watch", "--log", file.to_str().unwrap()]).fails(2, "this is a file; name a directory");
     run(&["watch", "--log", file.join("below").to_str().unwrap()]).fails(3, "choose another with --log");
     run(&["watch", "--out", dir.path().to_str().unwrap()]).fails(3, "choose another place with --out");
 }

@@ -107,7 +107,10 @@ impl Workload {
         };
         let of_class = &self.classes[class];
         if of_class.is_template() {
-            return Err(format!("class `{}` is filled in anew for every call: name another one", of_class.name));
+            return Err(format!(
+                "class `{}` has placeholders that each call fills in: name another one",
+                of_class.name
+            ));
         }
         let unless_empty =
             |own: &'w String, inherited: &'w String| if own.is_empty() { inherited.as_str() } else { own.as_str() };
@@ -205,7 +208,7 @@ mod tests {
             ),
             ("bursts = [{ calls = [{ class = \"images\" }] }]", "class `images` has more than one path"),
             ("bursts = [{ calls = [{ path = \"a\" }] }]", "a path begins with `/`"),
-            ("bursts = [{ calls = [{ class = \"numbered\" }] }]", "`numbered` is filled in anew"),
+            ("bursts = [{ calls = [{ class = \"numbered\" }] }]", "`numbered` has placeholders"),
         ] {
             let error = workload(&format!("[[load.sessions.script]]\n{script}\n")).validate().unwrap_err().to_string();
             assert!(error.contains(message), "{script}: {error}");

@@ -169,7 +169,7 @@ fn the_odd_run_is_reported() {
 #[test]
 fn runs_that_agree_are_not_reported() {
     let named = (0..100).filter(|seed| from(&with_cron_job(None, 0.0, *seed)).unwrap().odd.is_some()).count();
-    assert!(named <= 10, "{named} of 100, where 5 are to be expected");
+    assert!(named <= 10, "{named} of 100, where 5 are expected");
     assert_eq!(from(&runs()).unwrap().odd, None, "differences of rounding are none");
     let two_agree = [record("/", &[]), even(100.0), even(200.0)];
     assert_eq!(from(&two_agree).unwrap().odd, None);
@@ -215,12 +215,12 @@ fn classes_known_only_jointly_stay_in_proportion() {
         assert!(matches!(error, ModelError::Parted { .. }), "{changes:?}: {error}");
         assert!(error.to_string().contains("`heavy` 20.0 %, `light` 80.0 %"), "{error}");
     }
-    let told = ["cpu.heavy.demand=5ms", "cpu.light.demand=1ms", "light.rate=10", "heavy.rate=10"];
+    let wanted = ["cpu.heavy.demand=5ms", "cpu.light.demand=1ms", "light.rate=10", "heavy.rate=10"];
     let disk =
         model.joint_demands.iter().find(|joint| joint.station == "sda").expect("the disk's demands are joint too");
     assert_eq!(disk.shares, joint.shares);
-    let told_of_all = told.into_iter().chain(["sda.heavy.demand=0.2ms", "sda.light.demand=0.2ms"]).collect::<Vec<_>>();
-    assert!(near(asked(&model, &told_of_all).unwrap(), 0.97 / 0.003, 1e-3));
+    let all_wanted = wanted.into_iter().chain(["sda.heavy.demand=0.2ms", "sda.light.demand=0.2ms"]).collect::<Vec<_>>();
+    assert!(near(asked(&model, &all_wanted).unwrap(), 0.97 / 0.003, 1e-3));
 }
 
 #[test]
