@@ -109,8 +109,8 @@ fn inside(found: &InsideDemands) -> String {
         }
         None => String::new(),
     };
-    let said = "The model has the demands at the CPU that were measured inside the server (Server Module, so many requests \
-                sampled); what requests cost beside that is shared alike, and is what the runs leave.";
+    let said = "The model has the CPU demands that the Server Module measured, on the number of requests shown. The rest of \
+                the CPU time is the same for every request.";
     table(&columns, &rows) + &wrap(&format!("{said}{without}"), 0)
 }
 
