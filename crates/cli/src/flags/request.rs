@@ -99,7 +99,7 @@ pub struct ConnectionArgs {
     /// The attempt's port is then free again. Clients of a closed loop let the kernel retry.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub connect_timeout: Option<Nanos>,
-    /// Abandon a call whose response is not complete this long after it was sent
+    /// Abandon a call whose response takes longer, from when it was sent
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub timeout: Nanos,
     /// Retry calls whose reused connection was closed before any response, as browsers do

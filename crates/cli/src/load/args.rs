@@ -38,7 +38,7 @@ pub struct LoadArgs {
     /// Connections are opened as they are needed, and the response time of a call counts from when it was due.
     #[arg(short = 'R', long, value_name = "CALLS/S", allow_hyphen_values = true, aliases = ["rps", "qps"])]
     pub rate: Option<Rate>,
-    /// Closed loop: this many clients, each of which waits for a response before its next call
+    /// Closed loop: this many clients, each of which calls again after its response
     ///
     /// Without any flag that defines the load, there are 10 clients. A client that cannot connect retries after 10 ms, then
     /// 20 ms and so on up to a second. Each client has a connection, so more clients than the descriptor limit allows are

@@ -34,7 +34,7 @@ pub struct SessionArgs {
     /// By default they are spread over up to 6 connections, as in browsers.
     #[arg(long, hide_short_help = true)]
     pub pipelined: bool,
-    /// Open loop: start this many sessions per second, whatever the server does, spaced by --arrivals
+    /// Open loop: start this many sessions per second, spaced by --arrivals
     #[arg(long, value_name = "SESSIONS/S", hide_short_help = true)]
     pub session_rate: Option<Rate>,
     /// Closed loop: this many users, each of which starts a new session when its last one has ended
