@@ -395,7 +395,7 @@ impl Format {
 #[inline]
 pub(crate) fn finish_line<'a>(parsed: &Parsed<'a>, buffer: &'a mut Vec<u8>) -> Line<'a> {
     match parsed {
-        Parsed::Request(request) => Line::Entry(request.to_entry(buffer)),
+        Parsed::Request(request) => Line::Entry(request.build_entry(buffer)),
         Parsed::Other => Line::Other,
     }
 }

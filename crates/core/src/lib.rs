@@ -3,7 +3,7 @@
 //! - [`units`]: types of durations, rates and sizes, with their notation (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: the traits and events between workload, engine and observer.
 //! - [`workload`], [`record`] (with [`account`], [`counts`], [`status`] and [`server`]), [`model`], [`survey`],
-//! [`profile`], [`testbed`]: the documents.
+//!   [`profile`], [`testbed`]: the documents.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`tls`], [`pem`], [`http2`]: TLS settings and faults; files of certificates and keys; HTTP/2 errors.
 //! - [`slo`]: service level objectives (`p95<200ms`).

@@ -2,9 +2,10 @@
 //!
 //! At a queue of m servers, I = 1 − b − Σ X_r·(D_r + w·Iᵖ)/m. With w ≥ 0 the right side falls as I grows; with w < 0 it
 //! grows more slowly than I as long as no demand becomes negative. So there is one solution I, which is 0 at
-//! saturation. For one server, p = 1 and b = 0, this is the M/G/1 queue whose first request after idleness takes S0 = D
-//! + w (Welch 1964, "On a generalized M/G/1 queuing process in which the first customer of each busy period receives
-//! exceptional service", Operations Research 12): U = λ·S0/(1 − λ·(D − S0)).
+//! saturation. For one server, p = 1 and b = 0, this is the M/G/1 queue whose first request after idleness takes
+//! S0 = D + w (Welch 1964, "On a generalized M/G/1 queuing process in which the first customer of each busy period
+//! receives exceptional service", Operations Research 12):
+//! U = λ·S0/(1 − λ·(D − S0)).
 //!
 //! With w > 0, only requests that find idle servers take longer ([`crate::exceptional`]).
 

@@ -4,9 +4,9 @@
 //! are merged, and the `Record` is derived from their sum and a few further facts. Two rules hold for this crate:
 //!
 //! - **Memory is allocated and touched at construction**, so that the run causes no page faults. It does not grow with
-//! the number of calls.
+//!   the number of calls.
 //! - **State consists of whole numbers**, so merging is exact, associative and commutative: calls split over several
-//! collectors yield the same Record as a single collector.
+//!   collectors yield the same Record as a single collector.
 //!
 //! ```text
 //! collector      Event → Account

@@ -44,7 +44,7 @@ pub(crate) struct RawRequest<'a> {
 
 impl<'a> RawRequest<'a> {
     #[inline]
-    pub(crate) fn to_entry(&self, buffer: &'a mut Vec<u8>) -> Entry<'a> {
+    pub(crate) fn build_entry(&self, buffer: &'a mut Vec<u8>) -> Entry<'a> {
         let needs_buffer = self.escaped != 0 || self.doubled != 0 || !self.query.is_empty();
         let mut entry = if needs_buffer { self.copy_texts(buffer) } else { self.entry };
         if self.is_request_line {
@@ -379,7 +379,7 @@ mod tests {
         let escaped = (1 << Slot::Target as u8) | (1 << Slot::Agent as u8);
         let raw = RawRequest { entry, query: b"a=1", escaped, ..RawRequest::default() };
         let mut place = b"old".to_vec();
-        let read = raw.to_entry(&mut place);
+        let read = raw.build_entry(&mut place);
         assert_eq!(read.target, "/café/😀?a=1".as_bytes());
         assert_eq!((read.agent, read.client), (br#"a "b" A"#.as_slice(), b"::1".as_slice()));
     }

@@ -174,7 +174,7 @@ fn errors_in_reading_say_what_to_do() {
         (&["--window", "90s"][..], "whole minutes"),
         (&["--window", "5"], "500ms"),
         (&["--peak", "2026-03-01"], "--peak: a window has a start and an end"),
-        (&["--peak", "soon/later"], "--peak: `soon` is no time"),
+        (&["--peak", "soon/later"], "--peak: `soon` is not a time"),
         (&["--peak", "2026-03-02/2026-03-01"], "must end after it starts"),
         (&["--peak", "2026-03-01/2026-03-02", "--window", "1h"], "cannot be used with"),
         (&["--timezone", "Mars/Olympus"], "Europe/Berlin"),

@@ -161,7 +161,7 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
     let said = module("status", name, directory, &[&config]).exits(&[0]).stdout;
     assert!(said.contains("on: ") && said.contains(memory.to_str().unwrap()), "{said}");
     let said = module("off", name, directory, &[&config]).exits(&[0]).stdout;
-    assert!(said.contains(": off"), "{said}");
+    assert!(said.contains(": recording is off"), "{said}");
     let so_far = counted(&memory).requests();
     run(&["load", &server.url(), "--requests", "20", "--clients", "1", "--json"]).exits(&[0, 4]);
     assert_eq!(counted(&memory).requests(), so_far, "it was off");
@@ -260,7 +260,7 @@ fn changed_files_are_kept() {
     module("remove", "nginx", directory.path(), &[]).fails(2, "has no module that brimful installed");
     // Files that another program created are not overwritten.
     fs::write(at("conf.d/brimful.conf"), "# somebody else's\n").unwrap();
-    module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "brimful did not make it");
+    module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "brimful did not write it");
 }
 
 #[test]
