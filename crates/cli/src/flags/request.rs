@@ -38,7 +38,7 @@ pub struct RequestArgs {
     /// HTTP/2 is negotiated by TLS (ALPN) or, for http:// URLs, used by prior knowledge.
     #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version(), hide_possible_values = true)]
     pub http: Version,
-    /// Request classes and their mix, from a TOML file; only host and port of the URL are used then
+    /// Request classes and their mix, from a TOML file; the URL then only names the server
     #[arg(long, value_name = "FILE")]
     pub workload: Option<PathBuf>,
     /// Other shares for the workload's classes, like light=0.7,heavy=0.3

@@ -166,8 +166,8 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
     run(&["load", &server.url(), "--requests", "20", "--clients", "1", "--json"]).exits(&[0, 4]);
     assert_eq!(counted(&memory).requests(), so_far, "it was off");
     assert!(module("status", name, directory, &[&config]).exits(&[0]).stdout.contains("off: "));
-    assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": on"));
-    assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": already on"));
+    assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": recording is on"));
+    assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": recording is already on"));
 
     let said = module("remove", name, directory, &[&config, "--reload"]).exits(&[0]).stdout;
     assert!(said.contains("no longer has the module"), "{said}");

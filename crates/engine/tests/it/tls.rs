@@ -203,7 +203,7 @@ fn invalid_certificates_fail_each_call(case: Case) {
         let expected = match flaw {
             CertificateFlaw::Expired | CertificateFlaw::NotYetValid => "",
             CertificateFlaw::SelfSigned => "self-signed",
-            CertificateFlaw::MissingIntermediate => "the chain is cut short",
+            CertificateFlaw::MissingIntermediate => "the chain is incomplete",
             _ => "it is for other.example, n",
         };
         assert!(detail.contains(expected), "{detail}");

@@ -83,7 +83,7 @@ fn the_knee_is_found_in_runs_past_saturation_too() {
     let mut held_up: Vec<Value> = (1..=5).map(|i| even(100.0 * f64::from(i))).collect();
     held_up.extend([600.0, 700.0, 800.0, 900.0, 1000.0].map(|offered| past_saturation(offered, 500.0)));
     let c = from(&held_up).unwrap();
-    assert!(c.warnings.iter().any(|w| w.contains("bend at 500")), "{:?}", c.warnings);
+    assert!(c.warnings.iter().any(|w| w.contains("bends at 500")), "{:?}", c.warnings);
 }
 
 #[test]
