@@ -199,7 +199,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
         self.assertEqual(limit_only.returncode, 2)
-        self.assertIn("could not measure its limit: a fleet finds what its hosts can offer for a load", limit_only.stderr)
+        self.assertIn("could not measure its limit: a fleet measures its hosts' limits for a given load", limit_only.stderr)
 
     def test_a_load_above_the_limit_of_the_shards_is_invalid(self) -> None:
         flags = ["--rate=500k", "--duration=200ms", "--timeout=500ms", "--json", "--calibrate"]

@@ -61,5 +61,5 @@ class Licences(unittest.TestCase):
         self.assertEqual(list(licences.complaints([crate])), ["x 1.0.0 has no file with its licence"])
         fork = crate | {"license": None, "source": "git+https://example.org/x", "license_file": "servers.py"}
         of_fork = list(licences.complaints([fork]))
-        self.assertIn("x 1.0.0 is under no licence, which is not on the list", of_fork[0])
+        self.assertIn("x 1.0.0 is under no licence, which is not in the list of scripts/licences", of_fork[0])
         self.assertEqual(of_fork[1:], ["x 1.0.0 is not from crates.io but from git+https://example.org/x"])
