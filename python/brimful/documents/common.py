@@ -681,8 +681,8 @@ class RequestClass(Part):
     #: The order in which the entries of a list are requested.
     order: Order | None = None
     #: Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Every
-    #: call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` anew, here, in `urls`, in
-    #: the values of `headers` and in `body`.
+    #: call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}`, here, in `urls`, in the
+    #: values of `headers` and in `body`.
     path: str | None = None
     #: Law that determines how often each URL or file is requested, by its position in the list or set: `zipf:0.8`.
     #: If absent, the weights determine it.
