@@ -73,7 +73,12 @@ fn untrusted_certificates_are_errors_before_the_run() {
         3,
         &["(it is for a.example, b.example): use a name of the certificate", "--sni"],
     );
-    refused("IP:127.0.0.1", CertificateFlaw::SelfSigned, 3, &["(it is self-signed): give", "--ca FILE"]);
+    refused(
+        "IP:127.0.0.1",
+        CertificateFlaw::SelfSigned,
+        3,
+        &["(it is self-signed): name the issuer's certificate", "--ca FILE"],
+    );
     refused("IP:127.0.0.1", CertificateFlaw::MissingIntermediate, 3, &["or the chain is cut short)"]);
     let closes = RawServer::closes_on_accept();
     let url = format!("https://{}/", closes.addr());
@@ -125,7 +130,7 @@ fn flags_of_tls_that_do_not_fit_are_refused() {
     let server = RawServer::with_handler(|_| with_length(b"hello"));
     let (plain, secure) = (server.url(), format!("https://{}/", server.addr()));
     run(&["load", &plain, "--insecure", "-n", "1"]).fails(2, "--insecure needs an https:// URL");
-    run(&["load", &plain, "--tls-min", "1.3", "-n", "1"]).fails(2, "--tls-min is for https:// URLs");
+    run(&["load", &plain, "--tls-min", "1.3", "-n", "1"]).fails(2, "--tls-min needs an https:// URL");
     run(&["load", &secure, "--insecure", "--ca", "x", "-n", "1"]).fails(2, "cannot be used with");
     run(&["load", &secure, "--cert", "x", "-n", "1"]).fails(2, "--key");
     run(&["load", &secure, "--ca", "/nowhere.pem", "-n", "1"]).fails(2, "/nowhere.pem holds no usable certificate");

@@ -16,8 +16,8 @@ fn invalid_flags() {
         (&["--groups", "kernel", "--interval", "network=1s"], "which is not in --groups"),
         (&["--once", "--duration", "1s"], "cannot be used with"),
         (&["--once", "-n", "3"], "cannot be used with"),
-        (&["--duration", "0s"], "--duration more than 0s"),
-        (&["-n", "0"], "--count at least 1"),
+        (&["--duration", "0s"], "--duration of more than 0s"),
+        (&["-n", "0"], "--count of at least 1"),
         (&["--port", "0"], "0"),
         (&["--port", "http"], "http"),
         (&["--process", "port:0"], "names no TCP port"),
@@ -50,6 +50,6 @@ fn addresses_and_files_that_cannot_be_used() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     run(&["watch", "--log", file.to_str().unwrap()]).fails(2, "this is a file; name a directory");
-    run(&["watch", "--log", file.join("below").to_str().unwrap()]).fails(3, "choose another with --log");
+    run(&["watch", "--log", file.join("below").to_str().unwrap()]).fails(3, "choose another one with --log");
     run(&["watch", "--out", dir.path().to_str().unwrap()]).fails(3, "choose another place with --out");
 }
