@@ -79,7 +79,7 @@ fn untrusted_certificates_are_errors_before_the_run() {
         3,
         &["(it is self-signed): name the issuer's certificate", "--ca FILE"],
     );
-    refused("IP:127.0.0.1", CertificateFlaw::MissingIntermediate, 3, &["or the chain is cut short)"]);
+    refused("IP:127.0.0.1", CertificateFlaw::MissingIntermediate, 3, &["or the chain is incomplete)"]);
     let closes = RawServer::closes_on_accept();
     let url = format!("https://{}/", closes.addr());
     run(&["load", &url, "--insecure", "-n", "1"]).fails(3, "closed the connection during the TLS handshake");
@@ -135,7 +135,7 @@ fn flags_of_tls_that_do_not_fit_are_refused() {
     run(&["load", &secure, "--cert", "x", "-n", "1"]).fails(2, "--key");
     run(&["load", &secure, "--ca", "/nowhere.pem", "-n", "1"]).fails(2, "/nowhere.pem holds no usable certificate");
     run(&["load", &secure, "--ca", "/dev/null", "-n", "1"]).fails(2, "it has none; it must be PEM");
-    run(&["load", &secure, "--insecure", "--sni", "a b", "-n", "1"]).fails(2, "`a b` is no name");
+    run(&["load", &secure, "--insecure", "--sni", "a b", "-n", "1"]).fails(2, "`a b` is not a name");
     run(&["load", &secure, "--insecure", "--tls-min", "1.1", "-n", "1"]).fails(2, "1.1");
 }
 

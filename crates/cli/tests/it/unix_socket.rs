@@ -73,7 +73,7 @@ fn flags_that_a_socket_does_not_support_are_refused() {
     run(&["load", &url, "--close", "rst"]).fails(2, "a Unix socket has no RST");
     run(&["load", &url, "--source-ip", "127.0.0.1"]).fails(2, "has no addresses");
     run(&["load", &url, "--calibrate"]).fails(2, "--calibrate does not work with a Unix socket");
-    run(&["survey", &url]).fails(2, "takes its Unix socket");
+    run(&["survey", &url]).fails(2, "accepts its Unix socket");
     run(&["load", &url, "--unix-socket", "/x"]).fails(2, "leave one out");
     let nobody = format!("unix:{}", dir.path().join("none.sock").display());
     run(&["load", &nobody]).fails(3, "there is no Unix socket at");
