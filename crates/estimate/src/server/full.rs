@@ -218,8 +218,7 @@ impl HighestLoad<'_> {
     fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
         let workers = ladder.first().and_then(|(fewest, rate)| {
             let alone = *fewest as f64 / rate;
-            let queued = on_cpu / f64::from(self.facts.servers);
-            find_workers(self.programs(), self.rate(), alone, queued, self.facts.servers)
+            find_workers(self.programs(), self.rate(), alone, on_cpu, self.facts.servers)
         });
         let workers = workers.filter(|workers| workers.size > 1 && u64::from(workers.size) < self.clients);
         let pool = workers.as_ref().map_or(by_throughput, |workers| MixPool {
@@ -363,6 +362,9 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::blocks::{
+        KernelFigures, Measurement, ModuleFigures, ReplayedMeasurement, ResponseFigures, Timeline, pool,
+    };
     use super::*;
 
     #[test]
@@ -378,5 +380,51 @@ mod tests {
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001).unwrap();
         assert!(pool.places == 1 && (pool.held - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
+    }
+
+    /// Six workers on two CPUs: a call takes 10 ms of a worker, of which 3 ms are on a CPU. Calls queue for the CPUs, so
+    /// six workers complete less than six times the calls of one.
+    #[test]
+    fn workers_that_share_several_cpus_are_recognized() {
+        let (alone, on_cpu, cpus) = (0.01, 0.003, 2);
+        let load = |clients: u64| {
+            let rate = occupancy::throughput(clients.min(6) as u32, alone, on_cpu, cpus);
+            let program = ProgramSeen { name: "php-fpm".to_owned(), processes: 6, ..ProgramSeen::default() };
+            let busy = rate * on_cpu;
+            let kernel = KernelFigures {
+                busy: Some(busy),
+                idle: Some(f64::from(cpus) - busy),
+                programs: vec![program],
+                ..KernelFigures::default()
+            };
+            let load = OfferedLoad::Clients(clients);
+            let measurement = Measurement {
+                load,
+                seconds: 1.0,
+                throughput: vec![rate],
+                kernel,
+                module: ModuleFigures::default(),
+                responses: ResponseFigures::default(),
+                timeline: Timeline::default(),
+            };
+            ReplayedMeasurement { measurement, modelled: None, percentile_ratios: None }
+        };
+        let facts = ServerFacts {
+            classes: vec!["page".to_owned()],
+            mix: vec![1.0],
+            station: "cpu".to_owned(),
+            servers: cpus,
+            idle_busy: 0.0,
+            background: 0.0,
+            filled: true,
+            served_at_once: None,
+        };
+        let block: Vec<ReplayedMeasurement> = [1, 2, 4, 8, 16, 32].map(load).into();
+        let bottleneck = Bottleneck::new(&facts, &pool([&block]));
+        assert!(
+            bottleneck.evidence.starts_with("6 at a time, as many as php-fpm has processes; "),
+            "{}",
+            bottleneck.evidence
+        );
     }
 }

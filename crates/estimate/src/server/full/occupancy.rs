@@ -74,7 +74,7 @@ pub(super) fn has_one_worker(program: &ProgramSeen) -> bool {
 
 /// Throughput of workers that wait only for the CPUs (mean value analysis: Reiser & Lavenberg 1980; several CPUs as in
 /// Seidmann, Schweitzer & Shalev-Oren 1987).
-fn throughput(workers: u32, alone: f64, on_cpu: f64, cpus: u32) -> f64 {
+pub(super) fn throughput(workers: u32, alone: f64, on_cpu: f64, cpus: u32) -> f64 {
     let queued = on_cpu / f64::from(cpus);
     let delay = (alone - queued).max(0.0);
     let mut rate = 0.0;
