@@ -369,7 +369,7 @@ mix          8 clients       490/s -             16.3 ms  326 µs        100 %
 search       8 clients       150/s -             53.3 ms 1.07 ms       30.6 %
 
                            mean response time
-held out    load  offered  predicted   90 % interval  measured         ±    error  of it host
+held out    load  offered  predicted   90 % interval  measured         ±    error  host share
 unseen mix  44 %    222/s    2.50 ms  2.25 … 2.75 ms   2.45 ms ✓ 49.0 µs   +2.0 %      −1.1 %
 mix         75 %    375/s    8.00 ms  7.20 … 8.80 ms   9.50 ms ✗  190 µs  −15.8 %      −1.1 %
 
@@ -379,7 +379,7 @@ unseen mix  44 %     45.3 %  40.8 … 49.8 %    45.3 % ✓    7.50 ms  6.75 … 
 mix         75 %     76.5 %  68.9 … 84.2 %    76.5 % ✓    24.0 ms  21.6 … 26.4 ms   30.4 ms ✗
 
                             throughput                                   response  utilization
-past saturation       load  predicted measured      ±  error of it host     mean   pred. meas.
+past saturation       load  predicted measured      ±  error host share     mean   pred. meas.
 mix              8 clients      500/s    490/s 4.50/s +2.0 %     +0.8 %  16.3 ms   100 % 100 %
 mix                  600/s      500/s    490/s 4.50/s +2.0 %     +0.8 %   1.50 s   100 % 100 %
 
@@ -387,7 +387,7 @@ station     class   demand        ±    truth   error
 server cpu  page   2.00 ms  32.0 µs  1.96 ms  +2.0 %
 network     page    180 µs        -        -       -
 
-saturation  predicted 500/s (485 … 515), measured 490/s ± 4.50/s, error +2.0 %, of it host +0.8 %
+saturation  predicted 500/s (485 … 515), measured 490/s ± 4.50/s, error +2.0 %, host share +0.8 %
 intervals   5 of 7 hold, and 90 % should: capacity 1 of 1, mean response 1 of 2, percentiles 1 of 2,
             utilization 2 of 2
 law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %

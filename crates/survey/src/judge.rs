@@ -93,7 +93,7 @@ impl Miss {
     /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the
     /// tolerance. The part of the error that the host's speed caused does not count against the model, and cannot
     /// refute a prediction that was right.
-    fn of(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
+    fn from_comparison(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
         let model_error = comparison.model_error()?;
@@ -109,7 +109,7 @@ impl Miss {
 }
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
-    let miss = Miss::of(saturation, Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT })?;
+    let miss = Miss::from_comparison(saturation, Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT })?;
     let closed = levels.iter().find(|level| measures_capacity(level));
     let cause = closed.and_then(|closed| saturated_by(closed, full)).unwrap_or_default();
     let message = format!(
@@ -157,7 +157,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
     let misses = tested.flat_map(|level| {
         figures(level).into_iter().filter_map(move |figure| {
-            let miss = Miss::of(figure.comparison, figure.tolerance)?;
+            let miss = Miss::from_comparison(figure.comparison, figure.tolerance)?;
             Some((level, figure, miss))
         })
     });

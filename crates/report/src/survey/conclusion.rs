@@ -56,7 +56,7 @@ fn saturation(survey: &Survey) -> String {
     let capacity = survey.saturation_rate;
     let between = capacity.interval90.map(|[low, high]| format!(" ({})", interval(low, high, number)));
     let ci = capacity.measured_ci95_half_width.map(|half| format!(" ± {}", rate(Some(half))));
-    let drift = capacity.error_drift.map(|drift| format!(", of it host {}", error(Some(drift))));
+    let drift = capacity.error_drift.map(|drift| format!(", host share {}", error(Some(drift))));
     let said = format!(
         "predicted {}{}, measured {}{}, error {}{}",
         rate(capacity.predicted),

@@ -47,7 +47,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
         words("", 1),
         figure("±", 1, None),
         figure("error", 2, None),
-        figure("of it host", 2, None),
+        figure("host share", 2, None),
     ];
     const REST: [Column<'static>; 10] = [
         words("held out", 0),
@@ -104,7 +104,7 @@ pub(super) fn past_saturation(survey: &Survey) -> String {
         figure("measured", 1, None),
         figure("±", 1, None),
         figure("error", 1, None),
-        figure("of it host", 1, None),
+        figure("host share", 1, None),
         figure("mean", 2, Some("response")),
         figure("pred.", 3, Some("utilization")),
         figure("meas.", 1, None),
