@@ -18,10 +18,10 @@ pub trait ListedGroup: Group + Sized {
     const NAME: GroupName;
 
     /// The value that belongs to the group.
-    fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
+    fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
     /// The value that belongs to the group, mutable.
-    fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
+    fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
 macro_rules! groups {
@@ -54,11 +54,11 @@ macro_rules! groups {
         $(impl ListedGroup for $Group {
             const NAME: GroupName = GroupName::$Name;
 
-            fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self> {
+            fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self> {
                 &all.$field
             }
 
-            fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
+            fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
                 &mut all.$field
             }
         })+
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!((names.kernel, names.connections), (GroupName::Kernel, GroupName::Connections));
         let mut seen = Vec::new();
         for_each_group!(G => {
-            seen.push(*G::of(&names));
-            *G::of_mut(&mut names) = GroupName::Kernel;
+            seen.push(*G::get(&names));
+            *G::get_mut(&mut names) = GroupName::Kernel;
         });
         assert_eq!(seen, GroupName::ALL);
         assert_eq!(names.connections, GroupName::Kernel);

@@ -134,7 +134,7 @@ fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);
     }
-    for_each_group!(G => if let (Some(kept), Some(dropped)) = (G::of_mut(&mut kept.groups), G::of(&next.groups)) {
+    for_each_group!(G => if let (Some(kept), Some(dropped)) = (G::get_mut(&mut kept.groups), G::get(&next.groups)) {
         G::merge(kept, dropped);
     });
 }

@@ -57,22 +57,22 @@ impl Rates {
 
     /// Replaces the figures of the groups that `newer` contains.
     pub fn update(&mut self, mut newer: Rates) {
-        for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer).take() {
-            *G::of_mut(self) = Some(newer);
+        for_each_group!(G => if let Some(newer) = G::get_mut(&mut newer).take() {
+            *G::get_mut(self) = Some(newer);
         });
     }
 
     /// Whether no group has figures.
     pub fn is_empty(&self) -> bool {
         let mut empty = true;
-        for_each_group!(G => empty &= G::of(self).is_none());
+        for_each_group!(G => empty &= G::get(self).is_none());
         empty
     }
 
     /// How long the machine was suspended during the period.
     pub fn suspended(&self) -> Nanos {
         let mut longest = Nanos::ZERO;
-        for_each_group!(G => longest = longest.max(G::of(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
+        for_each_group!(G => longest = longest.max(G::get(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
         longest
     }
 
@@ -80,7 +80,7 @@ impl Rates {
     /// in [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
-        for_each_group!(G => lines.extend(G::of(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
+        for_each_group!(G => lines.extend(G::get(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
         lines
     }
 }
@@ -92,11 +92,11 @@ impl Tracker {
         if self.netns != sample.netns {
             self.netns = sample.netns;
             for_each_group!(G => if G::OF_NETNS {
-                *G::of_mut(&mut self.last) = None;
+                *G::get_mut(&mut self.last) = None;
             });
         }
         let at = Moment::from_sample(sample);
-        per_group!(G => step::<G>(G::of_mut(&mut self.last), at, G::of(&sample.groups).as_ref()))
+        per_group!(G => step::<G>(G::get_mut(&mut self.last), at, G::get(&sample.groups).as_ref()))
     }
 }
 
@@ -120,7 +120,7 @@ fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
     let netns = samples.last()?.netns;
     let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;
     let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);
-    let having = samples[arrival..].iter().filter_map(|sample| Some((sample, G::of(&sample.groups).as_ref()?)));
+    let having = samples[arrival..].iter().filter_map(|sample| Some((sample, G::get(&sample.groups).as_ref()?)));
     let (having, of_group): (Vec<&Sample>, Vec<&G::Sample>) = having.unzip();
     let (from, to) = (Moment::from_sample(having.first()?), Moment::from_sample(having.last()?));
     Some(from.until(to, |over| G::over(&of_group, over)))

@@ -60,8 +60,8 @@ pub struct Sampler {
 impl Sample {
     /// Replaces the counters of the groups that `newer` contains.
     pub fn update(&mut self, mut newer: Sample) {
-        for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer.groups).take() {
-            *G::of_mut(&mut self.groups) = Some(newer);
+        for_each_group!(G => if let Some(newer) = G::get_mut(&mut newer.groups).take() {
+            *G::get_mut(&mut self.groups) = Some(newer);
         });
         *self = Sample { groups: std::mem::take(&mut self.groups), ..newer };
     }
@@ -69,7 +69,7 @@ impl Sample {
     /// The number of groups in the sample.
     pub(crate) fn count(&self) -> usize {
         let mut count = 0;
-        for_each_group!(G => count += usize::from(G::of(&self.groups).is_some()));
+        for_each_group!(G => count += usize::from(G::get(&self.groups).is_some()));
         count
     }
 }
@@ -126,7 +126,7 @@ impl Sampler {
             if !enabled.has(G::NAME) {
                 site.mark_absent(G::NAME.name(), not_watched(G::NAME));
             }
-            *G::of_mut(&mut self.watches) = G::of_mut(&mut opened).take();
+            *G::get_mut(&mut self.watches) = G::get_mut(&mut opened).take();
         });
         self.place = place;
         Ok(())
@@ -189,7 +189,7 @@ impl Sampler {
             suspended: sys::suspended(),
             netns: place.identity,
             groups: per_group!(G => {
-                let watch = G::of_mut(watches).as_mut().filter(|_| due.has(G::NAME));
+                let watch = G::get_mut(watches).as_mut().filter(|_| due.has(G::NAME));
                 watch.map(|watch| G::read(watch, buffer))
             }),
         };
@@ -201,7 +201,7 @@ impl Sampler {
     /// The source of each kind of figures, or `none: …` with the reason and a remedy.
     pub fn sources(&self) -> BTreeMap<String, String> {
         let mut sources = self.lacking.clone();
-        for_each_group!(G => if let Some(watch) = G::of(&self.watches) {
+        for_each_group!(G => if let Some(watch) = G::get(&self.watches) {
             let mut own = BTreeMap::new();
             G::sources(watch, &mut own);
             if let Some(remark) = self.place.remark.as_ref().filter(|_| G::OF_NETNS) {

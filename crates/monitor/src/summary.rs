@@ -16,8 +16,8 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
     let mut rates = Rates::over(inside);
-    for_each_group!(G => if let Some(stretch) = G::of_mut(&mut rates).take() {
-        let samples: Vec<_> = inside.iter().filter_map(|sample| G::of(&sample.groups).as_ref()).collect();
+    for_each_group!(G => if let Some(stretch) = G::get_mut(&mut rates).take() {
+        let samples: Vec<_> = inside.iter().filter_map(|sample| G::get(&sample.groups).as_ref()).collect();
         let length = window.map_or(stretch.length(), |(start, end)| end - start);
         G::put(stretch, &samples, length, &mut server);
     });
@@ -45,7 +45,7 @@ fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInte
         length_s: (to.at - from).as_secs_f64(),
         ..ServerInterval::default()
     };
-    for_each_group!(G => if let (Some(stretch), Some(last)) = (G::of(rates), G::of(&to.groups)) {
+    for_each_group!(G => if let (Some(stretch), Some(last)) = (G::get(rates), G::get(&to.groups)) {
         G::put_interval(stretch, last, &mut interval);
     });
     interval
