@@ -80,7 +80,7 @@ Load     one generator           two  difference (95 %)
         found.second_shares_cpus = true;
         let shown = client_limit(&found);
         assert!(
-            shown.starts_with("Client maximum   at least 2,000/s: ") && shown.contains("\n\nnote: For want"),
+            shown.starts_with("Client maximum   at least 2,000/s: ") && shown.contains("\n\nnote: Without free CPUs"),
             "{shown}"
         );
         let mut record = record();
