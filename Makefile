@@ -11,6 +11,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 PAGE := web/dist/report.html
+# The first of the dataclasses that python/document_types.py generates.
+DATACLASSES := python/brimful/documents/__init__.py
 # npm writes this file when an installation is complete.
 MODULES := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test -o -name documents \) -prune -o -type f -print)
@@ -41,13 +43,13 @@ check: lint ## Run the checks and the tests that need neither root nor servers (
 	cargo test --locked --package brimful-report --package brimful-forecast --package brimful-stats --test it
 	cd web && node --test test/schema.test.mjs
 
-test: setup $(PAGE) ## Run all checks and tests except the long ones, and list the failures
+test: setup $(PAGE) $(DATACLASSES) ## Run all checks and tests except the long ones, and list the failures
 	scripts/test
 
-test-long: setup $(PAGE) ## Run long tests: the wheel, fleets on Ray, short soaks, more random cases
+test-long: setup $(PAGE) $(DATACLASSES) ## Run long tests: the wheel, fleets on Ray, short soaks, more random cases
 	scripts/test-long
 
-test-safety: setup $(PAGE) ## Test that results survive and other users cannot interfere (part of `make test`)
+test-safety: setup $(PAGE) $(DATACLASSES) ## Test that results survive and other users cannot interfere (part of `make test`)
 	cargo test --locked --workspace --test it safety::
 
 lint: rules $(PAGE) ## Check formatting, house rules, licences, types and clippy
@@ -80,14 +82,14 @@ bench-accesslog: build ## Time the reading of access logs, compared with GoAcces
 bench-server-module: build ## Measure the cost of the Server Module in nginx and Apache (bench/server_module/README.md)
 	python3 -m bench.server_module --build $(TARGET_DIR)/release $(BENCH)
 
-bench-fleet: build ## Measure the cost of a fleet, and how precisely its shards start (bench/fleet/README.md)
+bench-fleet: build $(DATACLASSES) ## Measure the cost of a fleet, and how precisely its shards start (bench/fleet/README.md)
 	python3 -m bench.fleet --build $(TARGET_DIR)/release $(BENCH)
 
 bench-router: ## Measure the error of the test bed router's delays (bench/router/README.md)
 	cargo build --locked --release --package brimful-bench-router
 	$(TARGET_DIR)/release/brimful-bench-router $(BENCH)
 
-bench-reliability: build ## Run the long reliability tests (bench/reliability/README.md)
+bench-reliability: build $(DATACLASSES) ## Run the long reliability tests (bench/reliability/README.md)
 	bench/reliability/run $(TARGET_DIR)/release
 
 tools:
@@ -104,11 +106,14 @@ fmt: ## Format the Rust sources
 
 clean: ## Delete everything that was built or downloaded into the checkout
 	cargo clean
-	rm -rf web/dist web/node_modules
+	rm -rf web/dist web/node_modules web/src/documents python/brimful/documents
 
 $(PAGE): $(MODULES) $(WEB_SOURCES)
 	cd web && npm run build
 	touch $@
+
+$(DATACLASSES): python/document_types.py $(wildcard schema/*.json)
+	python3 python/document_types.py
 
 $(MODULES): web/package.json web/package-lock.json
 	cd web && npm ci --no-audit --no-fund

@@ -13,6 +13,7 @@ use crate::level::{LevelContext, pool_by_place};
 use crate::runner::{Halt, Runner, Step};
 use crate::trial::{FAILED_SHARE, Trial};
 use brimful_core::Nanos;
+use brimful_core::moments::{Moments, mean};
 use brimful_core::quantity::{self, signed_percent};
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level};
@@ -372,16 +373,11 @@ fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ServerChanged, message })
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
 /// Whether the confidence interval of the mean of these values is narrow enough.
 fn is_precise(values: &[f64]) -> bool {
-    let Some(mean) = mean(values).filter(|_| values.len() > 2) else { return false };
-    let n = values.len() as f64;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    2.0 * (variance / n).sqrt() < PRECISION * mean
+    let moments = Moments::from_values(values).filter(|_| values.len() > 2);
+    moments
+        .is_some_and(|moments| moments.standard_error().is_some_and(|error| 2.0 * error < PRECISION * moments.mean()))
 }
 
 fn keeps_cpus_busy(levels: &[Level], name: &str) -> bool {

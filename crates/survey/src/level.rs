@@ -1,6 +1,7 @@
 //! A level as the document shows it: the measurements beside the predictions.
 
 use crate::trial::Trial;
+use brimful_core::moments::Moments;
 use brimful_core::record::Verdict;
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
@@ -253,8 +254,6 @@ fn verdict_of_most(runs: &[&Level]) -> Verdict {
 /// Half width of the 95 % confidence interval of a mean, if the values are normally distributed.
 fn ci95_half_width(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (values.len() > 2).then(|| 2.0 * (variance / n).sqrt())
+    let moments = Moments::from_values(&values).filter(|_| values.len() > 2)?;
+    Some(2.0 * moments.standard_error()?)
 }

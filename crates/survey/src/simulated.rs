@@ -552,6 +552,24 @@ impl Calls {
     }
 }
 
+fn cpu(servers: u32) -> Station {
+    Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
+}
+
+/// Asserts that the survey names the bottleneck, and predicts the capacity although calibration's open loads are light.
+fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> Survey {
+    let survey = bench.survey(&[1.0], 20.0);
+    let evidence = survey.bottleneck_evidence.as_deref();
+    assert_eq!(survey.bottleneck.as_deref(), Some(full), "{evidence:?}");
+    assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
+    assert!(survey.model.stations.iter().any(|station| station.name == full), "{:?}", survey.model.stations);
+    survey
+}
+
+fn queue(name: &str, servers: u32) -> Station {
+    Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
+}
+
 /// Divides a whole number of clients in the proportions of a mix.
 fn divide_clients(clients: u64, mix: &[f64]) -> Vec<u32> {
     let wanted = |share: &f64| share * clients as f64;

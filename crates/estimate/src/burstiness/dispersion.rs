@@ -13,6 +13,7 @@
 use super::total;
 use crate::EstimateError;
 use crate::demand::Interval;
+use brimful_core::moments::Moments;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -40,17 +41,17 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
         return Err(EstimateError::TooFewObservations { needed: window.saturating_mul(2).max(2), given: counts.len() });
     }
     let sums: Vec<f64> = counts.chunks_exact(window).map(total).collect();
-    let mean = sums.iter().sum::<f64>() / windows as f64;
-    if mean == 0.0 {
+    let moments = Moments::from_values(&sums).filter(|moments| moments.mean() > 0.0);
+    let Some((mean, variance)) = moments.and_then(|moments| Some((moments.mean(), moments.variance()?))) else {
         return Err(EstimateError::Shape(
             "there were no arrivals at all, so nothing can be said of their bursts".into(),
         ));
-    }
+    };
+    let index = variance / mean;
     let freedom = (windows - 1) as f64;
-    let squares: f64 = sums.iter().map(|s| (s - mean).powi(2)).sum();
     let quantile = |p| ChiSquared::new(freedom).map_or(f64::NAN, |chi| chi.inverse_cdf(p));
-    let ci95 = Interval { low: squares / mean / quantile(0.975), high: squares / mean / quantile(0.025) };
-    Ok(Dispersion { window, windows, index: squares / freedom / mean, ci95 })
+    let ci95 = Interval { low: index * freedom / quantile(0.975), high: index * freedom / quantile(0.025) };
+    Ok(Dispersion { window, windows, index, ci95 })
 }
 
 /// The index of dispersion in windows of 1, 2, 4, … epochs, as long as there are twenty windows; never empty.

@@ -4,6 +4,7 @@
 use super::programs::{self, ProgramSeen};
 use crate::inside::{ModuleDemand, Workers};
 use crate::window::RunStretch;
+use brimful_core::moments::Moments;
 use std::collections::BTreeMap;
 
 /// Facts about the server that do not come from the blocks.
@@ -297,8 +298,5 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 fn variance_of_mean(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| squares / (n - 1.0) / n)
+    Some(Moments::from_values(values)?.variance()? / values.len() as f64)
 }

@@ -10,6 +10,7 @@ use super::fitting;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
 use super::slowness::mean_slowness;
 use crate::EstimateError;
+use brimful_core::moments::Moments;
 use brimful_model::{HostSlowness, trajectory};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -56,10 +57,8 @@ pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>]
 /// Half width of the 95 % interval of one value per draw: 1.96 standard deviations. `None` unless the values differ.
 pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (values.len() > 1 && variance > 0.0).then(|| 1.96 * variance.sqrt())
+    let deviation = Moments::from_values(&values)?.standard_deviation()?;
+    (deviation > 0.0).then_some(1.96 * deviation)
 }
 
 /// A load level to predict.

@@ -4,6 +4,7 @@
 use super::blocks::{OfferedLoad, PooledLoads, ReplayedMeasurement, most_clients};
 use super::programs::ProgramSeen;
 use crate::least_squares::t95;
+use brimful_core::moments::{Moments, mean};
 use brimful_core::survey::ProgramDemand;
 
 /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty if programs cannot be
@@ -28,7 +29,7 @@ pub(super) fn program_demands(
         Some(ProgramDemand {
             name: program.name.clone(),
             demand_s,
-            ci95_half_width: half_width(&costs, demand_s),
+            ci95_half_width: half_width(&costs),
             share: demand_s / total,
             processes: program.processes,
         })
@@ -47,13 +48,7 @@ fn cost(block: &[ReplayedMeasurement], load: OfferedLoad, name: &str, idle: &[Pr
     Some((program.cores - idle_cores).max(0.0) / measurement.rate())
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
 /// Half width of the 95 % confidence interval of the mean of `values`.
-fn half_width(values: &[f64], mean: f64) -> Option<f64> {
-    let n = values.len() as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| t95(values.len() - 1) * (squares / (n - 1.0) / n).sqrt())
+fn half_width(values: &[f64]) -> Option<f64> {
+    Some(t95(values.len() - 1) * Moments::from_values(values)?.standard_error()?)
 }

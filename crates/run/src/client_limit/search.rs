@@ -8,6 +8,7 @@
 //! If one and two generators both fall short and the client is not the limit, the server is the limit, and the client's
 //! maximum is at least that load.
 
+use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::t_95;
@@ -169,11 +170,9 @@ impl Level {
 }
 
 /// Mean and standard deviation. The standard deviation is `None` for fewer than two values.
-fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
-    let n = values.clone().count() as f64;
-    let mean = values.clone().sum::<f64>() / n.max(1.0);
-    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
-    (mean, (n > 1.0).then(|| (squares / (n - 1.0)).sqrt()))
+fn moments(values: impl Iterator<Item = f64>) -> (f64, Option<f64>) {
+    let moments = Moments::from_values(&values.collect::<Vec<f64>>());
+    (moments.map_or(0.0, |moments| moments.mean()), moments.and_then(|moments| moments.standard_deviation()))
 }
 
 #[cfg(test)]

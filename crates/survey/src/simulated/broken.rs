@@ -1,15 +1,10 @@
 //! Tests with servers that violate the model's assumptions. Either the predictions are good nevertheless, or the survey
 //! says that they are not.
 
-use super::full::has_its_capacity_predicted;
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role};
-
-pub(super) fn cpu(servers: u32) -> Station {
-    Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
-}
 
 /// Surveys the server and returns the reasons of the verdict. Asserts that a valid survey predicted well.
 fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {

@@ -1,8 +1,6 @@
 //! Tests the choice of connections, for servers that dedicate a worker to each connection and for other servers. Also
 //! tests how the survey ends if the server only redirects.
 
-use super::broken::cpu;
-use super::full::queue;
 use super::*;
 
 /// The largest number of clients of all closed loads that were offered.

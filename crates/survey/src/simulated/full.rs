@@ -1,21 +1,6 @@
 //! Tests that the survey names the resource that saturates, and that it predicts the capacity from that resource.
 
-use super::broken::cpu;
 use super::*;
-
-/// Asserts that the survey names the bottleneck, and predicts the capacity although calibration's open loads are light.
-pub(super) fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> Survey {
-    let survey = bench.survey(&[1.0], 20.0);
-    let evidence = survey.bottleneck_evidence.as_deref();
-    assert_eq!(survey.bottleneck.as_deref(), Some(full), "{evidence:?}");
-    assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
-    assert!(survey.model.stations.iter().any(|station| station.name == full), "{:?}", survey.model.stations);
-    survey
-}
-
-pub(super) fn queue(name: &str, servers: u32) -> Station {
-    Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
-}
 
 fn evidence_starts_with(survey: &Survey, text: &str) {
     let evidence = survey.bottleneck_evidence.as_deref().unwrap_or_default();
