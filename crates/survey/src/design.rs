@@ -121,18 +121,20 @@ pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nan
     times(ANCHOR, design.visit(OfferedLoad::Clients(clients), capacity).lasts)
 }
 
-/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that the
-/// growth of throughput is always that of a doubling. The result exceeds `max` after the last step.
+/// Returns the number of clients after `clients` in the search for the capacity: four times as many, then half of
+/// `max`, then `max`. So the last step at least doubles the number, as `SATURATED_GAIN` assumes. After `max`, the result
+/// is greater than `max`.
 pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
-    let next = if 4 * clients < max {
-        4 * clients
-    } else if 2 * clients < max {
-        (max / 2).max(clients + 1)
-    } else {
+    let half = max / 2;
+    if clients >= max {
         2 * clients
-    };
-    // `max` need not be a power of two.
-    if clients < max { next.min(max) } else { next }
+    } else if 4 * clients <= half {
+        4 * clients
+    } else if clients < half {
+        half
+    } else {
+        max
+    }
 }
 
 /// Returns the workload with only one of its classes.
@@ -142,4 +144,25 @@ fn only_class(mix: &Workload, class: usize) -> Workload {
         other.weight = if index == class { 1.0 } else { 0.0 };
     }
     workload
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_step_of_the_search_at_least_doubles_the_clients() {
+        // 20: a server with 20 workers; 288: nine CPUs.
+        for max in 2..=300 {
+            let mut ladder = vec![1];
+            while ladder[ladder.len() - 1] < max {
+                ladder.push(next_clients(ladder[ladder.len() - 1], max));
+            }
+            assert_eq!(ladder.last(), Some(&max), "{ladder:?}");
+            let [.., before, last] = ladder[..] else { panic!("{ladder:?}") };
+            assert!(last >= 2 * before, "{ladder:?}");
+            assert!(next_clients(max, max) > max);
+        }
+        assert_eq!(next_clients(1, 1), 2);
+    }
 }
