@@ -8,7 +8,7 @@
 
 #define MAX_PORTS 16
 
-// The states that are counted: the program sees when a socket enters and when it leaves them.
+// The states that are counted. For each, the program sees when a socket enters it and when a socket leaves it.
 #define KEPT                                                                                                           \
     (1 << TCP_ESTABLISHED | 1 << TCP_FIN_WAIT1 | 1 << TCP_FIN_WAIT2 | 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK |        \
      1 << TCP_CLOSING)
@@ -39,7 +39,7 @@ int BPF_PROG(connections, const struct sock *sk, int old, int new) {
 
     if (old == new || !((KEPT >> from | KEPT >> to) & 1))
         return 0;
-    // The port is not read from skc_num: a socket that changes to CLOSE has already released it there, but not here.
+    // The port is read from inet_sport: a socket that changes to CLOSE has already cleared skc_num, but not inet_sport.
     struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
     if (!tcp)
         return 0;

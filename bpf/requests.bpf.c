@@ -5,8 +5,8 @@
 //
 // The state of a connection's request is kept with its socket. The sums over requests are in a map with one copy for
 // each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in the part of the
-// slice that `control` defines. It is followed until the slice ends. crates/monitor/src/ebpf/requests.rs explains what
-// that means for the figures.
+// slice that `control` defines. It is followed until the slice ends. crates/monitor/src/ebpf/requests.rs explains how
+// this affects the figures.
 
 #include "kernel.h"
 
@@ -80,7 +80,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // --- Which sockets ---------------------------------------------------------------------------------------------------
 
-// The index of a socket's local port. A socket of a client on this host has it as its remote port: it is not counted.
+// The index of a socket's local port. A client's socket on this host has that port as its remote port, and is not
+// counted.
 static __always_inline __u32 port_of(const struct sock *sk) {
     __u16 local = sk->__sk_common.skc_num;
     __u32 port;
@@ -129,7 +130,8 @@ static __always_inline void give_up(__u32 port) {
         __sync_fetch_and_add(&tally->unanswered, 1);
 }
 
-// The bounds are those of the Server Module's default classes, but here the size includes the head of the response.
+// The bounds are the same as in the Server Module's default classes, but here the size includes the head of the
+// response.
 static __always_inline __u32 class_of(__u64 bytes) {
     if (bytes < 5000)
         return 0;
@@ -288,7 +290,7 @@ int BPF_PROG(sent, const struct sock *sk, int length, int flags) {
     request->recorded = 0;
     request->sent = bpf_ktime_get_ns();
     request->answered += (__u32)length;
-    // If the buffer is full, a server stops in the middle of a response, so this may not be the end.
+    // If the buffer is full, a server stops in the middle of a response. Then the response may not have ended yet.
     if (request->counted && sk->sk_wmem_queued < sk->sk_sndbuf) {
         record(request, 1);
         request->recorded = 1;

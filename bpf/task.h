@@ -113,8 +113,8 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
     else if (state(task) == 0)
         record->flags |= RUNNABLE;
     record->started = task->start_boottime;
-    // When a parent waits for the last thread of a process, the kernel adds that thread's usage to that of the ended
-    // threads, and decrements the count of threads. So the count is read last: if it is zero, `ended` may include
+    // When a parent waits for the last thread of a process, the kernel adds the thread's usage to the usage of the
+    // ended threads, and decrements the count of threads. So the count is read last: if it is zero, `ended` may include
     // everything in `own`.
     if (task->pid == task->tgid)
         add_process(record, task);

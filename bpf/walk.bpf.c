@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Writes every user-space thread as one record, in one call. The program itself walks over the threads, and writes into
-// memory that user space has mapped. It costs a quarter as much as the iterator, and needs Linux 6.7.
+// memory that user space has mapped. This costs a quarter as much as the iterator, and needs Linux 6.7.
 
 #include "task.h"
 

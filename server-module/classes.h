@@ -112,7 +112,7 @@ static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pat
     return NULL;
 }
 
-/* Adds a rule, and its class if there is none with that name; a class may have several rules. Returns NULL, or an
+/* Adds a rule, and its class if there is no class with that name; a class may have several rules. Returns NULL, or an
  * error message. */
 static inline const char *brimful_add_rule(struct brimful_settings *settings, const char *class_name, const char *rule)
 {
@@ -147,9 +147,9 @@ static inline const char *brimful_add_rule(struct brimful_settings *settings, co
     return NULL;
 }
 
-/* The classes of a server whose configuration names none. They are by size, such that the files of WebStone's
- * workloads A and B are in the same classes as in tables 4 and 5 of Almeida, Almeida & Yates (1997): from "under-5k"
- * to "over-500k"; "empty" is added. Does nothing if there are rules. */
+/* The classes of a server whose configuration has no rules. They are by size, such that the files of WebStone's
+ * workloads A and B are in the same classes as in tables 4 and 5 of Almeida, Almeida & Yates (1997): from "under-5k" to
+ * "over-500k"; "empty" is added. Does nothing if there are rules. */
 static inline void brimful_default_rules(struct brimful_settings *settings)
 {
     if (settings->rules == 0) {
@@ -162,7 +162,8 @@ static inline void brimful_default_rules(struct brimful_settings *settings)
     }
 }
 
-/* Whether the whole path matches the pattern. Takes time in proportion to the product of their lengths at worst. */
+/* Whether the whole path matches the pattern. In the worst case, the time is proportional to the product of the two
+ * lengths. */
 static inline int brimful_matches(const char *pattern, const char *path, size_t length)
 {
     const char *end = path + length;
@@ -202,7 +203,7 @@ static inline unsigned brimful_classify_size(const struct brimful_settings *sett
     return other;
 }
 
-/* The class of a request: that of the first matching rule; if no rule matches, the last class, "other". */
+/* The class of a request: the class of the first matching rule, or the last class, "other", if no rule matches. */
 static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
                                                                    const char *path, size_t length, uint64_t bytes)
 {

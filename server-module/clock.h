@@ -33,8 +33,8 @@ static int brimful_has_ticks __attribute__((unused));
 
 /* How the process computes the time between two readings of the kernel's clock. These readings are called anchors, and
  * are at most BRIMFUL_ANCHOR_NS apart. Threads share the anchors: a thread that works only now and then would need a
- * new anchor each time, and its own would not be in a cache. The length of a tick follows from the first and the latest
- * anchor. */
+ * new anchor each time, and an anchor of its own would not be in a cache. The length of a tick follows from the first
+ * and the latest anchor. */
 static struct {
     uint32_t version;         /* odd during a write (a sequence lock) */
     uint64_t anchor_ns, anchor_ticks;
@@ -47,7 +47,7 @@ static struct {
 
 #define BRIMFUL_ANCHOR_TICKS UINT64_C(10000) /* a longer reading of the kernel's clock was interrupted */
 
-/* A barrier for loads and stores. This processor keeps the order in which the compiler emits them. */
+/* A barrier for the compiler. An x86 processor does not reorder two loads, or two stores. */
 #define BRIMFUL_IN_ORDER() __asm__ volatile("" : : : "memory")
 
 /* Computes the length of a tick from the first anchor to this one. */
@@ -71,7 +71,7 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
     brimful_ticks.first_ticks = ticks;
 }
 
-/* Reads the kernel's clock and makes that the new anchor, unless another thread is doing so. */
+/* Reads the kernel's clock and makes the reading the new anchor, unless another thread is doing so. */
 static BRIMFUL_APART uint64_t brimful_anchor(void)
 {
     uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED);
@@ -227,10 +227,10 @@ static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *ch
     return 1;
 }
 
-/* Whether the CPU time of the request that begins now is measured. The gaps between sampled requests are random, from
- * 1 to twice the mean minus 1; otherwise a periodic workload would have the same requests sampled again and again. A
- * gap begins after a pause, so that requests after an idle time are not sampled more often than those in the middle of
- * a burst. The pause grows with the number of workers that share the server's time. */
+/* Whether the CPU time of the request that begins now is measured. The gaps between sampled requests are random, from 1
+ * to twice the mean minus 1; otherwise a periodic workload would have the same requests sampled again and again. A gap
+ * begins after a pause, so that requests after an idle time are not sampled more often than requests in the middle of a
+ * burst. The pause grows with the number of workers that share the server's time. */
 static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
                                      uint64_t now_ns)
 {

@@ -184,8 +184,9 @@ static inline int brimful_map_existing(struct brimful_memory *memory, const stru
 }
 
 /* Creates a file under a temporary name in the same directory, and writes the name to `temporary` (PATH_MAX bytes).
- * Returns its descriptor, or -1. The first name that it tries is always the same, so that a file that a killed server
- * left is removed. In a sticky directory another user may have taken that name: further names are not predictable. */
+ * Returns the file's descriptor, or -1. The first name that is tried is always the same, so that a file that a killed
+ * server left is removed. In a sticky directory, another user may have taken that name, so the further names are
+ * unpredictable. */
 static inline int brimful_create_temporary(const char *path, char *temporary, char *why)
 {
     int attempt, file = -1;
@@ -279,8 +280,8 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     return 0;
 }
 
-/* Whether the kernel uses the processor's ticks as its clock. It has then checked that they are steady, and the same
- * on all processors. */
+/* Whether the kernel uses the processor's ticks as its clock. If so, the kernel has checked that the ticks are steady,
+ * and the same on all processors. */
 static inline int brimful_kernel_uses_ticks(void)
 {
     char source[8] = "";
@@ -297,8 +298,8 @@ static inline int brimful_kernel_uses_ticks(void)
 }
 
 /* Maps the file of these settings: the existing one if it fits, so that a server keeps its figures after a reload, or
- * else a new one. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES); `memory` is zero then, and the server
- * continues without it. */
+ * else a new one. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES). After a failure, `memory` is zero, and
+ * the server continues without recording. */
 static inline int brimful_map(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     int result;

@@ -1,8 +1,8 @@
 /*
  * The layout of the Server Module's memory (recorder.h has the writer): a brimful_header, followed by `slots` slots of
  * `slot_size` bytes. A slot has one writer, a worker process or one of its threads. The writer claims the slot, and
- * accesses it with relaxed loads and stores. Counters only grow, whichever process owns the slot. The reader sums all slots and
- * takes differences. All words are in the byte order of the machine.
+ * accesses it with relaxed loads and stores. Counters only grow, whichever process owns the slot. The reader sums all
+ * slots and takes differences. All words are in the byte order of the machine.
  *
  * The counters of a request are spread over many cache lines, which are cold when it ends. So a request is first
  * written into one line, a `pending` entry of the slot. When the entries are full, they are added to the sums together
@@ -10,11 +10,11 @@
  * sums. A fold writes the copies that are not current. Then it stores one word, `folded`, which says up to which
  * request the sums go and which copies are current. A writer that is killed before that store has folded nothing, and
  * the slot's next owner continues from the same state. Only the buckets, for percentiles, exist once. During a fold,
- * and after a kill within one, the requests of that fold may be in them twice.
+ * and after a writer was killed in a fold, the buckets may count the requests of that fold twice.
  *
  * A reader reads the slot's first line, then `what` of each pending entry, then the whole slot, then the first line
  * again. The reading is valid if `folded` has not changed. `recorded` counts a request as soon as its entry is filled
- * except for its times; these are valid if `what`, which is written after them, says so.
+ * except for the times. The times are valid if `what`, which is written after them, says so.
  *
  * `crates/monitor/src/module/layout.rs` is the same layout in Rust. A test compiles both and compares each offset.
  * Every change of a struct must increase BRIMFUL_LAYOUT.
@@ -47,7 +47,7 @@ enum brimful_phase {
     BRIMFUL_PHASES
 };
 
-/* The phases for which CPU time is measured: those in which the server itself works. */
+/* The phases for which CPU time is measured: the phases in which the server itself works. */
 enum brimful_cpu { BRIMFUL_CPU_PARSE, BRIMFUL_CPU_PROCESS, BRIMFUL_CPU_LOG, BRIMFUL_CPUS };
 
 struct brimful_header {
@@ -70,7 +70,7 @@ struct brimful_header {
 
 /* One phase of the requests of one class. */
 struct brimful_times {
-    uint64_t count;   /* requests that had the phase; those without any waiting in HEAD or SEND may be missing */
+    uint64_t count;   /* requests that had the phase; requests without any waiting in HEAD or SEND may be missing */
     uint64_t sum_ns;
     uint64_t sum_us2; /* sum of the squares, in square microseconds; may wrap with long requests */
 };
@@ -82,7 +82,7 @@ struct brimful_sums {
     uint64_t failed;   /* requests with a 5xx response */
     uint64_t aborted;  /* requests whose client closed the connection before it had the response */
     struct brimful_times times[BRIMFUL_PHASES];
-    uint64_t resumed;  /* times that a worker resumed a request that had waited for client or upstream */
+    uint64_t resumed;  /* number of times that a worker resumed a request that had waited for client or upstream */
     uint64_t unused;
 };
 
@@ -111,8 +111,8 @@ struct brimful_pending {
 #define BRIMFUL_WHAT_HAS 16u /* from this bit on, one bit for each phase: its time is valid */
 #define BRIMFUL_WHAT_RESUMED 32u /* from this bit on: number of times it was resumed */
 
-#define BRIMFUL_FOLDED_COUNT 16u /* bits of `folded` from this one on: number of requests; below: one bit for each
-                                  * class, which of its sums are current */
+#define BRIMFUL_FOLDED_COUNT 16u /* bits of `folded` from this one on: number of requests; lower bits: for each class,
+                                  * the index of its current sums */
 
 /* The counters of one worker or thread. Each request writes to the first cache line. Then follow members that are
  * rarely written, then the pending requests: the n-th request of the slot is at index n % BRIMFUL_PENDING. */
@@ -123,11 +123,11 @@ struct brimful_slot {
     uint64_t connections;    /* number of connections accepted */
     uint64_t in_progress;    /* number of requests in progress */
     uint64_t busy_since_ns;  /* the time since which the worker is busy, CLOCK_MONOTONIC; 0: idle */
-    uint64_t busy_ns;        /* time for which it was busy before that */
+    uint64_t busy_ns;        /* time for which the worker was busy before busy_since_ns */
     uint64_t recorded;       /* number of requests of all owners */
     uint64_t folded;         /* number of requests in the sums, and which sums are current: BRIMFUL_FOLDED_COUNT */
     uint64_t cpu_ns;         /* CPU time of the threads of all owners, at the latest reading */
-    uint64_t cpu_at_ns;      /* CLOCK_MONOTONIC of that reading */
+    uint64_t cpu_at_ns;      /* CLOCK_MONOTONIC of the latest reading */
     uint8_t unused[48];
     struct brimful_pending pending[BRIMFUL_PENDING];
     struct brimful_class classes[]; /* the header has their number */

@@ -26,8 +26,8 @@
     brimful_default_path(BRIMFUL_RUN "/" server, BRIMFUL_SHM "/brimful-" server)
 
 
-/* Makes a directory that every user may read and only root may write to, or accepts an existing one of root's. Returns
- * 0, or -1 and sets errno. Only root can do this. */
+/* Makes a directory that every user may read and only root may write to, or accepts an existing directory of root.
+ * Returns 0, or -1 and sets errno. Only root can do this. */
 static inline int brimful_make_root_directory(const char *path)
 {
     struct stat about;
@@ -56,7 +56,7 @@ static inline int brimful_make_root_directory(const char *path)
     return result;
 }
 
-/* Whether files of this directory are in memory. If they are on a disk, as those in /run are in most containers, a
+/* Whether files of this directory are in memory. If they are on a disk, as the files in /run are in most containers, a
  * worker that writes to the mapped file may have to wait for the disk. */
 static inline int brimful_is_in_memory(const char *directory)
 {

@@ -1,5 +1,5 @@
 /*
- * Recording a request: into a pending entry of the slot, and when those are full, into the sums of its class
+ * Recording a request: into a pending entry of the slot, and when the entries are full, into the sums of its class
  * (layout.h).
  */
 #ifndef BRIMFUL_RECORD_H
@@ -18,7 +18,7 @@ struct brimful_request {
     uint64_t bytes;        /* size of the response body */
     uint16_t status;       /* HTTP status */
     uint8_t aborted;
-    uint8_t cpu_sampled;   /* 0: no CPU time, 1: measured, in cpu_ns, 2: mixed with that of other requests, see
+    uint8_t cpu_sampled;   /* 0: no CPU time, 1: measured, in cpu_ns, 2: mixed with other requests' CPU time, see
                             * brimful_class */
     uint32_t has;          /* phases with a time, as BRIMFUL_HAS. Others are not counted: their time is unknown, or
                             * there was none, as for HEAD or SEND without any waiting */
@@ -221,7 +221,7 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
     }
 }
 
-/* Records a complete request in the slot of the calling thread. `class_index` is that of brimful_classify. */
+/* Records a complete request in the slot of the calling thread. `class_index` is from brimful_classify. */
 static inline void brimful_record(struct brimful_slot *slot, unsigned class_index,
                                   const struct brimful_request *request)
 {
@@ -239,8 +239,8 @@ static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Marks the calling thread as idle. For a moment a reader may find the time in neither of the two words, but never in
- * both. */
+/* Marks the calling thread as idle. For a moment a reader may find the busy time in neither `busy_since_ns` nor
+ * `busy_ns`, but never in both. */
 static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t since = brimful_get(&slot->busy_since_ns);

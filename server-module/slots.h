@@ -94,8 +94,8 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
 
 static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
 
-/* Claims a slot for the calling thread: a free one, or else one whose owner is dead. `thread` is its id (gettid).
- * If there is none, counts the worker as lost and returns NULL. */
+/* Claims a slot for the calling thread: a free one, or else one whose owner is dead. `thread` is its id (gettid). If
+ * there is no such slot, counts the worker as lost and returns NULL. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);

@@ -1,19 +1,24 @@
 /*
  * A client's connection: when the head of its next request arrived, and how long the client has made the server wait.
- * Two filters see all of its data, directly above the filters that read and write the socket, and so below TLS.
+ * Two filters see all data of the connection, directly above the filters that read and write the socket, and so below
+ * TLS.
  *
- * HEAD begins with the read that finds the first byte. To see whether a read had to wait, a read without waiting is
- * tried first. So lines that are already here take no reading of the clock; the end of the head is the last read that
- * had to wait.
+ * HEAD begins with the read that finds the first byte. Each read is first tried without waiting, to see whether it has
+ * to wait. So lines that have already arrived need no reading of the clock. HEAD ends with the last read that had to
+ * wait.
  *
- * The time of waiting for the client to read is measured in three ways. For the event MPM: the time from when the
- * connection is returned to the MPM with unsent response data until it is resumed. For blocking writes, which the other
- * MPMs and streaming handlers use: the time of a call of the network filter while it holds data that the socket did not
- * accept, or with more data than a socket accepts. The CPU time of the thread in the call is subtracted, and the rest
- * counts from a tenth of a millisecond on. On a machine whose CPUs are all busy, that includes how long the thread
- * waited for a CPU after the client had read. For an HTTP/2 stream, which other threads send: calls of at least a
- * millisecond, and the time from its last byte to its log line if that is as long; this includes other streams of the
- * connection.
+ * The time of waiting for the client to read is measured in three ways:
+ *
+ * - With the event MPM: the time from when the connection is returned to the MPM with unsent response data until the
+ *   connection is resumed.
+ * - For blocking writes, which the other MPMs and streaming handlers use: the time of a call of the network filter
+ *   while the filter holds data that the socket did not accept, or of a call with more data than a socket accepts. The
+ *   CPU time of the thread in the call is subtracted, and the rest counts from a tenth of a millisecond on. On a
+ *   machine whose CPUs are all busy, the rest includes the time for which the thread waited for a CPU after the client
+ *   had read.
+ * - For an HTTP/2 stream, whose data other threads send: the time of calls of at least a millisecond, and the time from
+ *   the stream's last byte to its log line if it is at least a millisecond. Both include other streams of the
+ *   connection.
  */
 #ifndef BRIMFUL_APACHE_CONNECTION_H
 #define BRIMFUL_APACHE_CONNECTION_H
@@ -48,7 +53,7 @@ struct connection {
     struct request *current; /* the current request, if it is recorded */
     uint16_t unsent;      /* bytes passed on since the network filter was last empty; at most UINT16_MAX */
     uint16_t unlogged;    /* requests that have begun and are not logged yet */
-    uint16_t resumed;     /* number of times it was resumed with an unsent response; may wrap */
+    uint16_t resumed;     /* number of resumptions with an unsent response; may wrap */
     uint8_t is_stream;    /* an HTTP/2 stream, which has a connection of its own in Apache */
     uint8_t in_request;   /* a head has been read, and its response is not complete: reads are of its body */
     uint8_t drained;      /* the latest read found nothing, and no data can have arrived unnoticed */
@@ -237,7 +242,7 @@ static apr_status_t connection_read_body(struct connection *connection, ap_filte
     return status;
 }
 
-/* Performs any read except that of a line that has already arrived. */
+/* Performs any read, except the read of a line that has already arrived. */
 static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t *f, apr_bucket_brigade *brigade,
                                                                     ap_input_mode_t mode, apr_read_type_e block,
                                                                     apr_off_t bytes)
@@ -433,7 +438,7 @@ static void connection_suspended(conn_rec *c, request_rec *r)
     if (connection == NULL) {
         return;
     }
-    /* A handler that suspends a request itself does so for other reasons. */
+    /* A handler that suspends the request itself does not wait for the client to read. */
     if (connection->unlogged != 0 && connection->waits_since_ns == 0 && c->cs != NULL
         && c->cs->state != CONN_STATE_SUSPENDED) {
         connection->waits_cpu_ns = 0;

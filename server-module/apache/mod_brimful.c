@@ -1,7 +1,7 @@
 /*
- * brimful's Server Module for Apache 2.4, with the MPMs prefork, worker and event. ../recorder.h describes what it
- * records and how `brimful watch` reads it. request.h, connection.h and upstream.h describe what is measured when. This
- * file contains the directives and registers the hooks.
+ * brimful's Server Module for Apache 2.4, with the MPMs prefork, worker and event. ../recorder.h describes what the
+ * module records, and ../layout.h how `brimful watch` reads the memory. request.h, connection.h and upstream.h describe
+ * what is measured when. This file contains the directives and registers the hooks.
  *
  *     LoadModule brimful_module mod_brimful.so
  *     Brimful /run/brimful/apache              (without a path: BRIMFUL_DEFAULT_PATH)
@@ -11,9 +11,9 @@
  *     BrimfulSlots 300
  *
  * The file is created, or reused if it fits, at each start and each restart, before children are forked, with the
- * rights of the user who starts the server. If that fails, the server runs without it, and the error log says why. A
- * connection occupies a worker from its acceptance to its end or, with the event MPM, until the MPM gets it back. So a
- * kept-alive connection occupies a worker with prefork and worker, but not with event.
+ * rights of the user who starts the server. If this fails, the server runs without recording, and the error log says
+ * why. A connection occupies a worker from its acceptance to its end or, with the event MPM, until the connection
+ * returns to the MPM. So a kept-alive connection occupies a worker with prefork and worker, but not with event.
  */
 #include "request.h"
 #include "upstream.h"

@@ -1,7 +1,7 @@
 /*
  * A request, from its first byte to its log line. Apache runs the hook log_transaction exactly once for each line of
  * the access log, on the client's original request, whether it was answered, redirected internally, refused because of
- * its head, or aborted by its client. That is where a request is counted. Subrequests do not run this hook.
+ * its head, or aborted by its client. The module counts requests in this hook. Subrequests do not run this hook.
  *
  * HEAD      from the read that found its first byte to the last read that had to wait, plus waits for its body.
  *           Unknown for HTTP/2.
@@ -11,9 +11,9 @@
  * UPSTREAM  see upstream.h. SEND: see connection.h.
  * LOG       from the first of the modules that log to the last.
  *
- * CPU time is measured on one thread at a time. While the event MPM waits for the client to read, it stops; it
- * continues with the worker that resumes the connection. Otherwise only large responses that did not wait would be
- * measured, which are the cheapest. If the worker has done other work in between, the time is mixed.
+ * CPU time is measured on one thread at a time. The measurement stops while the event MPM waits for the client to read,
+ * and continues with the worker that resumes the connection. Otherwise, of the large responses, only those without a
+ * wait would be measured, which are the cheapest. If the worker has done other work in between, the time is mixed.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -224,9 +224,9 @@ static void request_phases(const struct request *request, struct brimful_request
                   | (uint32_t) (request->client_ns != 0) << BRIMFUL_SEND | BRIMFUL_HAS(BRIMFUL_LOG);
 }
 
-/* Counts the request directly after its log line has been written. If a worker is killed before, neither exists; if
- * later, both do. Counting earlier would be worse: most of the logging is waiting for access to the file, and the
- * kernel writes nothing for a process that is killed while it waits. */
+/* Counts the request directly after its log line has been written. If a worker is killed before that, there is neither
+ * a line nor a count; if it is killed later, there are both. Counting earlier would be worse: most of the logging is
+ * waiting for access to the file, and the kernel writes nothing for a process that is killed during this wait. */
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {

@@ -1,6 +1,6 @@
 /*
- * Servers behind this one: how long mod_proxy waits for them. It works on the request's thread, so a request's wait is
- * the growth of its worker's counter.
+ * Servers behind this one: how long mod_proxy waits for them. mod_proxy works on the request's thread, so a request's
+ * wait is the growth of its worker's counter.
  *
  * For HTTP, and all else for which mod_proxy uses connections with filters: the time to establish the connection, plus
  * each read that has to wait. For FastCGI, AJP and others that read their sockets directly, and for refused

@@ -2,7 +2,7 @@
  * A worker: a thread of the server, or a process of the prefork MPM. It has its own slot in the recorder's memory,
  * which it claims when it first has something to record and releases when it ends.
  *
- * All times are nanoseconds of CLOCK_MONOTONIC, CPU times those of the thread.
+ * All times are in nanoseconds of CLOCK_MONOTONIC; CPU times are by the thread's CPU clock.
  */
 #ifndef BRIMFUL_APACHE_WORKER_H
 #define BRIMFUL_APACHE_WORKER_H
@@ -53,7 +53,8 @@ struct worker {
 
 _Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first line has what each request needs");
 
-/* glibc reserves some space for this in each thread's static block. Elsewhere each access is a call. */
+/* glibc reserves some space for such variables in each thread's static block. Elsewhere, each access is a function
+ * call. */
 #ifdef __GLIBC__
 #define WORKER_NEAR __attribute__((tls_model("initial-exec")))
 #else
@@ -98,7 +99,7 @@ static uint32_t worker_process;
 static pthread_key_t worker_key;
 static int worker_has_key;
 
-/* Claims a slot, unless there was none a moment ago. */
+/* Claims a slot, unless no slot was free a moment ago. */
 static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, uint64_t now)
 {
     if (worker_has_key && now >= worker->claim_at) {

@@ -16,7 +16,7 @@ ngx_http_brimful_at_work(const void *who)
     }
 }
 
-/* Adds the time since the last change to this phase. */
+/* Charges the time since the last change of phase to this phase. */
 static void
 ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
 {
@@ -27,7 +27,7 @@ ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase 
     request->reads_body = 0;
 }
 
-/* Adds the time since the last change to the phase in which the request has been since then. */
+/* Charges the time since the last change of phase to the phase that the request was in. */
 static void
 ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
 {
@@ -51,8 +51,8 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Adds the CPU time since its start to that of PROCESS. Returns whether the clock was read for that; `cpu_from` is
- * then that reading, from which the measurement may continue. */
+/* Adds the CPU time since ngx_http_brimful_start_cpu to the phase PROCESS. Returns whether it read the clock. If so,
+ * `cpu_from` holds the reading, and the next measurement may start there. */
 static ngx_int_t
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds brimful's module for the nginx that is installed: build.sh OUT.so
 #
-#   NGINX_BINARY  which nginx it is for, "nginx" by default
+#   NGINX_BINARY  the nginx that the module is for, "nginx" by default
 #   NGINX_SOURCE  nginx's source of the same version; by default Debian's, from the package nginx-dev
 #   CFLAGS        compiler flags to add for the module, but not when nginx's source is configured
 #
@@ -39,7 +39,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cp -R "$source/." "$work/source"
 
-# Configured as nginx itself was, but for its other modules and for what Debian's build wants of compiler and linker.
+# Configures like nginx itself, but without other modules and without Debian's options for the compiler and the linker.
 arguments=$("$nginx" -V 2>&1 | sed -n 's/^configure arguments: //p')
 eval "set -- $arguments"
 for argument; do
@@ -63,7 +63,8 @@ make -f objs/Makefile modules >"$work/log" 2>&1 || {
 }
 built=objs/ngx_http_brimful_module.so
 
-# What nginx compares when it loads a module. It would say so itself, but only when it is restarted.
+# Prints the signature that nginx compares when it loads a module. nginx itself would report a mismatch only at a
+# restart.
 signature() {
     grep -aoE '[0-9],[0-9],[0-9],[01]{30,}' "$1" | head -n 1
 }

@@ -6,11 +6,11 @@
 
 #include "account.h"
 
-/* The data for this connection; NULL if it is not one of the cycle's connections, such as that of an HTTP/2 stream. */
+/* The data for this connection. NULL if the cycle does not own the connection: an HTTP/2 stream's, for example. */
 static ngx_http_brimful_connection_t *
 ngx_http_brimful_beside(ngx_connection_t *c)
 {
-    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if `c` lies before them */
+    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if `c` is before the first */
 
     if (ngx_http_brimful_seldom(offset >= ngx_http_brimful.connections_size)) {
         return NULL;
@@ -97,8 +97,8 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         ngx_http_brimful_choose(connection);
     }
 
-    /* The time is from before the call, because the call itself is the server's work and data is normally there. After
-     * a response, though, nginx checks for further data, and mostly there is none. */
+    /* The clock is read before the call, because the call itself is the server's work, and data has normally arrived
+     * before the call. After a response, though, nginx checks for further data, and mostly there is none. */
     mark = brimful_mark();
     n = connection->recv(c, buf, size);
     if (n <= 0) {
@@ -170,7 +170,7 @@ ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connectio
 
 #if (NGX_HTTP_SSL)
 
-/* Called after the handshake, which has replaced our functions by those of TLS. */
+/* Called after the handshake, which has replaced our functions by the functions of TLS. */
 static void
 ngx_http_brimful_handshake_done(ngx_connection_t *c)
 {

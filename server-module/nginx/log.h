@@ -82,8 +82,8 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* Estimates UPSTREAM for an upstream that was not wrapped, because it belongs to no configured block, from nginx's own
- * measurement. */
+/* Estimates UPSTREAM from nginx's own measurement, for an upstream that was not wrapped because it belongs to no
+ * configured block. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {

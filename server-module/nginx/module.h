@@ -17,7 +17,7 @@
 
 /* A request whose head is parsed. Times are CLOCK_MONOTONIC, in ns. */
 typedef struct {
-    uint64_t changed_ns;      /* the time up to which its time is assigned to phases */
+    uint64_t changed_ns;      /* the request's time up to this instant is assigned to phases */
     uint32_t backends;        /* number of upstream peers that it uses now */
     unsigned waits_to_send:1;
     unsigned reads_body:1;    /* part of its body was received at changed_ns, and nothing else has happened since */
@@ -50,8 +50,8 @@ typedef struct {
 #endif
 } ngx_http_brimful_connection_t;
 
-/* The distance between the data of two connections: that of the connections, if it is large enough, which saves a
- * division. */
+/* The distance between the data of two connections. It is the size of nginx's own connection structure if our data fit
+ * into it, because equal distances save a division. */
 #define NGX_HTTP_BRIMFUL_STRIDE ngx_max(sizeof(ngx_connection_t), sizeof(ngx_http_brimful_connection_t))
 
 
@@ -71,7 +71,7 @@ static struct {
     struct brimful_slot *slot;               /* NULL: nothing is recorded */
     ngx_connection_t *first;                 /* the cycle's connections */
     size_t connections_size;                 /* size of all connections in bytes */
-    char *beside;                            /* one ngx_http_brimful_connection_t per connection, at their stride */
+    char *beside;                            /* one ngx_http_brimful_connection_t per NGX_HTTP_BRIMFUL_STRIDE */
     const void *at_work;                     /* the connection whose hook ran last */
     ngx_uint_t turn;                         /* number of times that at_work has changed */
     struct brimful_chance chance;

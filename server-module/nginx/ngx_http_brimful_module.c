@@ -5,7 +5,7 @@
  * Where the phases begin and end:
  *
  *   HEAD      first to last receipt before the head is complete: c->recv of each client's connection is wrapped. A
- *             pipelined request begins at the end of the one before. Waiting for a request's body is added.
+ *             pipelined request begins at the end of the previous one. Waiting for a request's body is added.
  *   PARSE     from that last receipt to the POST_READ phase.
  *   PROCESS   from the end of PARSE to the first handler of the LOG phase, without UPSTREAM and SEND.
  *   UPSTREAM  from the choice of a peer to its release: u->peer.get and u->peer.free are wrapped. If a variable names
@@ -20,8 +20,8 @@
  * A main request is counted once, in the LOG phase, like its line in the access log. A request that was not parsed
  * never reaches POST_READ, and has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
  *
- * CPU time of a request is that of its worker between the same points, unless a hook of another request ran in
- * between.
+ * The CPU time of a request is the CPU time of its worker between the same points, unless a hook of another request ran
+ * in between.
  */
 #include "log.h"
 #include "stream.h"
@@ -146,7 +146,7 @@ ngx_http_brimful_set_class(ngx_conf_t *cf, ngx_command_t *command, void *data)
     return NGX_CONF_OK;
 }
 
-/* Adds our handlers to the phases, and wraps those of all upstreams. */
+/* Adds our handlers to the phases, and wraps the `peer.init` handlers of all upstreams. */
 static ngx_int_t
 ngx_http_brimful_configured(ngx_conf_t *cf)
 {
@@ -168,7 +168,7 @@ ngx_http_brimful_configured(ngx_conf_t *cf)
     }
     *handler = ngx_http_brimful_post_read;
 
-    /* Handlers of the LOG phase run from first to last, those of other phases from last to first. */
+    /* Handlers of the LOG phase run from first to last, handlers of other phases from last to first. */
     if (ngx_array_push_n(log, 2) == NULL) {
         return NGX_ERROR;
     }

@@ -74,8 +74,8 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
     return &connection->request;
 }
 
-/* Initializes a record. `has` are the phases that the request has in any case. It is cleared word by word, because
- * clearing it at once would be a slower call. */
+/* Initializes a record. `has` are the phases that the request has in any case. The record is cleared word by word,
+ * because clearing it at once would be a slower call. */
 static void
 ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)
 {
@@ -175,7 +175,7 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
 }
 
 /* The record of a request that was never parsed. If its head was never complete, because the client was too slow or
- * disconnected, all of the time was the client's. */
+ * disconnected, all of the time counts as the client's. */
 static BRIMFUL_APART ngx_http_brimful_request_t *
 ngx_http_brimful_unparsed(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {

@@ -30,7 +30,8 @@ ngx_http_brimful_stream_send_chain(ngx_connection_t *fc, ngx_chain_t *in, off_t 
 
 #endif
 
-/* This is the first moment at which a stream has its own send_chain. */
+/* A body filter that wraps the send_chain of a stream. Before the first call, the stream has no send_chain of its
+ * own. */
 static ngx_int_t
 ngx_http_brimful_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {

@@ -204,7 +204,7 @@ def keep_alive(apache):
 
 
 class Cases:
-    """The growth of the recorder's figures by some requests."""
+    """Checks how much some requests increase the recorder's figures."""
 
     def __init__(self, apache):
         self.apache, self.failed = apache, 0
@@ -215,7 +215,7 @@ class Cases:
             print(f"FAILED: {what}: {seen}")
 
     def run(self, name, act, requests, **bounds):
-        """`bounds`: how many seconds a phase took, or how often something was counted, at least and at most."""
+        """`bounds`: the minimum and maximum of a phase's time in seconds, or of a count."""
         before, lines = self.totals(), len(self.apache.lines())
         act()
         until = time.monotonic() + 5
@@ -281,7 +281,7 @@ def try_cases(apache, mpm):
         cases.run("HTTP/2", lambda: subprocess.run(["curl", "-skZ", "--http2", url], capture_output=True), 20)
     workers = apache.read()["workers"]
     busy = [w for w in workers if w["owner"] and (w["busy_since_ns"] or w["in_progress"])]
-    cases.expect("nobody is busy", not busy, busy)
+    cases.expect("no worker is busy", not busy, busy)
     return cases
 
 
@@ -321,7 +321,7 @@ def try_restarts(apache, cases):
         one.join()
     time.sleep(5)
     read, lines = apache.read(), len(apache.lines())
-    # A thread that is killed in the microsecond between the line and the count misses one.
+    # A thread that is killed in the microsecond between the line and the count leaves one line uncounted.
     cases.expect("as many requests as lines", 0 <= lines - read["requests"] <= 2 * 8, (read["requests"], lines))
     cases.expect("no worker was without a slot", read["lost"] == 0, read["lost"])
     print(f"  {read['requests']} requests, {lines} lines after restarts and killed children")
@@ -341,7 +341,7 @@ def main():
             try_restarts(apache, cases)
         finally:
             apache.stop()
-        cases.expect("all slots are given back", not any(w["owner"] for w in apache.read()["workers"]), "owners")
+        cases.expect("all slots are released", not any(w["owner"] for w in apache.read()["workers"]), "owners")
         with open(f"{directory}/error.log") as file:
             wrong = [line for line in file if "brimful records" in line or "exit signal Seg" in line]
         cases.expect("the error log", not wrong, wrong)

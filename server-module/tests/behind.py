@@ -1,4 +1,4 @@
-"""What the tests of both modules put behind and beside a server: a server of many threads, and a port for each."""
+"""Helpers for the tests of both modules: an upstream server with many threads, and free ports."""
 
 import http.server
 import socket

@@ -1,6 +1,7 @@
 /*
- * Tests of how the recorder creates its file where another file has the name. Prints what fails and the number of
- * checks. The argument is a directory to write to: file_test DIR. Half of the checks need root, to act as another user.
+ * Tests how the recorder creates its file if another file already has the name. Prints failures and the number of
+ * checks. The argument is a directory to write to: file_test DIR. Half of the checks need root, to act as another
+ * user.
  */
 #include <sys/wait.h>
 
@@ -25,7 +26,7 @@ static void foreign_files_are_refused_or_replaced(void)
     write_file(settings.path, "garbage", 7);
     CHECK(brimful_map(&memory, &settings, why) == 0);
     CHECK(stat(settings.path, &about) == 0 && (size_t) about.st_size == memory.size && (about.st_mode & 0777) == 0644);
-    CHECK(about.st_blocks * 512 >= about.st_size); /* all of its space is allocated, even if the file system fills up
+    CHECK(about.st_blocks * 512 >= about.st_size); /* all space is allocated now, because the file system may be full
                                                     * later */
     brimful_unmap(&memory);
 
@@ -77,7 +78,7 @@ static void sizes_are_those_that_were_checked(void)
     CHECK(brimful_map(&other, &settings, why) == 0);
     memset(&memory, 0, sizeof(memory));
     CHECK(brimful_map_existing(&memory, &settings, why) == 0);
-    other.header->slots = UINT32_MAX; /* another process writes it just after the check */
+    other.header->slots = UINT32_MAX; /* like another process, just after the check */
     other.header->slot_size = UINT32_MAX;
     other.header->header_size = UINT32_MAX;
     brimful_update_header(&memory, &settings);
@@ -142,7 +143,7 @@ static void what_others_planted_in_a_sticky_directory_is_replaced(void)
     }
     write_file(path, "root's", 6);
     CHECK(status_of_another_user("./planted", 0) == 0 && status_of_another_user("./free", 1) == 0);
-    write_file(path_of("sticky/free.new"), "root's", 6); /* where it would create its file */
+    write_file(path_of("sticky/free.new"), "root's", 6); /* the first name that the other user tries */
     CHECK(status_of_another_user("./free", 1) == 0);
 }
 

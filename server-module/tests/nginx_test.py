@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the module in a real nginx: nginx_test.py MODULE.so. Prints what fails; exits with 1 then. NGINX_COMMAND
-names another nginx, or says how to run it, such as "valgrind --trace-children=yes nginx" (in which all is so slow that
-some of what is expected of the times does not hold).
+names another nginx, or says how to run it, such as "valgrind --trace-children=yes nginx" (which is so slow that some
+checks of times fail).
 
 A private nginx and a server behind it listen on free ports of 127.0.0.1; all of their files are in a temporary
 directory. Each case sends requests as clients do, good and bad, and says what the recorder must have seen of them.
@@ -70,7 +70,7 @@ class Behind(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"x" * 2000)
         except OSError:
-            pass  # nginx's client has disconnected, so nginx has too
+            pass  # nginx has disconnected, because its client has
 
     do_POST = do_GET
 
@@ -180,8 +180,8 @@ def slow_reader(nginx):
         receive_all(one)
 
 
-# A name, what is sent, how many requests that is, and what must hold of a class: exactly so much of a figure, at
-# least this many ms of a phase.
+# Each case: a name, the function that sends, the number of requests that it sends, and the expected figures of a class:
+# the exact value of a count, or a lower bound of a phase in ms.
 CASES = [
     ("a small file", whole("/small"), 1, {("small", "requests"): 1, ("small", "bytes"): 1000}),
     ("an image, by its path", whole("/images/one.png?x"), 1, {("images", "bytes"): 5_000_000}),
@@ -216,7 +216,7 @@ CASES = [
 ]
 
 
-# For the others the exact number is known.
+# These figures are lower bounds. All other figures are exact.
 AT_LEAST = (*dump.PHASES, "resumed")
 
 

@@ -2,10 +2,10 @@
  * Prints the layout of the recorder's memory, one entry per line, for the test that compares it with the reader's
  * layout:
  *
- *   struct.field OFFSET SIZE     each field; of an array all of it
- *   struct - SIZE                each struct, as sizeof
+ *   struct.field OFFSET SIZE     each field; for an array, SIZE is the size of the whole array
+ *   struct - SIZE                each struct, with its sizeof
  *   name = VALUE                 each constant, and both sizes for 1 and 16 classes
- *   bucket B LOWER               the shortest time of each bucket, in ns; of the first, 0
+ *   bucket B LOWER               each bucket, with its lower bound in ns; 0 for the first bucket
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *
  *   slot 0, released: 1000 requests of class small, with 100 + i bytes; HEAD i µs, PARSE 10 µs, PROCESS 1000 + i µs,
  *                     SEND 0, LOG 2 µs, resumed i % 3 times, for i from 0 to 999; no UPSTREAM; every tenth
- *                     with CPU time 5 + 20 + 2 µs, of
- *                     which 9 µs in user mode; i = 7 failed with 503, i = 8 was aborted, i = 9 was mixed
+ *                     with CPU time 5 + 20 + 2 µs; i = 7 failed with 503, i = 8 was aborted, the CPU time of i = 9
+ *                     was mixed
  *   slot 1, owned:    10 requests of class images with 10000 bytes, UPSTREAM 5 ms, PROCESS 1 ms; no other phases;
  *                     1 of class other, of 5000 bytes; 3 connections, 2 requests in progress, busy since 1 second ago
  */

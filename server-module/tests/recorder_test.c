@@ -21,7 +21,7 @@ static void rules_are_read(void)
     CHECK(brimful_add_rule(&settings, "large", "size 5000000-") == NULL);
     CHECK(settings.classes == 4 && strcmp(settings.class_names[3], "other") == 0);
     CHECK(strcmp(settings.class_names[1], "images") == 0 && strcmp(settings.class_names[2], "large") == 0);
-    CHECK(brimful_classify(&settings, "/images/a", 9, 100) == 0); /* the first that matches */
+    CHECK(brimful_classify(&settings, "/images/a", 9, 100) == 0); /* the first matching rule counts */
     CHECK(brimful_classify(&settings, "/images/a", 9, 5000) == 1);
     CHECK(brimful_classify(&settings, "/a.png", 6, 5000) == 1);
     CHECK(brimful_classify(&settings, "/a.png?", 7, 5000) == 3);
@@ -132,7 +132,8 @@ static void what_is_recorded_adds_up(void)
     CHECK(class_->buckets[BRIMFUL_PARSE][brimful_bucket(2000)] == 1);
     CHECK(class_->buckets[BRIMFUL_UPSTREAM][0] == 0 && slot->classes[5].sums[0].requests == 0);
     CHECK((char *) (class_ + 1) <= (char *) memory.header + memory.size);
-    /* 3.61 square microseconds each: a reader has counted 3 of each so far, and must never see the sum decrease */
+    /* The square is 3.61 square microseconds. A reader counts 3 for each pending request, and the sum must never
+     * decrease. */
     request.time_ns[BRIMFUL_LOG] = 1900;
     for (i = 0; i < 3; i++) {
         brimful_record(slot, 4, &request);
@@ -208,7 +209,7 @@ static void a_reload_goes_on_with_the_same_file(void)
     brimful_add(&slot->connections, 5);
     memory.header->enabled = 0;
     settings.server = "test/2.0";
-    settings.slots = 2; /* fewer slots fit */
+    settings.slots = 2; /* the file may have more slots than configured */
     settings.cpu_one_in = 9;
     CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 3 && again.header->enabled == 0);
     CHECK(strcmp(memory.header->server, "test/2.0") == 0 && memory.header->cpu_one_in == 9);
@@ -217,7 +218,7 @@ static void a_reload_goes_on_with_the_same_file(void)
     CHECK(slot != NULL && slot->connections == 5 && slot->owners == 2);
     brimful_unmap(&again);
 
-    settings.slots = 4; /* more slots do not fit, so there is a new file, and the old one is unchanged */
+    settings.slots = 4; /* the file has too few slots: a new file replaces it; the old file is unchanged */
     CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 4 && again.header->enabled == 1);
     CHECK(memory.header->magic == BRIMFUL_MAGIC && memory.header->enabled == 0);
     brimful_unmap(&again);
@@ -422,7 +423,7 @@ static void samples_are_of_one_in_so_many(void)
     }
     CHECK(sampled > 9500 && sampled < 10500);
     for (i = 0; i < 16; i++) {
-        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* whatever the period of a workload */
+        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* whatever the period of the workload */
     }
     /* One of four busy workers: one request every 10 us, for 10 s. */
     often.workers_most = 4;

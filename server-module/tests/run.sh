@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles and runs the recorder's tests with each compiler that is here, as they are and under the sanitizers.
+# Compiles and runs the recorder's tests with each installed compiler, without and with the sanitizers.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -10,18 +10,18 @@ tried=0
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
     tried=1
-    # Debian's clang comes without the sanitizers, which gcc has. Its own for threads does not know fences.
+    # Debian's clang comes without the sanitizers, which gcc has. gcc's thread sanitizer does not support fences.
     for options in "-O2" "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O1 -g -fsanitize=thread -Wno-tsan"; do
         [ "$compiler" = gcc ] || [ "$options" = "-O2" ] || continue
         for program in offsets record recorder_test file_test; do
-            # shellcheck disable=SC2086 # they are several words
+            # shellcheck disable=SC2086 # each has several words
             "$compiler" $strict $options -o "$work/$program" "$here/$program.c"
         done
         rm -rf "$work/files"
         mkdir "$work/files"
         "$work/offsets" >"$work/layout"
         "$work/record" "$work/files/known"
-        # Not within echo, which would hide that they fail.
+        # Not within echo, which would hide the exit status.
         recorder=$("$work/recorder_test" "$work/files")
         file=$("$work/file_test" "$work/files")
         echo "$compiler $options: $recorder; $file"

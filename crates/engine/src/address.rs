@@ -47,7 +47,7 @@ impl Address {
     }
 
     /// The error to report for a failed attempt. If the accept queue of a Unix socket is full, the kernel reports
-    /// `EAGAIN`, but never when there is room again: that counts as refused.
+    /// `EAGAIN`. It never signals that there is room again, so the attempt counts as refused.
     pub(crate) fn failure(&self, errno: Errno) -> Errno {
         match self {
             Address::Unix(_) if errno == Errno::AGAIN => Errno::CONNREFUSED,

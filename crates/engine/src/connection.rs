@@ -13,13 +13,13 @@ use std::collections::VecDeque;
 /// The phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Not established yet.
+    /// The connection is not established yet.
     Connecting,
-    /// Established, with its TLS handshake under way.
+    /// The connection is established, and its TLS handshake is under way.
     Securing,
-    /// Established and usable; either calls are under way on it, or it is idle.
+    /// The connection can be used. Either calls are under way on it, or it is idle.
     Open,
-    /// Waiting for the server to close the connection.
+    /// The server should close the connection, and has not yet done so.
     Closing,
 }
 
@@ -76,7 +76,7 @@ impl<P> Connection<P> {
             stamp: 0,
             begun: 0,
             responses: 0,
-            // Thousands of sessions may be in their think time, each with an idle connection.
+            // Allocated on demand: thousands of sessions may be in their think time, each with an idle connection.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             protocol: Protocol::new(false),
             last_received_at: Nanos::ZERO,
@@ -180,8 +180,7 @@ struct OpenCount {
 
 impl OpenCount {
     /// Updates the maximum after a wait. `open` is the number of connections before the events of the wait were
-    /// handled. `known` says whether all attempts among them are known to have a socket; this may be unknown for a
-    /// while.
+    /// handled. `known` says whether every connection attempt is known to have a socket.
     fn update_max(&mut self, open: u64, known: bool) {
         /// Number of turns within which the kernel completes everything that one turn can request.
         const MAX_UNKNOWN: u32 = 64;
@@ -197,7 +196,8 @@ impl Limits {
     /// Whether a connection is idle or shared; `None` if it has no room for a call.
     fn availability<P>(self, connection: &Connection<P>) -> Option<Availability> {
         let calls = connection.calls_in_flight();
-        // Calls wait on the connection until the server has announced how many streams it allows.
+        // Until the server has announced how many streams it allows, up to `self.depth` calls may wait on the
+        // connection.
         let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
         let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
         match connection.phase {
@@ -280,7 +280,7 @@ impl<P> Connections<P> {
     }
 
     /// Counts the connections after a wait. `open` is the number of connections before the events of the wait were
-    /// handled. `known` says whether all attempts among them are known to have a socket.
+    /// handled. `known` says whether every connection attempt is known to have a socket.
     pub fn count_open(&mut self, open: u64, known: bool) {
         self.open.update_max(open, known);
     }
@@ -439,7 +439,8 @@ impl<P> Connections<P> {
         self.sessions.queue(capacity)
     }
 
-    /// The connection in a slot. If it belongs to a session and has no call queue, it gets one of this capacity.
+    /// The connection in a slot. If it belongs to a session and has no call queue, the connection gets a queue of this
+    /// capacity.
     #[inline]
     pub fn get_with_queue(&mut self, slot: u32, capacity: usize) -> Option<&mut Connection<P>> {
         let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;
@@ -567,7 +568,7 @@ mod tests {
         let of_no_session = insert(&mut connections, Phase::Open, 0);
         connections.note_established(of_no_session);
         assert_eq!(connections.end_session(session), 3);
-        assert_eq!(connections.slots_of_session(session), [never], "it is still to be closed");
+        assert_eq!(connections.slots_of_session(session), [never], "the connection is still to be closed");
         connections.remove(never);
         assert_eq!((connections.end_session(session), connections.sessions.is_empty()), (0, true));
     }
@@ -585,7 +586,7 @@ mod tests {
         assert_eq!((connections.max_open(), connections.open()), (2, 2));
         connections.count_open(1, true);
         (0..63).for_each(|_| connections.count_open(3, false));
-        assert_eq!(connections.max_open(), 2, "some may turn out to have no socket");
+        assert_eq!(connections.max_open(), 2, "some attempts may turn out to have no socket");
         connections.count_open(3, false);
         assert_eq!(connections.max_open(), 3, "all turns were counted");
     }

@@ -1,5 +1,5 @@
-//! CPU time that the host withheld from the load generator: it ran other programs, enforced a quota, or the hypervisor
-//! took it.
+//! CPU time that the load generator did not get because the host ran other programs, enforced a quota, or lost the time
+//! to the hypervisor.
 //!
 //! The kernel's counters are read before and after the run. A counter that the kernel does not report is unknown, never
 //! zero. Sources: `/proc/stat` (proc_stat(5)), the second field of `schedstat` (sched-stats.rst of the kernel's
@@ -77,8 +77,8 @@ fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
     for line in stat.lines() {
         let mut fields = line.split_ascii_whitespace();
         if fields.next().is_some_and(is_counted) {
-            // user, nice, system, idle, iowait, irq, softirq, steal. The guest times after them are part of user and
-            // nice.
+            // The fields are user, nice, system, idle, iowait, irq, softirq and steal. The guest times that follow are
+            // included in user and nice.
             let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
             let stolen = *ticks.get(7)?;
             let Ticks { stolen: before, all } = sum.unwrap_or(Ticks { stolen: 0, all: 0 });
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn unreported_counters_are_unknown() {
         assert_eq!(parse_ticks("cpu  40 0 20 100\n", &[]), None, "a kernel without steal");
-        assert_eq!(parse_ticks(STAT, &[7]), None, "a CPU that is not there");
+        assert_eq!(parse_ticks(STAT, &[7]), None, "CPU 7 is missing");
         assert_eq!((parse_wait("12 345 6"), parse_wait("12"), parse_wait("")), (Some(Nanos(345)), None, None));
     }
 

@@ -1,5 +1,5 @@
 //! Deadlines with a common timeout. All are set the same time ahead, so a queue keeps them in order. No heap and no
-//! kernel timer per connection is needed; kernel timers would cost a third of the rate of abandoned attempts.
+//! kernel timer per connection is needed; kernel timers would lower the possible rate of abandoned attempts by a third.
 //!
 //! When a call or connection ends, its deadline stays in the queue and is void. Void deadlines are dropped when they
 //! reach the front of the queue. All void deadlines are dropped whenever they may be more than half of the queue, so
@@ -28,7 +28,7 @@ pub struct TimerKey {
 pub struct Deadlines {
     after: Nanos,
     queue: VecDeque<(Nanos, TimerKey)>,
-    /// Length at which all void deadlines are dropped: twice the number of valid ones after the last such cleaning.
+    /// Length at which all void deadlines are dropped: twice the number of valid deadlines after the last cleaning.
     cleaned_at: usize,
 }
 
@@ -43,9 +43,9 @@ impl Deadlines {
         self.queue.push_back((now + self.after, key));
     }
 
-    /// Postpones the deadlines of all operations that began at or after `since`, because they may really have begun
-    /// just before `until`. A later postponement that begins at `until` does not move these deadlines again: a deadline
-    /// that moved with every long turn would never pass.
+    /// Postpones the deadlines of all operations that began at or after `since`, because the operations may really have
+    /// begun just before `until`. A later postponement that begins at `until` does not move these deadlines again: a
+    /// deadline that moved with every long turn would never pass.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {
@@ -59,7 +59,8 @@ impl Deadlines {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);
             if front_is_live && deadline > now {
-                // If calls end about in the order in which they began, few void deadlines are left behind the front.
+                // Rarely needed: calls usually end about in the order in which they began, so void deadlines reach the
+                // front soon.
                 if self.queue.len() >= self.cleaned_at {
                     self.queue.retain(|(_, key)| is_live(*key));
                     self.cleaned_at = MIN_CLEANED.max(2 * self.queue.len());
@@ -96,7 +97,7 @@ mod tests {
         }
         let live = |key: TimerKey| key.stamp % 2 == 1;
         assert_eq!(deadlines.pop_expired(Nanos(5), live), None);
-        assert_eq!(deadlines.next(), Some(Nanos(11)), "the void one at the front is gone before its time");
+        assert_eq!(deadlines.next(), Some(Nanos(11)), "the void deadline at the front is dropped before its time");
         assert_eq!(deadlines.pop_expired(Nanos(12), live), Some(key(1)));
         assert_eq!(deadlines.pop_expired(Nanos(12), live), None);
         assert_eq!(deadlines.pop_expired(Nanos(13), live), Some(key(3)));

@@ -1,9 +1,9 @@
-//! Measures how closely calls come due, and decides how long to wait beyond a due time because of that.
+//! Measures how closely calls come due, and decides from this how long to wait beyond a due time.
 //!
 //! A sleep until an exact instant costs more CPU time than a call. If the gaps between due times are longer than the
-//! shortest sleeps, that is the price of punctuality. If they are shorter, the responses to earlier calls wake the
-//! generator about as often as calls come due. The generator then waits a moment beyond each due time for such a
-//! response, and never spins. This delay is part of the reported lateness.
+//! shortest sleeps, the generator pays this cost to be punctual. If they are shorter, the responses to earlier calls
+//! wake the generator about as often as calls come due. The generator then waits a moment beyond each due time for such
+//! a response, and never spins. This delay is part of the reported lateness.
 
 use brimful_core::Nanos;
 
@@ -11,7 +11,7 @@ use brimful_core::Nanos;
 const DENSE: Nanos = Nanos::from_micros(64);
 /// Maximum time to wait for a response beyond a due time.
 const MAX_DELAY: Nanos = Nanos::from_micros(50);
-/// Number of calls over which the mean is taken, roughly.
+/// Approximate number of calls over which the mean is taken.
 const AVERAGED_CALLS: u64 = 32;
 
 /// The mean gap between due times, exponentially weighted.
@@ -22,7 +22,7 @@ pub struct Density {
 }
 
 impl Default for Density {
-    /// Not dense until enough due times have been noted.
+    /// Calls do not count as dense until enough due times have been noted.
     fn default() -> Density {
         Density { latest: Nanos::ZERO, gap_ns: 4 * DENSE.0 }
     }
@@ -67,7 +67,7 @@ mod tests {
             assert_eq!(density.is_dense(), dense, "{gap_us} µs");
             assert_eq!(density.wake_at(due) - due, if dense { MAX_DELAY } else { Nanos::ZERO });
         }
-        assert!(!after(8, Nanos::from_micros(1)).is_dense(), "a few calls at once are no high rate");
+        assert!(!after(8, Nanos::from_micros(1)).is_dense(), "a few simultaneous calls are not a high rate");
         let dense = after(1_000, Nanos::from_micros(10));
         assert_eq!([Nanos::ZERO, Nanos::MAX].map(|due| dense.wake_at(due)), [Nanos::ZERO, Nanos::MAX]);
     }

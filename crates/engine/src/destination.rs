@@ -3,8 +3,8 @@
 //! A name may have several addresses. New connections go to the addresses in turn, but all connections of a session go
 //! to the same address. Each shard opens a connection to every address before it reuses a connection, so that the calls
 //! are spread over the addresses at low rates too. After a failed attempt the name is looked up again, at most once a
-//! second. A thread of its own does that, so that no shard waits for a resolver. An address that the name no longer has
-//! gets no new connections. Addresses keep their numbers.
+//! second. A separate thread does the look-up, so that no shard waits for a resolver. An address that the name no
+//! longer has gets no new connections. Addresses keep their numbers.
 
 use crate::{Address, Cidr};
 use brimful_core::{Nanos, SessionId};
@@ -163,8 +163,8 @@ impl AddressTurns {
         }
     }
 
-    /// Every address so far if calls are counted per address, that is, if there are several addresses or may be later;
-    /// otherwise none.
+    /// All addresses so far if calls are counted per address; otherwise none. Calls are counted per address if there
+    /// are several addresses, or if there may be several later.
     pub fn counted(&self) -> &[Address] {
         if self.counts_by_address() { &self.known } else { &[] }
     }
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!([(); 4].map(|()| turns.take(None)), [1, 2, 0, 1]);
         assert_eq!([0, 1, 5, 5].map(|session| turns.take(Some(SessionId(session)))), [0, 1, 2, 2]);
         turns.attempt_failed(Some(SessionId(5)), Nanos::ZERO);
-        assert_eq!(turns.take(Some(SessionId(5))), 0, "as browsers try the next address");
+        assert_eq!(turns.take(Some(SessionId(5))), 0, "after a failure, the session moves to the next address");
         assert_eq!(turns.take(None), 2);
     }
 
@@ -294,7 +294,7 @@ mod tests {
         let destination = Destination::new(first.into(), Vec::new(), Some(look_up));
         let resolver = Resolver::start(&destination, &destination.addresses(), None);
         let mut turns = AddressTurns::new(&destination.addresses(), 0, resolver);
-        assert_eq!(turns.refresh(), [], "nothing has failed");
+        assert_eq!(turns.refresh(), [], "no attempt has failed");
         turns.attempt_failed(None, Nanos::ZERO);
         let mut new = turns.refresh();
         while new.is_empty() {

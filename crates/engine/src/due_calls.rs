@@ -9,8 +9,8 @@ use crate::density::Density;
 use brimful_core::{CallSpec, Nanos};
 use std::collections::VecDeque;
 
-/// Interval at which the connections are checked again when all are busy, because a connection may also end without a
-/// call.
+/// Interval at which the connections are checked again when all are busy, because a connection may also close while no
+/// call ends.
 const RECHECK: Nanos = Nanos::from_millis(1);
 
 /// A call that follows a redirect. Its user has waited since the first call was due.
@@ -41,7 +41,7 @@ pub struct DueCalls<P> {
     in_flight: usize,
 }
 
-/// The ticks of a run in which calls begin in ticks only.
+/// The ticks of a run in which calls begin only at ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     interval: Nanos,
@@ -182,8 +182,8 @@ impl<P> DueCalls<P> {
         self.ask_now();
     }
 
-    /// Adds a call that follows a redirect. The call that was redirected has ended, but counts as in flight until this
-    /// one ends.
+    /// Adds a call that follows a redirect. The call that was redirected has ended, but counts as in flight until the
+    /// added call ends.
     pub fn push_redirected(&mut self, call: RedirectedCall) {
         self.redirected.push_back(call);
         self.ask_now();

@@ -9,7 +9,7 @@ use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
-/// Raises the soft limit on file descriptors to the hard limit. If that limit is too low, some calls end as
+/// Raises the soft limit on file descriptors to the hard limit. If the hard limit is too low, some calls end as
 /// client-limited.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
@@ -110,10 +110,10 @@ mod tests {
         assert_eq!(split(1180, 0, 1180), None, "every thread spends some time in user mode");
         assert_eq!(split(1180, 1180, 0), None);
         assert_eq!(split(99, 50, 49), None, "too few ticks");
-        assert_eq!(split(1000, 30, 90), Some((ms(250), ms(750))), "as the ticks say, of the exact total");
+        assert_eq!(split(1000, 30, 90), Some((ms(250), ms(750))), "the exact total is split in the ratio of the ticks");
         let mut sum = CpuTime::default();
         (0..4).for_each(|nth| sum += CpuTime { total: ms(50), user: ms(10 * nth), system: ms(10) });
-        assert_eq!(sum.split(), Some((ms(120), ms(80))), "several threads together say more");
+        assert_eq!(sum.split(), Some((ms(120), ms(80))), "several threads together have enough ticks");
     }
 
     #[test]

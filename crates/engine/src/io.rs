@@ -98,8 +98,8 @@ impl Settings {
     }
 }
 
-/// Opens up to `count` connections, one after another. Stops at the first that is not established (with TLS: secured)
-/// in time.
+/// Opens up to `count` connections, one after another. Stops at the first connection that is not established (with TLS:
+/// secured) in time.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     match &settings.tls {
         Some(security) => tls::open_secured(settings, security, timeout, count),
@@ -292,7 +292,7 @@ mod tests {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             drop(server);
-            // The server replies to the first write with RST, and the second write meets it.
+            // The server replies to the first write with RST, so the second write fails.
             for _ in 0..2 {
                 io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
                 io.flush().unwrap();
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// The server sends more than one read takes.
+    /// The server sends more than one read returns.
     fn unread_data_is_reported<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
@@ -348,7 +348,7 @@ mod tests {
             };
             let (mut sent, mut after_full) = (Vec::new(), 0);
             while after_full < 20 {
-                assert!(sent.len() < 256 << 20, "the socket takes all that it is given");
+                assert!(sent.len() < 256 << 20, "the buffers of the sockets never became full");
                 for length in [10, 3000, 700] {
                     let piece: Vec<u8> =
                         (0..length).map(|at| (sent.len() + at) as u8 ^ (sent.len() >> 8) as u8).collect();

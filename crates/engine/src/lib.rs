@@ -3,8 +3,10 @@
 //! There is one shard per thread, with its own workload, observer, connections and sockets (io_uring or epoll). Shards
 //! share nothing on the per-call path; their observers are merged after the run. Invariants of every run:
 //!
-//! - Every call carries its `due` time from the schedule. All other times are those at which the engine acted or read.
-//! - A due call never waits for a free connection: if none is idle, one is opened.
+//! - Every call carries its `due` time from the schedule. All other times are the times at which the engine acted or
+//!   read.
+//! - A due call does not wait for a connection: if no connection has room, one is opened. Only a limit on the number of
+//!   connections makes calls wait ([`ConnectionPolicy::max_per_shard`]).
 //! - A call that fails because this host has no descriptor, port or memory left ends as [`End::ClientLimited`], and the
 //!   run continues.
 //! - Every scheduled call ends in exactly one [`Outcome`], even if the run is interrupted.
@@ -82,7 +84,7 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// The means of I/O: io_uring or epoll.
     pub engine: Engine,
-    /// If set, calls begin only at multiples of this interval: all calls that have come due since the previous one
+    /// If set, calls begin only at multiples of this interval: all calls that have come due since the previous multiple
     /// begin together. A sleep until an exact instant costs more than a call; here one sleep serves many calls, which
     /// are late by up to the interval. Responses are read as they arrive.
     pub tick: Option<Nanos>,
@@ -113,7 +115,7 @@ pub struct ConnectionPolicy {
     /// Time after which a connection attempt is abandoned. `None` leaves it to the kernel, which repeats its SYN after
     /// 1, 2, 4 … seconds.
     pub connect_timeout: Option<Nanos>,
-    /// Whether a call that met a connection which the server had closed ([`End::ClosedOnReuse`]) is sent again.
+    /// Whether a call is sent again if the server had already closed the call's connection ([`End::ClosedOnReuse`]).
     ///
     /// [`End::ClosedOnReuse`]: brimful_core::End::ClosedOnReuse
     pub retry_closed: bool,
@@ -198,10 +200,10 @@ pub struct Run<O> {
     pub interrupted: bool,
     /// CPU time of all shards.
     pub cpu: CpuTime,
-    /// The longest time for which a shard was kept from its work: the difference between the length of a turn and the
-    /// time it slept deliberately.
+    /// The longest time for which a shard was kept from its work: the length of a turn, less the time that the shard
+    /// slept deliberately.
     pub longest_gap: Nanos,
-    /// Share of time that the busiest shard had work to do, without waiting and spinning.
+    /// Share of the time for which the busiest shard worked. Waiting and spinning do not count as work.
     pub busy: f64,
     /// The sum over all shards of the maximum number of connections that each had open at once.
     pub max_open_connections: u64,
@@ -276,7 +278,7 @@ pub enum EngineError {
     Request {
         /// Name of the request's class.
         class: String,
-        /// What is wrong with the request.
+        /// The error in the request.
         source: brimful_http::RequestError,
     },
     /// A placeholder of a request cannot be filled in.

@@ -3,15 +3,15 @@
 //! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of
 //! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin
 //! before the instant, and then spins. The margin is learnt from how late sleeps end, separately for short and long
-//! waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks until
-//! it does; otherwise waits at high rates would always spin. A caller may also choose to be a little late and not spin.
+//! waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks,
+//! because otherwise waits at high rates would always spin. A caller may also choose to be a little late and not spin.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;
 
 /// The longest wait, and so the longest time until a stop request is noticed.
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
-/// Share of the sleeps that end within the margin, when the margin has been learnt.
+/// Share of the sleeps that end within a learnt margin.
 const QUANTILE: f64 = 0.9;
 /// Step by which the margin is learnt, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
@@ -46,7 +46,7 @@ pub struct Pacer {
     margins_ns: [f64; OCTAVES],
     /// The octave of the latest wait that slept.
     octave: usize,
-    /// Whether to spin. If not, a wait ends when its sleep does, late.
+    /// Whether to spin. If not, a wait ends late, together with its sleep.
     exactly: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Follows redirects. Each redirected request is a call of its own. It begins as soon as the response with the redirect
-//! is complete.
+//! Follows redirects. Each redirect that is followed makes a call of its own. It begins as soon as the response with
+//! the redirect is complete.
 //!
 //! The new call belongs to the client or session of the redirected call; that client waits for the last response. The
 //! call has a class of its own, after the classes of the workload, and is not part of the schedule. A redirect is not
@@ -80,7 +80,7 @@ struct Hop {
     request: Request,
     /// The class of the scheduled call.
     class: ClassId,
-    /// Number of redirects from the scheduled call to this one.
+    /// Number of redirects from the scheduled call to this call.
     nth: u64,
 }
 
@@ -94,15 +94,15 @@ impl<'a> Redirects<'a> {
         call.class == self.policy.class()
     }
 
-    /// The request of a call that follows a redirect. If it is the `last`, its connection ends after it.
+    /// The request of a call that follows a redirect. With `last`, the connection ends after this request.
     pub fn request(&self, call: &CallSpec, last: bool) -> Option<Request> {
         let hop = self.under_way.get(&call.request)?;
         let render_last = || self.render(&hop.method, &hop.target, hop.class, true);
         Some(last.then(render_last).flatten().unwrap_or_else(|| hop.request.clone()))
     }
 
-    /// The redirect in the head of the response to this call; `None` if the response is no redirect. `first` is the
-    /// request of the call, if the call is a scheduled one.
+    /// The redirect in the head of the response to this call; `None` if the response is not a redirect. `first` is the
+    /// request of the call, if the call is scheduled.
     pub fn redirect_in(&mut self, call: &CallSpec, head: &[u8], first: Option<&Request>) -> Option<Redirect> {
         let RedirectPolicy { max_redirects, origin, .. } = self.policy;
         let (method, target, class, nth) =
@@ -132,7 +132,7 @@ impl<'a> Redirects<'a> {
         Some(Redirect::To(CallSpec { class: self.policy.class(), request: id, session: call.session }))
     }
 
-    /// Notes that this call has ended, or is not made.
+    /// Notes that this call has ended, or will not be made.
     pub fn ended(&mut self, call: &CallSpec) {
         if self.follows_redirect(call) {
             self.under_way.remove(&call.request);

@@ -18,11 +18,11 @@ use std::borrow::Cow;
 /// Provides the request of each call. Each shard has its own provider, which may hold cookies or counters. A request
 /// that many calls share is rendered once and borrowed; a request for one call is owned.
 pub trait Requests<'a> {
-    /// The request of this call, which is sent next. If it is the `last`, its connection ends after it.
+    /// The request of this call, which is sent next. With `last`, the connection ends after this request.
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
 
     /// The file with the body of this call's request, if [`Request::streamed_bytes`] is not 0. With HTTP/1, such a
-    /// request is not pipelined: it is the only one under way on its connection.
+    /// request is not pipelined: it is the only request under way on its connection.
     fn body(&mut self, _call: &CallSpec) -> Option<&'a BodyFile> {
         None
     }
@@ -30,18 +30,18 @@ pub trait Requests<'a> {
     /// Length of the longest request in bytes; [`usize::MAX`] if the length is unknown.
     fn longest(&self) -> usize;
 
-    /// Whether [`Requests::read_head`] does anything. If so, HTTP/2 heads must be written out for it.
+    /// Whether [`Requests::read_head`] does anything. If so, HTTP/2 heads must be written out in the form of HTTP/1.
     fn reads_heads(&self) -> bool {
         true
     }
 
-    /// What the workload expects of responses to calls of this class; `None` for most classes.
+    /// The workload's expectations of responses to calls of this class; `None` for most classes.
     fn expected(&self, _class: ClassId) -> Option<&Expect> {
         None
     }
 
-    /// Reads the cookies in the head of a response to this call; informational heads are included. Returns the
-    /// redirect, if the response is one and redirects are followed.
+    /// Reads the cookies in the head of a response to this call; informational heads are included. Returns the redirect
+    /// if the response is a redirect and redirects are followed.
     fn read_head(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
         None
     }
@@ -62,7 +62,7 @@ pub struct RequestSettings {
     pub version: Version,
     /// Whether the scheme is `https`, which each HTTP/2 request contains.
     pub is_secure: bool,
-    /// Header fields in addition to those of the class.
+    /// Header fields in addition to the fields of the class.
     pub headers: Vec<(String, String)>,
     /// The side that closes connections. It determines whether the last request on a connection has `Connection:
     /// close`.
@@ -70,8 +70,8 @@ pub struct RequestSettings {
 }
 
 impl RequestSettings {
-    /// A request with these header fields in addition to the shared ones. If it is the `last`, its connection ends
-    /// after it. Non-ASCII characters of the path are percent-encoded.
+    /// A request with these header fields in addition to the shared fields. With `last`, the connection ends after this
+    /// request. Non-ASCII characters of the path are percent-encoded.
     ///
     /// # Errors
     /// [`RequestError`] if the request cannot be sent as HTTP.

@@ -1,5 +1,5 @@
-//! Tests of a shard with scripted sockets. They cover behaviour that depends on the time at which the generator reads,
-//! and do not depend on the speed of the host.
+//! Tests of a shard with scripted sockets. The tests cover behaviour that depends on the time at which the generator
+//! reads, and do not depend on the speed of the host.
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;
@@ -20,7 +20,7 @@ const TIMEOUT: Nanos = Nanos::from_millis(2);
 const SLEEP: std::time::Duration = std::time::Duration::from_millis(300);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// What happens during one wait, after all requests were sent.
+/// One wait of the shard, after all requests were sent.
 enum Turn {
     /// The generator is stopped for twice the timeout while it waits. It looked at the sockets before, but does not
     /// look again.
@@ -46,7 +46,7 @@ impl<'a> Io<'a> for Scripted {
     const NAME: &'static str = "scripted";
 
     fn new(_: &Settings) -> Result<Self, EngineError> {
-        unreachable!("made from its turns")
+        unreachable!("tests make scripted sockets from turns")
     }
 
     fn adopt(&mut self, _: Token, _: WarmConnection) -> Result<(), Errno> {

@@ -1,8 +1,8 @@
 //! Requests that do not come from classes alone: scripted requests of sessions, requests with cookies, and requests
 //! that follow redirects.
 //!
-//! A session has a cookie jar from its first cookie until its end. A request with cookies is a copy of the request
-//! without them; if there are no cookies, nothing is copied.
+//! A session has a cookie jar from its first cookie until its end. A request is copied to add cookies to it; without
+//! cookies, nothing is copied.
 
 use crate::body_file::BodyFile;
 use crate::redirects::{Redirect, RedirectPolicy, Redirects};
@@ -138,7 +138,8 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if redirects.follows_redirect(call) {
             return redirects.redirect_in(call, head, None);
         }
-        // Asking for the request again does no harm, because many calls share it.
+        // Asking for the request a second time does not change it, because a request of a class is shared by many
+        // calls.
         let first = self.without_cookies(call, false);
         self.redirects.as_mut()?.redirect_in(call, head, Some(&first))
     }
@@ -162,7 +163,8 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     fn receive_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
         let known_target = self.jars.as_ref().and_then(|jars| jars.targets.get(&session).cloned());
-        // Asking for the request again does no harm, because many calls share it.
+        // Asking for the request a second time does not change it, because a request of a class is shared by many
+        // calls.
         let target = known_target.unwrap_or_else(|| self.without_cookies(call, false).target().to_vec());
         if let Some(jars) = &mut self.jars {
             let jar = jars.by_session.entry(session).or_default();
@@ -176,7 +178,7 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 struct Jars {
     by_session: HashMap<SessionId, Jar>,
     /// Targets of the sessions' latest requests that were rendered for one call. If several calls of a session are
-    /// under way at once, the target may belong to another of these calls. That matters only if their targets are in
+    /// under way at once, the target may belong to another of these calls. This matters only if the targets are in
     /// different directories and a cookie has no path.
     targets: HashMap<SessionId, Vec<u8>>,
     /// Whether the requests use TLS.
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(sent(&mut requests, in_a, 1), None);
         requests.read_head(&call(in_a, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=1; Path=/\r\nSet-Cookie: d=2\r\n\r\n");
         requests.read_head(&call(in_a, 2), b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n");
-        assert_eq!(sent(&mut requests, in_a, 1).as_deref(), Some("d=2; s=1"), "without a path it is the directory's");
+        assert_eq!(sent(&mut requests, in_a, 1).as_deref(), Some("d=2; s=1"), "the path is the directory by default");
         assert_eq!(sent(&mut requests, b, 1).as_deref(), Some("s=1"));
         assert_eq!(sent(&mut requests, in_a, 2), None);
         requests.read_head(&call(b, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=; Path=/; Max-Age=0\r\n\r\n");

@@ -110,8 +110,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends a call of whose request the kernel has taken `bytes_sent` bytes. Only now is it certain whether it took
-    /// any. That decides whether the call was sent, and how it can have ended.
+    /// Ends a call. The kernel has taken `bytes_sent` bytes of the call's request; this number is certain only now. The
+    /// number decides whether the call was sent, and how the call can have ended.
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
@@ -137,7 +137,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Begins the call that follows a redirect. Returns whether there is one. If so, the workload does not get this
-    /// outcome, because its client waits for the last call of the chain.
+    /// outcome, because the client waits for the last call of the chain.
     fn follow(&mut self, redirect: Redirect, outcome: &Outcome) -> bool {
         match (redirect, outcome.end) {
             (Redirect::To(spec), End::Completed { .. }) => {
@@ -151,7 +151,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         false
     }
 
-    /// After the end of one of its calls, ends a session or keeps it. Closes its connections if they do not stay open.
+    /// Ends a session if its last call has ended. Closes the session's idle connections if the session is over, or if
+    /// they do not stay open between bursts.
     fn end_or_continue(&mut self, session: SessionId) {
         if let Some(outcome) = self.workload.session_ended(session) {
             let connections = self.connections.end_session(session);

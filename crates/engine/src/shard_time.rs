@@ -52,7 +52,7 @@ impl ShardTime {
 
     /// Waits for the start of the run.
     pub fn wait_for_start(&mut self) {
-        // Reading this takes longer than the first call may be late, so it is read before the start.
+        // Read before the start, because reading it takes longer than the first call may be late.
         self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start();
         self.cpu_before = clock::thread_cpu();
@@ -76,7 +76,7 @@ impl ShardTime {
     }
 
     /// Ends a turn after its wait, and begins the next. Returns the stall if the turn was much longer than the time it
-    /// slept deliberately: that is how a thread can notice that it was stopped or kept from its CPU.
+    /// slept deliberately: by this a thread can notice that it was stopped or kept from its CPU.
     pub fn end_turn(&mut self, waited: WaitTimes) -> Option<Stall> {
         self.waited += waited.total;
         self.spun += waited.spun;
@@ -84,13 +84,13 @@ impl ShardTime {
         self.turn_began = self.update();
         let gap = self.turn_began - began - waited.total + waited.overslept;
         self.longest_gap = self.longest_gap.max(gap);
-        // Nothing left later than that, because a turn sends everything before it sleeps.
+        // No request of the turn left later than `until`, because a turn sends everything before it sleeps.
         (gap > STALL).then(|| Stall { since: began, until: began + gap })
     }
 
     /// Share of the time so far in which the shard had work to do: the time outside waits, or the CPU time used without
-    /// spinning, whichever is more. The former includes time for which the thread was kept from its CPU; the latter
-    /// includes work that the kernel does during a wait.
+    /// spinning, whichever is more. The time outside waits includes time for which the thread was kept from its CPU.
+    /// The CPU time includes work that the kernel does during a wait.
     pub fn busy(&self) -> f64 {
         let working = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.spun.0);
         let outside_waits = self.now.0.saturating_sub(self.waited.0);

@@ -48,7 +48,7 @@ impl Cidr {
     /// addresses of an IPv4 range are excluded.
     ///
     /// # Errors
-    /// [`EngineError::Source`] if there is none, or if the addresses are of another family than `target`.
+    /// [`EngineError::Source`] if there is no such address, or if the addresses are of another family than `target`.
     pub fn usable(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
         if !self.is_of_family(target) {
             let why = format!("the server's address {} is of another family", target.ip());
@@ -94,7 +94,7 @@ fn is_ours(address: IpAddr) -> bool {
     matches!(bound, Ok(()) | Err(Errno::ADDRINUSE))
 }
 
-/// Chooses source addresses in turn, and skips those that had no free port a moment ago.
+/// Chooses source addresses in turn, and skips addresses that had no free port a moment ago.
 #[derive(Debug)]
 pub struct SourceTurns {
     skipped_until: Vec<Nanos>,

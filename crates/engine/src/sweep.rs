@@ -7,8 +7,8 @@
 
 use brimful_core::Nanos;
 
-/// Number of looks that read the largest receive buffer a kernel allots by default (6 MiB) to its end, if each reads
-/// from only one connection.
+/// Number of looks within which the kernel's largest default receive buffer (6 MiB) is read to its end, if each look
+/// reads from only one connection.
 const LOOKS: u64 = 16;
 /// Number of connections from which one look reads at least some data. Connections take turns.
 const PER_LOOK: u64 = 16;
@@ -54,7 +54,7 @@ mod tests {
         sweep.note_look(Nanos(5), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(5));
         sweep.note_look(Nanos(6), true, 1000);
-        assert_eq!(sweep.read_until(), Nanos(5), "something was left");
+        assert_eq!(sweep.read_until(), Nanos(5), "the look left data unread");
         sweep.note_look(Nanos(7), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(7));
     }

@@ -8,7 +8,7 @@
 //! - A jar has at most [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the oldest
 //!   cookies are evicted first. Cookies that are too large are ignored.
 //! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is
-//!   ignored. Of a field that is folded over several lines (obs-fold), only the first line is used.
+//!   ignored. If a field is folded over several lines (obs-fold), only its first line is used.
 //!
 //! The caller passes a function that returns the time in seconds since 1970; it is called only if the time matters.
 

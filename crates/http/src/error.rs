@@ -3,7 +3,7 @@
 /// The reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ParseError {
-    /// The first bytes are not those of an HTTP/1 response.
+    /// The bytes do not begin like an HTTP/1 response.
     #[error(
         "what the server sent is not HTTP/1: check the URL's scheme and port, for a TLS port does not speak plain HTTP"
     )]

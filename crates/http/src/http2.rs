@@ -10,10 +10,10 @@
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
-//!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::pending_reply_bytes`]), so that the
+//!   [`MAX_IDLE_FRAMES`] in a row. Replies to the server are counted ([`Http2::pending_reply_bytes`]), so that the
 //!   caller can drop a server that does not read them.
-//! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of one is used,
-//!   so that they never delay a server.
+//! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of a window is
+//!   used, so that they never delay a server.
 //!
 //! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request again. Of the Rust
 //! crates, `h2` requires tokio and its I/O, and the crates for header compression panic on some single-byte inputs.
@@ -95,9 +95,9 @@ pub struct Http2FeedResult<T> {
 pub struct ClosedStream<T> {
     /// The value that the caller stored with the stream.
     pub value: T,
-    /// Offset of its request in all bytes that this connection sends.
+    /// Offset of the stream's request in all bytes that this connection sends.
     pub position: u64,
-    /// Number of bytes of its request sent so far, including frame headers.
+    /// Number of bytes of the stream's request sent so far, including frame headers.
     pub written: u64,
 }
 
@@ -249,7 +249,7 @@ impl<T> Http2<T> {
         self.peer.known.then_some(self.peer.max_streams)
     }
 
-    /// The server's limit of open streams, or that of an earlier connection; `None` if neither is known.
+    /// The server's limit of open streams, or the limit of an earlier connection; `None` if neither is known.
     pub fn expected_streams(&self) -> Option<u32> {
         (self.peer.known || self.peer.assumed).then_some(self.peer.max_streams)
     }

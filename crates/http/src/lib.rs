@@ -9,7 +9,7 @@
 //! - [`Jar`]: the cookies of one user.
 //!
 //! This crate opens no socket and reads no clock. It does not store bodies; it stores the beginning of a head until the
-//! rest arrives. Once this buffer has grown to the largest such part, parsing does not allocate.
+//! rest arrives. Once the buffer for these beginnings has grown to the largest of them, parsing does not allocate.
 //!
 //! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to it, except in
 //! `http2`, where they refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.

@@ -1,5 +1,5 @@
 //! Redirects: the target and the method of the next request (RFC 9110 §10.2.2 and §15.4, RFC 3986 §5.2). A target is
-//! resolved only if it has the same scheme, host and port.
+//! resolved only if it has the scheme, host and port of the redirected request.
 
 use brimful_core::url::encode_bytes;
 use std::borrow::Cow;
@@ -57,8 +57,8 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it can stand in a request line. Like browsers,
-/// it ignores the character set. Returns `None` if the Location is empty or contains control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it is valid in a request line. The character
+/// set is ignored, as browsers do. Returns `None` if the Location is empty or contains control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))

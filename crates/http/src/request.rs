@@ -263,9 +263,9 @@ impl Request {
         }
     }
 
-    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request already has. An HTTP/1 request
-    /// has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). No cookie is added
-    /// if `cookies` contain a control character, which could end a line early.
+    /// Adds cookies, `name=value` pairs separated by `; `, after the cookies that the request already has. An HTTP/1
+    /// request has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). No cookie is
+    /// added if `cookies` contain a control character, which could end a line early.
     #[must_use]
     pub fn with_cookies(&self, cookies: &[u8]) -> Request {
         let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;

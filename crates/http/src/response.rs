@@ -1,8 +1,8 @@
 //! Parses successive HTTP/1 responses of a connection, in pieces of any size.
 //!
 //! Invariants: the result does not depend on how the bytes are split. Bytes after the end of a response are not
-//! consumed. Of an incomplete head, fewer than [`MAX_HEAD_BYTES`] are stored; nothing of a body is stored. All counts
-//! are of bytes that have arrived, so no 64-bit sum can overflow.
+//! consumed. Fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored; bodies are not stored. All counts are of
+//! bytes that have arrived, so no 64-bit sum can overflow.
 //!
 //! Some servers end a body with a line break that its length does not include, so that an empty line precedes the next
 //! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). It is a matter
@@ -63,8 +63,9 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-/// The part of a response that the next byte belongs to. `repr(u8)` gives the enum an explicit tag: the tag is read
-/// several times per response, and one hidden in unused values of the fields takes longer to read.
+/// The part of a response that the next byte belongs to. `repr(u8)` gives the enum a tag of its own, because the tag is
+/// read several times per response. Otherwise the compiler could encode the tag in unused values of the fields, which
+/// takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
@@ -86,7 +87,7 @@ impl ResponseParser {
     }
 
     /// Starts a new response. `head_request` says whether it responds to a HEAD request. Keeps the buffer. Empty lines
-    /// since the previous complete response are counted with the new one.
+    /// since the previous complete response are counted with the new response.
     pub fn start(&mut self, head_request: bool) {
         let was_incomplete = match self.stage {
             Stage::Head => self.received > 0,
@@ -478,7 +479,7 @@ mod tests {
         let mut parser = ResponseParser::new();
         assert_eq!(parser.feed(b"HTT").map(|fed| fed.state), Ok(Progress::NeedMore));
         assert_eq!(parser.feed(b"X"), Err(ParseError::NotHttp));
-        assert_eq!(parser.feed(b"P/1.1 200 OK\r\n\r\n"), Err(ParseError::NotHttp), "and it stays so");
+        assert_eq!(parser.feed(b"P/1.1 200 OK\r\n\r\n"), Err(ParseError::NotHttp), "the parser repeats its error");
         let after_informational = b"HTTP/1.1 100 Continue\r\n\r\nX";
         assert_eq!(outcome(after_informational, false).1, Err(ParseError::NotHttp));
     }
@@ -523,7 +524,7 @@ mod tests {
             parser.start(false);
             let fed = FeedResult { consumed: after.len(), state: Progress::NeedMore };
             assert_eq!(parser.feed(after), Ok(fed), "{before:?} and {after:?}");
-            assert_eq!(parser.received(), 0, "an empty line is no beginning");
+            assert_eq!(parser.received(), 0, "an empty line does not begin a response");
             assert_eq!(whole(&mut parser), 1, "{before:?} and {after:?}");
             assert_eq!(parser.received(), answer.len() as u64);
         }
@@ -587,12 +588,12 @@ mod tests {
         parser.start(false);
         assert!(parser.feed(b"nonsense").is_err());
         parser.start(true);
-        assert!(parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").is_ok(), "an error is forgotten");
+        assert!(parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").is_ok(), "`start` clears the error");
         parser.start(false);
         assert_eq!(
             parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").map(|fed| fed.state),
             Ok(Progress::NeedMore),
-            "and HEAD too"
+            "`start` clears the flag of HEAD"
         );
     }
 }

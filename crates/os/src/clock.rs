@@ -62,7 +62,7 @@ impl ClockAnchor {
 pub fn suspended() -> Nanos {
     let monotonic = now();
     let boot = read(ClockId::Boottime);
-    // The time between the two readings is no suspension, so fractions of a millisecond are cut off.
+    // The time between the two readings is not time in suspension, so fractions of a millisecond are cut off.
     Nanos::from_millis((boot - monotonic).0 / 1_000_000)
 }
 

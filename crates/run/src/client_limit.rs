@@ -6,11 +6,11 @@
 //!   same time in this process, on free CPUs. Without free CPUs, the second generator shares the server's CPUs and
 //!   slows the server down, so two generators can only seem slower than they are. In that case the verdict of the
 //!   single generator decides, and the document says so.
-//! - **The load** is a Poisson process of calls, with the plan's use of connections, whatever the plan's arrivals: the
-//!   client's work is per call. The server responds at once with as many bytes as the plan's server and by the same
-//!   protocol, including HTTP/2 and TLS with its own key and certificate. S-Clients are calibrated as S-Clients, in
-//!   attempts per second (D/T), at a listener that has stopped accepting. Calls that get a response cost more CPU time;
-//!   the verdict of the later run covers that.
+//! - **The load** is a Poisson process of calls, with the plan's use of connections, whatever the plan's arrival
+//!   process: the client's work depends only on the number of calls. The server responds at once, with as many bytes as
+//!   the plan's server and by the same protocol, including HTTP/2 and TLS with its own key and certificate. For
+//!   S-Clients, the load is connection attempts to a listener that does not accept: D/T per second, for D attempts at a
+//!   time and timeout T. Calls that get a response cost more CPU time; the verdict of the later run covers that.
 //! - **The runs** are short and come in pairs: one generator and two, then two and one, so that disturbances of the
 //!   host affect both alike.
 
@@ -47,7 +47,7 @@ const ATTEMPT: Nanos = Nanos::from_millis(30);
 const MIN_BUSY: f64 = 0.5;
 /// Number of calls that determine the size of a server's responses.
 const SAMPLE_CALLS: u64 = 20;
-/// Time limit for these calls, and for a handshake with the built-in server.
+/// Time limit for the sample calls, and for a handshake with the built-in server.
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
 /// Measures how much load a client can offer with plans like `like` and responses of `response` bytes; for S-Clients,

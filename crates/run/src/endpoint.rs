@@ -38,7 +38,7 @@ pub struct Endpoint {
     pub is_secure: bool,
 }
 
-/// Options that direct connections to other addresses than those of the URL's host.
+/// Options that direct connections to other addresses than the addresses of the URL's host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOverrides {
     /// Connect to this Unix socket.
@@ -51,9 +51,9 @@ pub struct ConnectOverrides {
 
 impl Endpoint {
     /// Parses and resolves `http://HOST[:PORT][/PATH]` or `https://…`; the default scheme is `http://`.
-    /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several addresses, all that
-    /// accept a connection are used. If none accepts, an address that neither accepts nor refuses within `patience` is
-    /// used, because some runs overload a server that has stopped accepting.
+    /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several addresses, all
+    /// addresses that accept a connection are used. If none accepts, an address that neither accepts nor refuses within
+    /// `patience` is used, because some runs overload a server that has stopped accepting.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
@@ -103,9 +103,9 @@ impl Endpoint {
         Ok(Endpoint { url, address, further: addresses, name, authority, path, is_secure })
     }
 
-    /// The endpoint of a server with this host name and port, and the path `/`. If the host has several addresses,
-    /// those that accept a connection are used, or the first if none accepts. A single address is used without a
-    /// connection attempt.
+    /// The endpoint of a server with this host name and port, and the path `/`. If the host has several addresses, the
+    /// addresses that accept a connection are used, or the first address if none accepts. A single address is used
+    /// without a connection attempt.
     ///
     /// # Errors
     /// If the name cannot be resolved.

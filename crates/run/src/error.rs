@@ -43,7 +43,7 @@ pub enum RunError {
         url: String,
         /// The cause of the failure.
         what: String,
-        /// Advice how to avoid the failure.
+        /// Advice on how to avoid the failure.
         remedy: String,
         /// Whether the URL caused the failure.
         usage: bool,

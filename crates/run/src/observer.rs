@@ -94,7 +94,7 @@ pub(crate) struct ShardObserver {
     tap: Option<Tap>,
 }
 
-/// What the observer stores about a call; `None` without a tap.
+/// The observer's data about a call; `None` without a tap.
 #[derive(Debug, Default)]
 pub(crate) struct PerCall(Option<Box<CallInProgress>>);
 

@@ -58,8 +58,8 @@ pub struct RunPlan {
     pub client_max: Option<f64>,
     /// Whether users of sessions wait before they try again after a failed connection attempt.
     pub back_off: bool,
-    /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not for S-Clients
-    /// and logs.
+    /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not available for
+    /// S-Clients and logs.
     pub follow: Option<u64>,
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
@@ -141,8 +141,8 @@ impl RunPlan {
         matches!(self.workload.load, Some(Load::SClients { .. }))
     }
 
-    /// The maximum number of open connections per shard. Only open loads have one, because clients and users wait for
-    /// their answers.
+    /// The maximum number of open connections per shard. Only open loads have a maximum, because in other loads,
+    /// clients and users wait for their responses.
     pub(crate) fn most_connections_per_shard(&self) -> Option<u64> {
         let is_open =
             LoadKind::from_workload(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();

@@ -1,4 +1,4 @@
-//! Derives the Record of a run: the final one, and one with the results so far in case its process is lost.
+//! Derives the Record of a run: the final Record, or a Record of the results so far, in case the process is lost.
 
 use crate::observer::Observers;
 use crate::{RunError, RunPlan};
@@ -21,7 +21,7 @@ pub struct RunOutput {
     pub detail: Option<Detail>,
 }
 
-/// What is known about a finished run in addition to what the engine returns.
+/// Facts about a finished run that the engine does not return.
 pub(crate) struct RunContext {
     /// The time during which load was offered.
     pub window: Nanos,

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 /// Runs the load of this plan until it is done or `stop` is set.
 ///
 /// # Errors
-/// [`RunError`] when the run cannot be started. A failed call is no error: it is counted in the Record.
+/// [`RunError`] when the run cannot be started. A failed call is not an error: it is counted in the Record.
 pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<RunOutput, RunError> {
     execute(plan, None, observer, Probing::ProbeHost, stop)
 }
@@ -84,7 +84,7 @@ fn execute(
     record::finish(plan, run, RunContext { window, anchor, agreed_start, server, host_probe })
 }
 
-/// Makes a collector for one shard, which collects all figures that the Record of such a plan has.
+/// Makes the collector of one shard, which collects all figures that the Record of this plan has.
 fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
     let plan = valid.plan;
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();

@@ -33,7 +33,7 @@ pub(crate) enum ShardRequests<'a> {
     Streamed(Box<StreamedRequests>),
 }
 
-/// The data that all shards of a plan share. The shards of a log share none.
+/// The data that all shards of a plan share. The shards of a log share no data.
 pub(crate) struct SharedLoad<'p> {
     valid: &'p ValidPlan<'p>,
     mix: Mix,

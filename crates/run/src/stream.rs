@@ -74,7 +74,7 @@ pub(crate) fn drive(
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));
         }
         let mut run = brimful_engine::run(config, shards, stop)?;
-        // A panic of the feed is caught, so the feed's thread does not end with it.
+        // A panic of the feed is caught on the feed's thread, so joining that thread does not fail.
         run.panics.extend(feeding.join().ok().and_then(Result::err));
         Ok(run)
     })

@@ -9,7 +9,7 @@ use brimful_http::Version;
 use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed};
 use std::ops::RangeInclusive;
 
-/// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter sleeps would use
+/// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter ticks would use
 /// too much CPU time.
 const TICKS: RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
 /// Upper bound of the number of threads.
@@ -121,8 +121,8 @@ impl<'p> ValidPlan<'p> {
         policy
     }
 
-    /// The number of connections that this process certainly has open at the same time: those of clients and users that
-    /// call again as soon as they have an answer. 0 if the number depends on the server.
+    /// The number of connections that this process certainly has open at the same time: the connections of clients and
+    /// users that call again as soon as they have an answer. 0 if the number depends on the server.
     fn connections_at_once(&self) -> u64 {
         let plan = self.plan;
         let policy = &plan.connections;
@@ -308,7 +308,7 @@ fn check_connections(plan: &RunPlan) -> Result<(), RunError> {
 
 /// Checks that no flag contradicts the sessions of the workload.
 fn check_sessions(plan: &RunPlan) -> Result<(), RunError> {
-    // The load ends after a list that is requested only once, so the list determines the number of calls.
+    // A list that is requested only once ends the load after its last URL, so the list determines the number of calls.
     if plan.calls < plan.workload.calls_listed_once().unwrap_or(u64::MAX) {
         return bad_load(
             "sessions end by themselves: leave out --requests, and give a --duration, or write how many there are, like \
@@ -388,8 +388,8 @@ fn refuse_follow(plan: &RunPlan) -> Result<(), RunError> {
     }
 }
 
-/// Whether a request has its connection for itself until its body is sent. This is so if the body comes from a file or
-/// waits for `100 Continue`.
+/// Whether a request has its connection for itself until its body is sent. This is the case if the body comes from a
+/// file or waits for `100 Continue`.
 fn has_exclusive_bodies(plan: &RunPlan) -> bool {
     let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
     let class_has_one = |class: &RequestClass| {

@@ -110,7 +110,7 @@ mod tests {
     use brimful_core::moments::Moments;
 
     /// Other work on the host slows down burns and calibrations at times. In at least one of a hundred attempts, the
-    /// burns must take their demands.
+    /// burns must match their demands.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {

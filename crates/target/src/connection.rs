@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     last: Option<usize>,
 }
 
-/// What to do with a connection after a turn.
+/// The next step for a connection after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Wait until the socket is ready for these events, and take another turn.
@@ -67,7 +67,7 @@ enum Phase {
     },
 }
 
-/// What to do after a response has been written.
+/// The next step after a response has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Read,

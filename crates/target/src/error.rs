@@ -15,7 +15,7 @@ pub enum TargetError {
     Item {
         /// The text of the item.
         item: String,
-        /// What is wrong with the item, after a colon; may be empty.
+        /// The error in the item, after a colon; may be empty.
         reason: String,
     },
     /// The list of classes is empty.

@@ -1,5 +1,5 @@
 //! The reference server: a web server with known service demands, for demonstrations and for tests that compare a
-//! measurement with the truth.
+//! measurement with the true CPU times.
 //!
 //! A request of a class uses CPU time on the worker thread that serves it, measured by the thread's own CPU clock:
 //! exactly the configured demand, or an exponential draw with that mean. All workers share one epoll instance and take
@@ -15,7 +15,7 @@
 //! - The CPU times of the classes and of "other" in [`Target::truth`] add up to the CPU time that the workers used.
 //! - Memory is bounded by the number of connections: no request body is kept, and no head longer than 16 KiB is read.
 //! - A connection takes one turn at a time, and a turn serves at most one request, so pipelined requests do not
-//!   overtake those of other clients.
+//!   overtake the requests of other clients.
 //!
 //! With a limit on the request rate, requests above it get a 429 response, as from a gateway in front of a server.
 //!
@@ -24,7 +24,7 @@
 //!
 //! There is no idle timeout: a client may keep its connection open for as long as the server runs.
 //!
-//! `GET /NAME` requests the class NAME, `GET /` the first class, and `GET /__truth` the truth as JSON.
+//! `GET /NAME` requests the class NAME, `GET /` the first class, and `GET /__truth` the true CPU times as JSON.
 #![forbid(unsafe_code)]
 
 mod burn;

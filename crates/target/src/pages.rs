@@ -1,4 +1,5 @@
-//! The responses of the server. Each is rendered once, so that responding needs no copy and no allocation.
+//! The responses of the server. All except the true CPU times are rendered once, so that responding needs no copy and
+//! no allocation.
 
 use crate::service::{ServiceClass, TRUTH};
 use brimful_http::answer_block;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 pub(crate) enum Page {
     /// The response of the class with this index.
     Class(usize),
-    /// The truth, rendered for each request.
+    /// The true CPU times as JSON, rendered for each request.
     Truth,
     NotFound,
     MethodNotAllowed,
@@ -29,11 +30,12 @@ pub(crate) struct Response {
     pub(crate) block: Arc<[u8]>,
 }
 
-/// All pages. Each is rendered in two forms: for a connection that stays open, and for one that the server closes.
+/// All pages. Each is rendered in two forms: for a connection that stays open, and for a connection that the server
+/// closes.
 #[derive(Debug)]
 pub(crate) struct Pages {
     names: Vec<String>,
-    /// The pages of the classes, followed by those of [`FAILURES`].
+    /// The pages of the classes, followed by the pages of [`FAILURES`].
     rendered: Vec<[Response; 2]>,
     /// The response `100 Continue`.
     pub(crate) proceed: Response,
@@ -93,7 +95,7 @@ impl Pages {
         Pages { names, rendered, proceed }
     }
 
-    /// Finds the page for a request. `target` is that of the request line: a path with or without a query, or an
+    /// Finds the page for a request. `target` comes from the request line: a path with or without a query, or an
     /// absolute URL (RFC 9112 §3.2).
     pub(crate) fn find(&self, method: &str, target: &str) -> Page {
         if !METHODS.contains(&method) {

@@ -105,7 +105,7 @@ impl Reader {
 }
 
 /// Parses a head, and returns its length too. Returns `None` if the head is incomplete, and the page of the response if
-/// it is rejected.
+/// the head is rejected.
 fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut []);

@@ -113,8 +113,8 @@ impl Target {
             let sampler = Sampler::new(config.distribution, config.seed, index);
             let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
             let ready = ready.clone();
-            // By this name, `top -H` and the monitor know to which server a thread belongs. The kernel keeps 15 bytes
-            // of the name.
+            // `top -H` and the monitor identify the server of a thread by this name. The kernel keeps 15 bytes of the
+            // name.
             let thread = thread::Builder::new().name(format!("target-{}-{index}", addr.port())).spawn(move || {
                 let pin = |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source });
                 let pinned = cpu.map_or(Ok(()), pin);
@@ -152,8 +152,8 @@ impl Target {
         self.shared.server.truth()
     }
 
-    /// Stops the server: it refuses new connections, responds to requests that have arrived for at most one second, and
-    /// closes the connections.
+    /// Stops the server. It refuses new connections at once. It continues to respond to requests that have arrived, for
+    /// at most one second, and then closes the connections.
     pub fn stop(self) {
         // Dropping `self` stops the server.
     }

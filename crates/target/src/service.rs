@@ -14,7 +14,7 @@ const MAX_RESPONSE: Bytes = Bytes(64 << 20);
 const DEFAULT_RESPONSE: Bytes = Bytes(1024);
 /// Maximum number of bytes that one step reads.
 pub(crate) const MAX_READ: Bytes = Bytes(16 << 20);
-/// The name of the path that returns the truth; no class may have it.
+/// The name of the path that returns the true CPU times; no class may have this name.
 pub(crate) const TRUTH: &str = "__truth";
 
 /// A class of requests.

@@ -32,7 +32,7 @@ pub(crate) struct ServerState {
     pub(crate) disk: Option<Disk>,
     /// The calibrated work of work steps; `None` if no class has such a step.
     pub(crate) walker: Option<Walker>,
-    /// The accounts of the workers. Each is locked once per turn by its worker, and whenever the truth is requested.
+    /// The accounts of the workers. Each is locked once per turn by its worker, and when a client requests `/__truth`.
     pub(crate) ledgers: Vec<Mutex<Ledger>>,
     /// The time by which the workers must end; set when the server stops.
     pub(crate) stop_by: OnceLock<Instant>,
@@ -129,8 +129,8 @@ impl WorkerState {
     }
 }
 
-/// Locks a mutex, even if a thread panicked while it held the lock: that is a bug, but no reason for the other workers
-/// to fail.
+/// Locks a mutex, even if a thread panicked while it held the lock. The panic is a bug, but the other workers need not
+/// fail.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,7 +18,7 @@ pub struct Truth {
     pub distribution: Distribution,
     /// The classes, by name.
     pub classes: BTreeMap<String, ClassTruth>,
-    /// CPU seconds that belong to no class: requests for the truth, failed requests and connections without a request.
+    /// CPU seconds that belong to no class: requests for `/__truth`, failed requests and connections without a request.
     pub other_cpu_s: f64,
     /// CPU seconds that the workers have used since they began to serve: the sum over all classes and `other_cpu_s`.
     pub total_cpu_s: f64,
@@ -64,8 +64,8 @@ pub(crate) enum Charge {
     Other,
 }
 
-/// The accounts of one worker, in nanoseconds. They are signed, because pending time may be booked by one worker and
-/// claimed from another worker's account; the sum over all workers is right.
+/// The accounts of one worker, in nanoseconds. They are signed, because one worker may book pending time, and another
+/// may move it from its own account to a class. The sum over all workers is right.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     classes: Vec<Account>,

@@ -4,8 +4,8 @@
 //!
 //! The speed of the work is measured once, before the server serves requests. All workers share one buffer, as
 //! the processes of a server share programs and caches. The buffer is longer than a CPU's own caches. So a worker that
-//! is moved to another CPU fetches lines from the cache that CPUs share. It fetches lines from memory if other programs
-//! have evicted them from that cache.
+//! is moved to another CPU fetches lines from the cache that CPUs share. The worker fetches lines from memory if other
+//! programs have evicted them from the shared cache.
 
 use crate::error::TargetError;
 use brimful_core::{Bytes, Nanos};
@@ -35,7 +35,7 @@ struct Line(u32);
 /// Does the work of one worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Walker {
-    /// The cache lines of the buffer, linked to one cycle.
+    /// The cache lines of the buffer, linked into one cycle.
     lines: Arc<[Line]>,
     at: u32,
     /// The value computed so far. The index of the next line depends on it through `mask`, so that computing and

@@ -1,7 +1,7 @@
 //! The CPUs of the server, the clients and the router.
 //!
-//! Without steering, the CPU that hands a packet over also does its receive work up to the socket, and this is the
-//! router's CPU. Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to
+//! Without steering, the CPU that hands a packet over, which is the router's CPU, also does the packet's receive work
+//! up to the socket. Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to
 //! CPUs of its own, so that the server's CPUs process only the server's packets.
 
 use crate::TestbedError;

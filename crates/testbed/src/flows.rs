@@ -12,7 +12,7 @@ use rand_pcg::rand_core::SeedableRng;
 use std::collections::HashMap;
 
 /// Maximum number of flows in a generation. Two generations are kept: a flow that sends a packet moves to the younger
-/// one, and the older one is dropped when the younger one is full.
+/// generation, and the older generation is dropped when the younger one is full.
 const GENERATION: usize = 1 << 18;
 
 /// The flows of one client.
@@ -36,7 +36,7 @@ struct FlowState {
 impl Flows {
     /// Creates an empty set of flows. Clients with the same seed get different random streams.
     pub fn new(histogram: RttHistogram, seed: u64, client: u64) -> Flows {
-        // The complement makes these streams different from those of the links.
+        // The complement makes these streams different from the streams of the links.
         let random = Pcg64Mcg::seed_from_u64(seed ^ !client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Flows { histogram, random, young: HashMap::new(), old: HashMap::new(), generation: GENERATION, drawn: 0 }
     }

@@ -23,8 +23,8 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     }
     let mut signals =
         Signals::new([SIGTERM, SIGHUP, INTERRUPT.as_raw()]).map_err(TestbedError::kernel("listen for signals"))?;
-    // /proc should show the processes of this namespace. Some containers do not permit this mount; /proc then shows
-    // those of the outer namespace, by other numbers.
+    // /proc should show the processes of this namespace. Some containers do not permit this mount; /proc then shows the
+    // processes of the outer namespace, whose IDs are different.
     let _ = mount("proc", "/proc", "proc", MountFlags::empty(), None::<&CStr>);
     let Some((program, arguments)) = command.split_first() else { return Ok(0) };
     let child = Command::new(program).args(arguments).spawn();

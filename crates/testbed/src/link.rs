@@ -10,9 +10,9 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// A reordered packet gets an additional delay of its delay divided by this number,
+/// The additional delay of a reordered packet is its delay divided by this number, but at least [`MIN_HOLD_BACK`].
 const HOLD_BACK_DIVISOR: u64 = 4;
-/// but at least this additional delay.
+/// Lower bound of the additional delay of a reordered packet.
 const MIN_HOLD_BACK: Nanos = Nanos::from_millis(1);
 
 /// The properties of a link.

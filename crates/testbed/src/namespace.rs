@@ -1,7 +1,7 @@
 //! A host: a network namespace with a loopback device, a TUN device and addresses.
 //!
 //! A thread creates the namespace by entering it. Only a descriptor keeps the namespace alive, because it has no name
-//! outside of the test bed. It ends with this process and the processes in it.
+//! outside of the test bed. The namespace ends with this process and the processes in the namespace.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -101,7 +101,7 @@ fn run_ip(host: HostNumber, commands: &str) -> Result<(), TestbedError> {
     ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = ip.spawn().map_err(TestbedError::NoIp)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Ignore write errors: they mean that `ip` has ended, and its exit status and message tell why.
+        // Ignore write errors: they mean that `ip` has ended, and its exit status and message show why.
         let _ = stdin.write_all(commands.as_bytes());
     }
     let output = child.wait_with_output().map_err(TestbedError::NoIp)?;
@@ -119,7 +119,7 @@ fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
 }
 
 /// Assigns the host's receive work to these CPUs. /sys shows the devices of the namespace in which it was mounted, so
-/// it must be mounted again here.
+/// /sys must be mounted again here.
 fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: rustix::io::Errno| TestbedError::Mount { what, source: source.into() };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)

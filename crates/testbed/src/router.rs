@@ -1,9 +1,9 @@
 //! The router between the server and its clients, without I/O. It receives packets, and delivers each when it is due.
 //!
-//! Every client has a link up to the router and a link down from it. They share the client's round-trip time; by
-//! default, each has half of it. The server is connected to the router without a delay. So a packet passes one link, or
-//! two if it is from client to client. A timer wheel contains all packets on the links. Memory is bounded: if there are
-//! `MAX_QUEUED_PACKETS` packets, further ones are dropped and counted.
+//! Every client has a link up to the router and a link down from it. The two links divide the client's round-trip time;
+//! by default, each has half of it. The server is connected to the router without a delay. So a packet passes one link,
+//! or two if it is from client to client. A timer wheel contains all packets on the links. Memory is bounded: if there
+//! are `MAX_QUEUED_PACKETS` packets, further packets are dropped and counted.
 //!
 //! The router has no clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 

@@ -1,7 +1,7 @@
 //! The router's thread: reads packets from the hosts' devices, and writes them when they are due.
 //!
-//! The thread sleeps until a packet arrives, or until a margin before the next one is due. During this margin it polls,
-//! because a sleep ends late. If it shares its CPU with clients, it may poll only for a small share of the time.
+//! The thread sleeps until a packet arrives, or until a margin before the next packet is due. During this margin it
+//! polls, because a sleep ends late. If it shares its CPU with clients, it may poll only for a small share of the time.
 //! Otherwise, at high rates, it would use all of the clients' CPU time. A packet's lateness is measured after the
 //! packet was handed over.
 

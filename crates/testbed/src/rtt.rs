@@ -6,8 +6,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::str::FromStr;
 
-/// The longest round-trip time. The horizon of the router's timer wheel must cover half of it, another quarter of that
-/// for a reordered packet, and 4 s for a queue.
+/// The longest round-trip time. If both links have half of it, the horizon of the router's timer wheel covers the delay
+/// of a link, a quarter more for a reordered packet, and 4 s for a queue.
 pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
 const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// are the ID of this process and the user's command.
 pub const INIT_COMMAND: &str = "testbed-inside";
 /// The signal that tells [`crate::run_init`] to interrupt its command. It is not SIGINT, because Ctrl-C at a terminal
-/// sends SIGINT to both at once.
+/// sends SIGINT to both processes at once.
 pub(crate) const INTERRUPT: Signal = Signal::USR1;
 /// The directory in which iproute2 looks for network namespaces by name.
 const NAMES: &str = "/run/netns";

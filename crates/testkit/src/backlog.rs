@@ -1,4 +1,4 @@
-//! A listener whose accept queue is full, like that of a server that has stopped accepting.
+//! A listener whose accept queue is full, like the queue of a server that has stopped accepting.
 use crate::free_listener;
 use rustix::net::listen;
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -34,7 +34,7 @@ pub enum CertificateFlaw {
     MissingIntermediate,
     /// The certificate is self-signed.
     SelfSigned,
-    /// The certificate is self-signed and that of an authority, as `openssl req -x509` creates by default.
+    /// The certificate is self-signed and marked as an authority's, as `openssl req -x509` creates by default.
     SelfSignedAuthority,
 }
 

@@ -6,8 +6,8 @@
 //! the chosen port first, the server exits, and the next attempt chooses another port.
 //!
 //! The server has a process group of its own, because Apache ends by signalling its whole group. So an interrupt at the
-//! terminal does not reach the server. Instead, the kernel sends it SIGTERM when the thread that started it ends
-//! (`setpriv --pdeathsig`). So even a killed test leaves no server behind.
+//! terminal does not reach the server. Instead, the kernel sends the server SIGTERM when the thread that started it
+//! ends (`setpriv --pdeathsig`). So even a killed test leaves no server behind.
 use crate::free_port;
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{self, File, Permissions};
@@ -37,7 +37,7 @@ pub(crate) struct Program {
 /// A running server; it stops when dropped. Its directory contains `server.conf`, `server.pid`, `error.log` and the
 /// document root `www`.
 pub struct Daemon {
-    /// The master process, whose ID is also that of its process group.
+    /// The master process, whose ID is also the ID of its process group.
     pid: Pid,
     /// The thread that started the server and waits until it ends.
     keeper: JoinHandle<()>,

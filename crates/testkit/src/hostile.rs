@@ -107,7 +107,7 @@ fn ends() -> [(&'static str, Step); 3] {
 #[derive(Clone, Copy, PartialEq)]
 enum Complete {
     Never,
-    /// Only if FIN follows, because the end of the connection is the end of the body.
+    /// Complete only if FIN follows, because the end of the connection is the end of the body.
     ByClose,
     Always,
 }

@@ -1,4 +1,5 @@
-//! Servers on free ports for the tests of the other crates. Never published, never part of the product.
+//! Servers on free ports for the tests of the other crates. This crate is never published, and is not part of the
+//! product.
 //!
 //! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: real servers, with a private configuration in a temporary
 //!   directory.
@@ -7,11 +8,12 @@
 //! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall. A generator with coordinated
 //!   omission would hide this stall.
 //! - [`WorkerServer`]: serves HTTP with a few workers, each of which keeps its connection.
-//! - [`Certificates`]: valid and flawed certificates; [`TlsBehaviour`] is how a server with one of them behaves.
+//! - [`Certificates`]: valid and flawed certificates. [`TlsBehaviour`]: how a server with such a certificate behaves.
 //! - [`http2`]: frames of HTTP/2, and a server that sends the frames that a test writes.
-//! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
+//! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses
+//!   connections.
 //! - [`logs`]: access logs of known traffic.
-//! - [`with_descriptor_limit`]: runs a command with a limit of descriptors and without inherited ones.
+//! - [`with_descriptor_limit`]: runs a command with a limit of descriptors and without inherited descriptors.
 //!
 //! Invariants: every server listens only on 127.0.0.1, unless the test passes a listener. A start function returns when
 //! the server accepts connections. Dropping the handle leaves no process, no thread and no file behind. If the machine

@@ -1,10 +1,10 @@
 //! Access logs of known traffic, written as fast as a disk allows. The same [`LogShape`] yields the same bytes on every
 //! machine.
 //!
-//! - Requests arrive as a Poisson process, or as one whose rate alternates between high and low. The durations of these
-//!   phases are Pareto-distributed with α = 1.4, so arrivals are long-range dependent with H = (3 − α)/2 = 0.8 (Heath,
-//!   Resnick & Samorodnitsky 1998).
-//! - The popularity of URLs follows Zipf's law: the n-th has weight n^−s (an alias table; Walker 1977, Vose 1991).
+//! - Requests arrive as a Poisson process, whose rate is constant or alternates between high and low. The phases of
+//!   high and low rate have Pareto-distributed durations with α = 1.4, so arrivals are long-range dependent (Heath,
+//!   Resnick & Samorodnitsky 1998): H = (3 − α)/2 = 0.8.
+//! - The popularity of URLs follows Zipf's law: the n-th URL has weight n^−s (an alias table; Walker 1977, Vose 1991).
 //! - Every URL has one size. Sizes are log-normal, but 7 % are Pareto-distributed with α = 1.1 (Barford & Crovella
 //!   1998).
 //! - 15 % of requests are answered by 304, 3 % by 404, 1 % by 301, 0.5 % by 500; 2 % are POST, 1 % HEAD.

@@ -1,8 +1,8 @@
 //! A TCP server that runs a test's closure on every connection, one thread per connection.
 //!
 //! A connection stays open until its closure has returned. The server keeps a duplicate of the socket: when the server
-//! stops, it uses this to wake a closure that is blocked in a read or a write. If a closure panics, dropping the server
-//! panics.
+//! stops, it uses the duplicate to wake a closure that is blocked in a read or a write. If a closure panics, dropping
+//! the server panics.
 use crate::{Request, Step, free_listener, script};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -146,8 +146,8 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Reset]))
     }
 
-    /// Answers `requests` requests per connection, then closes it without sending `Connection: close`. If `requests` is
-    /// 0, closes it as soon as a request has arrived.
+    /// Answers `requests` requests per connection, then closes the connection without sending `Connection: close`. If
+    /// `requests` is 0, closes it as soon as a request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
         let answering = [Step::Request, Step::Send(with_length(b"hello\n"))];
         Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))

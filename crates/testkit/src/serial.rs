@@ -4,9 +4,9 @@
 //! is one stall of 100 ms. So the response time of each request, from when it was due, is known in advance. A generator
 //! that waits for an answer before it sends the next request cannot measure these times.
 //!
-//! The body of an answer is its request's index in order of service, from 0. The order of arrival is that of epoll's
-//! ready list, which is read after every request. Connections are accepted in the order in which they were established.
-//! A request counts as arrived only after its connection was accepted.
+//! The body of an answer is its request's index in order of service, from 0. Requests are served in the order of
+//! epoll's ready list, which is read after every request. Connections are accepted in the order in which they were
+//! established. A request counts as arrived only after its connection was accepted.
 use crate::{Request, free_listener};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::listen;
@@ -27,7 +27,7 @@ const SPIN: Duration = Duration::from_micros(200);
 /// in `stall`. Indices count requests from 0 in order of arrival, over all connections.
 pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
-    // During the stall, the server accepts no connections, so the kernel must queue those that a test opens meanwhile.
+    // During the stall, the server accepts no connections, so the kernel must queue new connections.
     listen(&listener, 4096).expect("lengthen the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct TlsBehaviour {
     /// The answer to each request.
     pub response: Vec<u8>,
-    /// What the server does after a response.
+    /// The server's action after a response.
     pub ending: TlsEnding,
     /// Highest number of bytes in a write.
     pub piece: usize,
@@ -27,7 +27,7 @@ pub struct TlsBehaviour {
     pub answered: Arc<AtomicUsize>,
 }
 
-/// What a server does after a response.
+/// The action of a server after a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsEnding {
     /// Reads the next request.

@@ -6,7 +6,7 @@ use brimful_core::SessionId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Maximum number of empty call queues that are kept. About this many bursts end before others begin.
+/// Maximum number of empty call queues that are kept. About this many bursts end in a row before another burst begins.
 const MAX_SPARE_QUEUES: usize = 16;
 
 /// The connections of all sessions.
@@ -40,8 +40,8 @@ struct NumberHasher(u64);
 impl Hasher for NumberHasher {
     fn write_u32(&mut self, number: u32) {
         let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The low bits of a product do not depend on the number's high bits, and each of n shards has every n-th
-        // number.
+        // Mixes the high bits into the low bits. The low bits of the product depend only on the low bits of the number,
+        // which may be the same for all numbers of a shard: each of n shards has every n-th number.
         self.0 = product ^ product >> 32;
     }
 
@@ -162,8 +162,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// The numbers are those of the sessions of one shard among many. A table of 1,024 buckets uses the low bits of the
-    /// hash first.
+    /// Uses session numbers of one shard: every `step`-th number. A hash table of 1,024 buckets chooses the bucket by
+    /// the low bits of the hash.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {

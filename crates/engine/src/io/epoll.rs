@@ -35,8 +35,8 @@ pub struct Epoll<'a> {
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: VecDeque<Token>,
-    /// Number of connections in `sent` that are reported in this turn: those known at the latest wait. Without this
-    /// limit, a connection whose data is always sent at once could keep all other connections waiting.
+    /// Number of connections in `sent` that are reported in this turn: the connections known at the latest wait.
+    /// Without this limit, a connection whose data is always sent at once could keep all other connections waiting.
     sent_due: usize,
     buffer: Vec<u8>,
     received: usize,
@@ -95,7 +95,8 @@ impl<'a> Io<'a> for Epoll<'a> {
         let Settings { addresses, sources, options, .. } = &self.settings;
         let address = addresses.get(route.address).ok_or(Errno::ADDRNOTAVAIL)?;
         let socket = socket::open(address, options, sources.get(route.source))?;
-        // Edge-triggered epoll reports the present state at once, so an established socket needs no special care.
+        // Edge-triggered epoll reports the present state at once, so an established socket is registered like any
+        // other.
         self.watch(token, socket, true)
     }
 

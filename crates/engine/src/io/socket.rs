@@ -55,8 +55,8 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// Opens up to `count` connections, one after another, and stops at the first that is not established in time. The
-/// reason is not reported here: the run will meet the same error.
+/// Opens up to `count` connections, one after another, and stops at the first connection that is not established in
+/// time. The reason is not reported here: the run will report the same error.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let open = |nth| {
         let route = settings.warm_route(nth);

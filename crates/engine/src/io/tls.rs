@@ -1,9 +1,9 @@
-//! TLS as a layer between a shard and an engine: an [`Io`] that wraps another [`Io`]. Neither the engines nor the shard
-//! differ with TLS.
+//! TLS as a layer between a shard and an engine: an [`Io`] that wraps another [`Io`]. The engines and the shard are the
+//! same with and without TLS.
 //!
 //! - The handshake begins when a connection is established. When it is complete, the shard gets `Secured`, and may send
 //!   requests. The last bytes of the client's handshake leave together with the first request.
-//! - A byte counts as received when it was decrypted. The content of all records of one read is reported as one
+//! - A byte counts as received once it is decrypted. The content of all records of one read is reported as one
 //!   `Received`. All byte counts are of plaintext.
 //! - After a server's close_notify, the shard gets `Finished`: the stream has ended, but the connection has not. Many
 //!   servers close only after the client's own close_notify, so closing such a connection sends one (RFC 8446 §6.1). If
@@ -349,7 +349,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // Noted even if the kernel seems to have taken the bytes: it may become known later that it did not.
+        // Noted even if the kernel seems to have taken the bytes: a later event may show that it has not.
         slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }
@@ -382,8 +382,8 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.send_held();
     }
 
-    /// Sends close_notify if this host closes by FIN, or if the server has sent its own and may wait for the reply. A
-    /// server whose connection has ended does not wait, and would reply with RST.
+    /// Sends close_notify if this host closes by FIN, or if the server has sent a close_notify and may wait for the
+    /// reply. A server whose connection has ended does not wait, and would reply with RST.
     fn send_close_notify(&mut self, token: Token) {
         let Tls { inner, slots, scratch, sends_close_notify, resets, .. } = self;
         let slot = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation);
@@ -431,8 +431,8 @@ impl Slot {
     }
 }
 
-/// Opens up to `count` secured connections, one after another, and stops at the first that is not secured in time. The
-/// reason is not reported here: the run will meet the same error.
+/// Opens up to `count` secured connections, one after another, and stops at the first connection that is not secured in
+/// time. The reason is not reported here: the run will report the same error.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();

@@ -63,8 +63,8 @@ pub struct Uring<'a> {
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the current turn, from 1. A turn ends with a wait, by which the tried sends of the turn have completed
-    /// or failed.
+    /// Number of the current turn, from 1. A turn ends with a wait. By the end of this wait, the tried sends of the
+    /// turn have completed or failed.
     turn: u64,
     /// Buffers of sends that were tried in this turn on connections that are now closed. The kernel may still have to
     /// read them.
@@ -113,7 +113,7 @@ impl<'a> Io<'a> for Uring<'a> {
         let limit = table_size(getrlimit(Resource::Nofile).current);
         ring.submitter().register_files_sparse(limit).map_err(unavailable)?;
         let buffers = Buffers::new();
-        // SAFETY: the memory holds that many entries, and outlives the ring.
+        // SAFETY: the memory holds `buffers::COUNT` entries, and outlives the ring.
         unsafe { ring.submitter().register_buf_ring_with_flags(buffers.address(), buffers::COUNT, 0, 0) }
             .map_err(unavailable)?;
         Ok(Uring {
@@ -449,7 +449,7 @@ impl<'a> Uring<'a> {
 
 impl Drop for Uring<'_> {
     fn drop(&mut self) {
-        // If they are not closed here, the kernel closes the sockets only some time after the ring.
+        // Closes the sockets explicitly. Otherwise the kernel would close them only some time after the ring.
         let submitter = self.ring.submitter();
         let _ = submitter.register_sync_cancel(None, CancelBuilder::any());
         let _ = submitter.unregister_files();

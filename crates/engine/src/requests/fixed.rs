@@ -2,9 +2,9 @@
 //! requests are rendered for one call, each in one buffer.
 //!
 //! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each
-//! request has a second form that ends its connection. It is rendered before the run for the first [`MAX_EAGER`]
-//! requests; for the rest, when it is first sent. Larger classes, and classes with placeholders, have templates:
-//! fetching a request that is in no cache takes longer than rendering it.
+//! request has a second form that ends its connection. This form is rendered before the run for the first [`MAX_EAGER`]
+//! requests. For the other requests, it is rendered when it is first sent. Larger classes, and classes with
+//! placeholders, have templates: fetching a request that is in no cache takes longer than rendering it.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -292,7 +292,7 @@ impl ClassRequests {
 impl Forms {
     fn longest(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
-        // If the connection-ending form has not been rendered yet, it is longer by at most this line.
+        // A connection-ending form that has not been rendered yet is longer by at most this line.
         let last = || kept_open + "Connection: close\r\n".len();
         self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
     }
@@ -414,7 +414,8 @@ mod tests {
             let requests = FixedRequests::render(&workload, &settings).unwrap();
             let row = "/%C3%B6/k%C3%BCrz";
             for (class, path) in [(0, "/%C3%BC?q=%27"), (1, "/%C3%9F"), (2, row), (3, "/%C3%A4"), (4, "/%C3%A9.html")] {
-                // In a class that is not numbered, the targets' numbers follow those of the classes before it.
+                // In a class that is not numbered, the targets' numbers follow the numbers of the targets in the
+                // classes before.
                 let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
                 assert!(request.bytes().len() <= (&requests).longest());
@@ -450,11 +451,11 @@ mod tests {
             let of_path = || drawn.iter().filter(|request| request.target() == path.as_bytes());
             assert!(of_path().count() > 0 && of_path().all(|request| request.bytes().len() == length), "{path}");
         }
-        assert!(drawn.iter().skip(1).all(|other| *other != drawn[0]), "each has its own id");
+        assert!(drawn.iter().skip(1).all(|other| *other != drawn[0]), "each request has its own id");
         assert_eq!(
             *requests.render_call(&call(2, 4), false),
             render("GET", "/c", &[], ""),
-            "too many to be rendered before the run"
+            "the class has too many requests to render before the run"
         );
     }
 

@@ -66,7 +66,7 @@ enum Part {
     },
     /// The cell in this column of the call's CSV row.
     Csv(usize),
-    /// The cell in this column, within a path: non-ASCII bytes are percent-encoded.
+    /// The cell in this column of the call's CSV row, for use in a path: non-ASCII bytes are percent-encoded.
     EncodedCsv(usize),
 }
 
@@ -257,7 +257,7 @@ impl Filled<'_> {
     }
 
     fn number(&self, from: u64, to: u64) -> u64 {
-        // The high half of a product, which is uniform to within 2⁻⁶⁴ of the range.
+        // The high half of the product is uniform to within 2⁻⁶⁴ of the range.
         let range = u128::from(to - from) + 1;
         from + ((u128::from(self.draws.bits(2 * self.place as u64)) * range) >> 64) as u64
     }

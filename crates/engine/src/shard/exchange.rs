@@ -45,8 +45,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             (Phase::Securing, _) => self.close(slot),
             (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
-            // A server that has sent close_notify may wait for the client's close_notify. It is sent at once, even if
-            // the server is to close first (`--close server`).
+            // A server that has sent close_notify may wait for the client's close_notify. The client's close_notify is
+            // sent at once, even if the server is to close first (`--close server`).
             (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
             (Phase::Open, IoEvent::Reset) => self.close(slot),
             (Phase::Open, IoEvent::Truncated) => self.truncated(slot),
@@ -106,7 +106,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.expect_response(slot);
     }
 
-    /// Notes that the TLS handshake has begun, and starts its timer. The timeout is that of a response.
+    /// Notes that the TLS handshake has begun, and starts its timer. The handshake has the timeout of a response.
     fn await_handshake(&mut self, slot: u32) {
         let stamp = self.connections.fresh_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
@@ -192,8 +192,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: handles the end of a connection without close_notify. A third party may have ended it, so a response that
-    /// would be complete only because of that end may have been cut short.
+    /// TLS: handles the end of a connection without close_notify. A third party may have ended the connection, so a
+    /// response that only the end of the connection delimits may have been cut short.
     fn truncated(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {

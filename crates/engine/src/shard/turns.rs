@@ -158,7 +158,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.due_calls.ask_now();
         for nth in 0..limit {
             // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would take much of
-            // that.
+            // this time.
             let reads_clock = nth == 0 || self.config.connections.pipeline == 1;
             let now = if reads_clock { self.time.update() } else { self.time.now() };
             if self.due_calls.must_wait_for_connection(now, &self.connections) {
@@ -193,8 +193,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// How long after the window's end a call may begin. If calls wait for a connection, they wait for responses, which
-    /// may take longer.
+    /// How long after the window's end a call may begin. If the number of connections is limited, calls wait for the
+    /// responses to other calls, so the limit is longer.
     fn max_overrun(&self) -> Nanos {
         let policy = &self.config.connections;
         if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }

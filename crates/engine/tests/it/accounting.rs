@@ -106,7 +106,7 @@ fn live_figures_are_published_during_the_run_and_at_its_end(case: Case) {
         let collector = || Collector::with_live(Account::new(&["all".to_owned()], plan.config.window), &live);
         plan.drive(|shard| plan.constant(400.0, shard), collector, &control)
     });
-    assert!(run.interrupted, "it was seen before its end");
+    assert!(run.interrupted, "the run was stopped before its end");
     assert_eq!(live.so_far().counts(), run.observer.into_account().counts());
 }
 

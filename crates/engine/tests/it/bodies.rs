@@ -113,7 +113,7 @@ fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
         let calls = upload(case, server.addr(), &file, false).calls(8).closed(2);
         assert_eq!((ok(&calls), connects(&calls)), (8, 2), "{length} bytes");
         for outcome in calls.iter().map(ObservedCall::outcome) {
-            assert!((1..1000).contains(&(outcome.bytes_sent - length as u64)), "head and body: {outcome:?}");
+            assert!((1..1000).contains(&(outcome.bytes_sent - length as u64)), "head and whole body: {outcome:?}");
         }
         let renewed = upload(case, server.addr(), &file, false).calls(4);
         let renewed = renewed.configure(|c| c.connections.calls_per_connection = Some(1)).closed(2);
@@ -222,7 +222,7 @@ fn a_rejected_body_is_not_sent(case: Case) {
     let server = asks(refusal, 5_000);
     let calls = posting_expectantly(case, server.addr(), &"x".repeat(5_000)).calls(3).closed(1);
     assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 3);
-    assert_eq!(connects(&calls), 3, "what the server would take the next request for is not known");
+    assert_eq!(connects(&calls), 3, "after a rejected body, each call opens a new connection");
     assert!(calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
 }
 
@@ -263,7 +263,7 @@ fn streams_share_the_flow_control_window(case: Case) {
         let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(STREAMS as u64);
         assert_eq!((ok(&calls), connects(&calls)), (8, 1), "{length} bytes, {window} at once");
         for outcome in calls.iter().map(ObservedCall::outcome) {
-            assert!(outcome.bytes_sent > length as u64, "frames as well: {outcome:?}");
+            assert!(outcome.bytes_sent > length as u64, "bytes_sent includes frame headers: {outcome:?}");
         }
     }
 }

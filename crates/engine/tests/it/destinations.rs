@@ -79,5 +79,5 @@ fn a_moved_server_is_found_by_another_look_up(case: Case) {
     });
     let run = plan.open_until(200.0, |_| new.connections() > 0);
     assert_eq!(run.observer.addresses, [old.addr(), new.addr()].map(|address| address.to_string()));
-    assert!(run.observer.calls.iter().any(|call| call.address == 1), "calls go there");
+    assert!(run.observer.calls.iter().any(|call| call.address == 1), "calls go to the new address");
 }

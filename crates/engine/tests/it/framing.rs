@@ -40,7 +40,7 @@ fn every_framing_is_understood(case: Case) {
     let kept = three(case, &RawServer::start(script([Step::Request, Step::Send(TRAILERS.to_vec())])));
     assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "trailers");
     let closed = three(case, &RawServer::close_delimited("hello"));
-    assert_eq!((count(&closed, completed), connects(&closed)), (3, 3), "by close");
+    assert_eq!((count(&closed, completed), connects(&closed)), (3, 3), "each response ends with its connection");
     for code in [204, 304] {
         let kept = three(case, &RawServer::status(code));
         assert!(kept.iter().all(|call| call.end() == End::Completed { status: code }), "{code}");
@@ -126,7 +126,7 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     }
     let many = [&answer[..], b"\r\n\r\n\r\n\r\n\r\n"].concat();
     let calls = three(case, &RawServer::start(script([Step::Request, Step::Send(many)])));
-    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "more than a few are no accident");
+    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "many empty lines end the connection");
 }
 
 fn a_switch_of_protocols_ends_the_connection(case: Case) {
@@ -165,8 +165,8 @@ fn a_large_request_is_sent_whole(case: Case) {
     let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(3).closed(1);
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 1));
     for outcome in calls.iter().map(ObservedCall::outcome) {
-        assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
-        assert_eq!(outcome.bytes_received, with_length(BIG.to_string().as_bytes()).len() as u64, "it got all of it");
+        assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "a short head and the body: {outcome:?}");
+        assert_eq!(outcome.bytes_received, with_length(BIG.to_string().as_bytes()).len() as u64, "received whole");
     }
 }
 

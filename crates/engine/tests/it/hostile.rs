@@ -21,7 +21,8 @@ on_each_engine!(
     every_call_is_counted_once_on_new_connections,
 );
 
-/// The timeout is short, because calls to many of these servers end only by it. Calls that time out are still counted.
+/// The timeout is short, because calls to many of these servers end only by the timeout. Calls that time out are still
+/// counted.
 const TIMEOUT: Nanos = Nanos::from_millis(40);
 const CALLS: u64 = 6;
 /// Number of behaviours tested at the same time. They spend most of the time waiting.
@@ -96,7 +97,7 @@ fn law(hostile: &HostileBehaviour, plan: &Plan, open: bool) -> Result<(), String
         return Err(format!("{connections} connections ended, with {responses} responses: {counts:?}"));
     }
     if completed > 0 && !hostile.may_complete {
-        return Err(format!("{completed} calls completed with what is no whole response: {counts:?}"));
+        return Err(format!("{completed} calls completed without a whole response: {counts:?}"));
     }
     Ok(())
 }

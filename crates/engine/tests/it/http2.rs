@@ -94,7 +94,7 @@ fn nginx_answers_every_call(case: Case) {
     assert!(log.len() == CALLS as usize && log.iter().all(|fields| fields[0] == "200" && fields[5] == "HTTP/2.0"));
     let connections: std::collections::BTreeSet<&String> = log.iter().map(|fields| &fields[1]).collect();
     assert_eq!((connections.len(), connects(&calls)), (4, 4));
-    assert_eq!((sum(4), received(&calls)), (6 * CALLS, sum(2)), "bytes of answers, as nginx counts them");
+    assert_eq!((sum(4), received(&calls)), (6 * CALLS, sum(2)), "nginx logs as many bytes as the client counted");
 }
 
 fn apache_answers_every_call(case: Case) {
@@ -148,7 +148,7 @@ fn bodies_arrive_whole_at_real_servers(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (200, 2), "{:?}", calls[0].end());
     let log = log(nginx.directory(), 200);
     assert!(log.iter().all(|fields| fields[2] == body.len().to_string()), "{:?}", log[0]);
-    assert!(sent(&calls) > 200 * body.len() as u64, "frames and heads as well");
+    assert!(sent(&calls) > 200 * body.len() as u64, "bytes_sent includes frames and heads");
 }
 
 /// A server that responds to every request.
@@ -265,7 +265,7 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
         timeout = Nanos(4 * timeout.0);
-        assert!(timeout < Nanos::from_secs(60), "no answer comes soon");
+        assert!(timeout < Nanos::from_secs(60), "the server did not respond in time");
     }
 }
 
@@ -400,7 +400,8 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
 }
 
 /// The response ends by timeout however fast it comes, and whether or not the server respects the windows. After the
-/// reset of the stream more data may arrive than is tolerated; that ends the connection of the next call.
+/// stream is reset, more data may arrive than the client tolerates. Then the connection ends, and the next call with
+/// it.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -427,7 +428,7 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
     assert!(count(&calls, |end| end == End::StreamReset) >= 3 && server.connections() >= 3, "{calls:?}");
 }
 
-/// For each sequence of bytes that a server sends, tests how a call ends: never with a response.
+/// Tests that a call never ends with a response if the server sends bytes that are not HTTP/2.
 fn bytes_that_are_not_http2_are_malformed(case: Case) {
     /// A server that sends `what` repeatedly, as long as the client reads.
     fn without_end(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {

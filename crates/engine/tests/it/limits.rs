@@ -55,7 +55,7 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     let (abandoned, limited) = (count(&calls, |end| end == End::Abandoned), count(&calls, descriptors));
     assert_eq!(abandoned + limited, calls.len());
     assert!(abandoned > 50 && limited > 50, "{abandoned} abandoned, {limited} limited");
-    assert!(calls.len() <= 200 * 10, "{} attempts: each has its turn once in {timeout}", calls.len());
+    assert!(calls.len() <= 200 * 10, "{} attempts: each client makes one per {timeout}", calls.len());
 }
 
 /// 60 connections should be open at once, but the host has only 20 ports on each address. No connection ends before all
@@ -66,7 +66,7 @@ fn a_lack_of_ports_is_client_limited(case: Case) {
         [(None, 1), (Some("127.0.0.1"), 1), (Some("127.0.0.0/30"), 2)].into_iter().enumerate()
     {
         // The port is free for connections to another server at once, even if the kernel is slow to free it for the
-        // same one.
+        // same server.
         let server = outside_the_range(nth as u8);
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
@@ -75,7 +75,7 @@ fn a_lack_of_ports_is_client_limited(case: Case) {
         });
         let calls = run.observer.calls;
         assert_eq!((count(&calls, held), count(&calls, ports)), (expected, 60 - expected));
-        assert_eq!(run.max_open_connections, expected as u64, "an attempt without a port is no connection");
+        assert_eq!(run.max_open_connections, expected as u64, "an attempt without a port does not count");
     }
 }
 

@@ -40,7 +40,7 @@ fn abandoned_on_time(run: &Run<Keeper>, timeout: Nanos) {
     let delay = max_generator_delay(run);
     for call in run.observer.calls.iter().filter(|call| call.end() == End::Abandoned) {
         let took = call.time_to_connect();
-        assert!(took >= timeout && took <= timeout + delay, "{took}, of which {delay} can be its own: {call:?}");
+        assert!(took >= timeout && took <= timeout + delay, "abandoned after {took}; delay up to {delay}: {call:?}");
     }
 }
 
@@ -52,10 +52,10 @@ fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
     let timeout = Nanos::from_millis(20);
     let run = s_clients(case, server.addr(), 48, timeout, Nanos::from_millis(600));
     let calls = &run.observer.calls;
-    assert_eq!(count(calls, |end| end == End::Abandoned), calls.len(), "no attempt is without a port");
-    assert_eq!(syns_dropped() - before, calls.len() as u64, "the kernel has seen one SYN of each");
+    assert_eq!(count(calls, |end| end == End::Abandoned), calls.len(), "every attempt is abandoned");
+    assert_eq!(syns_dropped() - before, calls.len() as u64, "the kernel has seen one SYN per attempt");
     abandoned_on_time(&run, timeout);
-    assert!(calls.len() > 48, "attempts are made again");
+    assert!(calls.len() > 48, "each abandoned attempt is followed by another");
 }
 
 /// The kernel's `ListenDrops` counter of this network namespace.
@@ -82,10 +82,10 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     let calls = &at_dead.observer.calls;
     assert_eq!(count(calls, |end| end == End::Abandoned), calls.len());
     for (i, call) in calls[..D].iter().enumerate() {
-        assert_eq!(call.due, Nanos(timeout.0 * i as u64 / D as u64), "the first are spaced over T");
+        assert_eq!(call.due, Nanos(timeout.0 * i as u64 / D as u64), "the first attempts are spaced over T");
     }
     let served = count(&at_slow.observer.calls, completed);
-    assert!(served > 0 && served == answered, "{served} served of {answered} that were answered");
+    assert!(served > 0 && served == answered, "{served} calls completed, the server sent {answered} responses");
     for run in [&at_dead, &at_slow] {
         let calls = &run.observer.calls;
         let (attempts, established) = (connects(calls), calls.iter().filter(|call| call.established.is_some()).count());

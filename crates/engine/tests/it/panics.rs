@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 on_each_engine!(a_panic_in_one_shard_loses_no_call_that_has_ended);
 
-/// An observer that counts calls, and may be made to panic at the end of one.
+/// An observer that counts the calls that end, and can be set to panic after a number of them.
 #[derive(Default)]
 struct Fuse {
     panics_after: Option<u64>,

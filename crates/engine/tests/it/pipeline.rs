@@ -138,8 +138,8 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (20, 1));
     let answer = with_length(BIG.to_string().as_bytes()).len() as u64;
     for outcome in calls.iter().map(ObservedCall::outcome) {
-        assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
-        assert_eq!(outcome.bytes_received, answer, "the server got all of it");
+        assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "a short head and the body: {outcome:?}");
+        assert_eq!(outcome.bytes_received, answer, "the server got the whole body");
     }
 }
 
@@ -152,7 +152,7 @@ fn a_closing_connection_gets_no_call(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (10, 10), "{calls:?}");
 }
 
-/// Calls are made at intervals on one connection, without responses. When the first times out, the later calls are
+/// Calls are made at intervals on one connection, without responses. When the first call times out, the later calls are
 /// reset.
 fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();

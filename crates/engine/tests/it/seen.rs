@@ -19,7 +19,7 @@ pub struct ObservedCall {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
-    /// The first reason why the call was sent again, and the number of times it was.
+    /// The first reason why the call was sent again, and how often it was sent again.
     pub retried: Option<Retry>,
     pub retries: u32,
     /// Number of the server's address.
@@ -181,7 +181,7 @@ impl Observer for Keeper {
 
     fn on_response(&mut self, call: &mut PerCall, size: &ResponseSize) {
         let seen = &mut self.calls[call.0.expect("it was scheduled")];
-        assert!(seen.size.replace(*size).is_none(), "it is answered once");
+        assert!(seen.size.replace(*size).is_none(), "a call gets one response");
     }
 
     fn on_connection(&mut self, connection: &ConnectionEnded) {

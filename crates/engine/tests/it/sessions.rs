@@ -84,7 +84,7 @@ fn six(case: Case, load: &Load) -> Vec<u32> {
         for session in &seen.sessions {
             let outcome = session.outcome;
             assert_eq!((outcome.calls, outcome.bursts, outcome.failed), (10, 2, false));
-            assert!(outcome.ended >= outcome.began + Nanos::from_millis(20), "its think time: {outcome:?}");
+            assert!(outcome.ended >= outcome.began + Nanos::from_millis(20), "longer than its think time: {outcome:?}");
         }
         let opened: u32 = seen.sessions.iter().map(|session| session.connections).sum();
         let requests = ended(&accepted, opened);
@@ -106,8 +106,8 @@ fn connections_are_closed_between_bursts_if_configured(case: Case) {
     assert_eq!(six(case, &load), [2; 12]);
 }
 
-/// The server responds to the first call of a burst, and then to the other four at once, after it has received all of
-/// them.
+/// The server responds to the first call of a burst, and then to the other four at once, after it has received all
+/// four.
 fn calls_of_a_burst_are_pipelined_if_configured(case: Case) {
     let server = RawServer::start(|conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -167,7 +167,7 @@ fn a_call_that_waits_for_a_connection_is_not_late(case: Case) {
     let (server, _) = counting();
     let load = Load { connections: 1, ..sessions(3.0) };
     let calls = run(&Plan::new(case, server.addr()), &load).observer.calls;
-    // Of each burst, the first call is sent alone, the second directly after the first response, and three calls wait.
+    // In each burst, the first call is sent alone, the second directly after the first response, and three calls wait.
     let waited: Vec<&ObservedCall> = calls.iter().filter(|call| call.ready.is_some()).collect();
     assert_eq!((calls.len(), waited.len()), (30, 18));
     for call in waited {

@@ -28,7 +28,7 @@ fn a_server_that_never_answers_times_out(case: Case) {
         let took = call.service();
         assert!(
             took >= timeout && took <= timeout + max_generator_delay(&run),
-            "{took}, {} of its own",
+            "timed out after {took}; the generator itself was delayed by up to {}",
             run.longest_gap
         );
     }
@@ -45,7 +45,8 @@ fn waiting_for_an_endless_response_uses_no_cpu_time(case: Case) {
         let most = 1 + call.service().0 / Nanos::from_millis(100).0;
         assert!((1..=most).contains(&call.outcome().bytes_received), "{call:?}");
     }
-    // 100 bytes arrived. A generator that waits for them uses hardly any CPU time; one that polls uses all of it.
+    // Up to 100 bytes arrived, one by one. A generator that sleeps until the next byte uses hardly any CPU time; a
+    // generator that polls uses all of it.
     let cpu = run.cpu.total;
     assert!(cpu.0 < run.duration.0 / 8, "{cpu} of {}", run.duration);
 }
@@ -72,7 +73,7 @@ fn an_endless_body_uses_no_memory(case: Case) {
     let grown = high_water_mark() - before;
     assert_eq!(count(&calls, |end| end == End::Unfinished { sent: true }), 2);
     let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();
-    // Bytes that were sent and not received are in the sockets' buffers, which are never that large.
+    // Bytes that were sent and not received are in the sockets' buffers, which hold much less than `ENOUGH`.
     assert!(received > ENOUGH / 3, "{received} bytes of {ENOUGH}");
     assert!(grown < 8 << 20, "{grown} bytes of memory for {received} received");
 }

@@ -146,7 +146,7 @@ impl Plan {
         self.go(workload, Keeper::default, &Control::default())
     }
 
-    /// Returns the error with which the run cannot start.
+    /// Returns the error that prevents the run from starting.
     pub fn fails(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);
         run(&self.config, vec![(workload, &self.requests, Keeper::default())], &AtomicBool::new(false)).unwrap_err()
@@ -210,8 +210,8 @@ impl Plan {
     }
 }
 
-/// Upper bound of the delay that this run itself adds to anything timed. It wakes, acts, and looks at its sockets
-/// before it gives a call up, and no turn was longer than the longest gap.
+/// Upper bound of the delay that the generator itself adds to any measured time. Before it gives up a call, the
+/// generator wakes, acts, and looks at its sockets. No turn was longer than the longest gap.
 pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }
@@ -220,7 +220,7 @@ pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
 pub fn until(holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(300), "what the test waits for does not happen");
+        assert!(began.elapsed() < Duration::from_secs(300), "the condition did not become true within 300 s");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -21,25 +21,25 @@ on_each_engine!(
 );
 
 /// The most important test of the engine. 100 calls are due 10 ms apart, at a server that takes 1 ms for each and
-/// stalls once for 100 ms. The call that meets the stall takes 101 ms. The calls that come due during it take 92, 83,
-/// 74 … ms. A generator that waits for responses before it sends would report only one slow call.
+/// stalls once for 100 ms. The call that meets the stall takes 101 ms. The calls that come due during the stall take
+/// 92, 83, 74 … ms. A generator that waits for responses before it sends would report only one slow call.
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).run_open_load(100.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
-        assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
+        assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due times come from the schedule");
     }
     for k in 0..=10 {
         let (took, at_least) = (calls[30 + k].response(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
-        assert!(took >= at_least, "call {} took {took}, the stall alone held it for {at_least}", 30 + k);
+        assert!(took >= at_least, "call {} took {took}, the stall alone {at_least}", 30 + k);
     }
     // The stall does not affect the other calls. Their median is used, because the machine may be busy.
     let (response, met_the_stall) = (median(calls[..30].iter().map(ObservedCall::response)), calls[30].response());
     assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
     let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
-    assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
+    assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
 }
 
 /// The generator itself stalls. Calls keep their due times, so response time and lateness show the stall, but service
@@ -52,19 +52,19 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let calls = run.observer.calls;
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
-        assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
+        assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due times come from the schedule");
         assert!(call.response() >= call.lateness() + call.service(), "{call:?}");
     }
     let stall_ended = calls[30].outcome().at + Nanos::from_millis(100);
     let held: Vec<&ObservedCall> =
         calls.iter().filter(|c| c.due > calls[30].outcome().at && c.due < stall_ended).collect();
-    assert!(held.len() >= 9, "{} calls came due meanwhile", held.len());
+    assert!(held.len() >= 9, "{} calls came due during the stall", held.len());
     for call in held {
         assert!(call.sent.unwrap() >= stall_ended, "service began after the stall: {call:?}");
         let (late, at_least) = (call.lateness(), stall_ended - call.due);
         assert!(
             late >= at_least,
-            "the call due at {} was {late} late, the stall alone held it for {at_least}",
+            "the call due at {} was {late} late, the stall alone delayed it by {at_least}",
             call.due
         );
     }
@@ -79,11 +79,11 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 50);
     let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
-    assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
+    assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
     let connections = connects(calls);
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
     let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
-    assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
+    assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last call waits for all others: {slowest}");
 }
 
 fn calls_wait_for_a_connection_at_the_limit(case: Case) {
@@ -101,11 +101,11 @@ fn calls_wait_for_a_connection_at_the_limit(case: Case) {
         assert_eq!(run.max_open_connections, 4);
         // Waiting for a connection is part of the response time, but not lateness.
         let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
-        assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
+        assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last call waits for all others: {slowest}");
         let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
-        assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
+        assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
         for (i, call) in calls.iter().enumerate() {
-            assert_eq!(call.due, Nanos::from_millis(2 * i as u64), "due comes from the schedule");
+            assert_eq!(call.due, Nanos::from_millis(2 * i as u64), "due times come from the schedule");
         }
     }
 }
@@ -137,7 +137,7 @@ fn the_first_calls_use_warm_connections(case: Case) {
         connects(&calls)
     };
     assert_eq!((connections(0, 1), connections(4, 1), connections(6, 1)), (6, 2, 0));
-    assert_eq!(connections(6, 3), 0, "each shard gets its share");
+    assert_eq!(connections(6, 3), 0, "each shard gets its share of the warm connections");
 }
 
 fn events_of_a_call_come_in_order(case: Case) {
@@ -173,7 +173,7 @@ fn ticks_delay_calls_but_lose_none(case: Case) {
     let calls = plan.open(2_000.0);
     assert_eq!(count(&calls, completed), 400);
     for (i, call) in calls.iter().enumerate() {
-        assert_eq!(call.due, Nanos::from_micros(500 * i as u64), "due comes from the schedule");
+        assert_eq!(call.due, Nanos::from_micros(500 * i as u64), "due times come from the schedule");
     }
     let late: u64 = calls.iter().map(|call| call.lateness().0).sum();
     assert!(late / 400 >= 4_000_000, "{} ns late on average", late / 400);

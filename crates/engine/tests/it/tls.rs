@@ -146,7 +146,7 @@ fn sessions_are_resumed_if_configured(case: Case) {
             let options = SecurityOptions { resume: true, ..trusting(&certificates) };
             let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).closed(1);
             assert_eq!((count(&calls, completed), secured(&calls)), (12, 12));
-            assert_eq!(resumed(&calls), 11, "all but the first: {version}, tickets {tickets}");
+            assert_eq!(resumed(&calls), 11, "all sessions but the first are resumed: {version}, tickets {tickets}");
             let log = log(&nginx, 12);
             assert_eq!(log.iter().filter(|line| line.contains(" r ")).count(), 11, "{log:?}");
         }
@@ -214,7 +214,7 @@ fn invalid_certificates_fail_each_call(case: Case) {
     let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::Intermediate);
     let server = RawServer::start_tls(&identity, TlsBehaviour::with_response(with_length(b"hello")));
     let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(2);
-    assert_eq!(count(&calls, completed), 12, "the whole chain is shown");
+    assert_eq!(count(&calls, completed), 12, "the client sends its whole certificate chain");
 }
 
 fn a_server_may_use_an_authority_certificate_if_it_is_named(case: Case) {

@@ -86,13 +86,13 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
                 Ok(fed) => {
                     rest = &rest[fed.consumed..];
                     let Some((stream, end)) = fed.closed else {
-                        assert!(rest.is_empty(), "all is read unless something ends");
+                        assert!(rest.is_empty(), "all bytes are consumed unless a stream ends");
                         break;
                     };
                     results.ended.push((stream.value, end));
                 }
                 Err(error) => {
-                    assert!(http2.refuses_new_streams(), "an error stays");
+                    assert!(http2.refuses_new_streams(), "after an error, no stream can be opened");
                     results.error = Some(error);
                     results.said = http2.output().to_vec();
                     return results;

@@ -41,7 +41,7 @@ fuzz_target!(|input: &[u8]| {
         // This response is delimited by the end of the connection and may follow any number of empty lines.
         ([], Ok(response)) => match reference::read(sent, head_request) {
             Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
-            other => panic!("{response:?} is {other:?} to the reference"),
+            other => panic!("the parser read {response:?}, the reference {other:?}"),
         },
     };
     let read = match reference::read(sent, head_request) {
@@ -73,7 +73,7 @@ fn responses(
             let fed = match parser.feed_with(&mut recent, left, |_| {}) {
                 Ok(fed) => fed,
                 Err(error) => {
-                    assert_eq!(parser.finish(), Err(error), "an error stays");
+                    assert_eq!(parser.finish(), Err(error), "the parser repeats its error");
                     return (complete, Err(error));
                 }
             };
@@ -81,7 +81,7 @@ fn responses(
             left = &left[fed.consumed..];
             match fed.state {
                 Progress::NeedMore => {
-                    assert!(left.is_empty(), "all is consumed until a response is whole");
+                    assert!(left.is_empty(), "all bytes are consumed unless a response is complete");
                     break;
                 }
                 Progress::Complete(response) => {
@@ -101,7 +101,7 @@ fn responses(
             check(&response, &parser, taken);
             assert!(
                 !response.keep_alive,
-                "what a close delimits leaves nothing open"
+                "a connection that has ended is not kept alive"
             );
         }
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Handles frames that are parsed only when their payload is complete, such as those that concern the connection or a
+//! Handles frames that are parsed only when their payload is complete, such as frames that concern the connection or a
 //! window.
 
 use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};

@@ -148,7 +148,7 @@ mod tests {
         let mut header: [u8; HEADER] = bytes.try_into().unwrap();
         assert_eq!(Frame::parse(header), frame);
         header[5] |= 0x80;
-        assert_eq!(Frame::parse(header), frame, "the reserved bit says nothing");
+        assert_eq!(Frame::parse(header), frame, "the reserved bit is ignored");
     }
 
     #[test]

@@ -147,7 +147,7 @@ mod tests {
         let said = |status, content_length| Head { status, content_length, fault: None };
         assert_eq!(head(&[(":status", "200"), ("content-length", "12")]), said(Some(200), Some(12)));
         assert_eq!(head(&[(":status", "999"), ("x", "")]), said(Some(999), None));
-        assert_eq!(head(&[("x", "y")]), said(None, None), "as trailers are");
+        assert_eq!(head(&[("x", "y")]), said(None, None), "a block without a status is read as trailers");
         let twice = [(":status", "200"), ("content-length", "5"), ("content-length", "5")];
         assert_eq!(head(&twice), said(Some(200), Some(5)));
     }

@@ -4,10 +4,11 @@
 //!   only in part, the connection is unusable.
 //! - Memory is bounded: the table by 4,096 bytes, the default of the protocol; the fields of one block by
 //!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. Bytes are counted as defined in §4.1.
-//! - No input makes it panic. Once its buffers have grown, only new table entries allocate.
+//! - No input makes the decoder panic. Once its buffers have grown, only new table entries allocate.
 //!
-//! It is our own because the existing crates (`hpack` and its forks) panic on a single byte (RUSTSEC-2023-0085) and
-//! allocate every field. An encoder is not needed: requests are sent as literals, which use no table (see `render.rs`).
+//! The decoder is our own, because the existing crates (`hpack` and its forks) panic on a single byte
+//! (RUSTSEC-2023-0085) and allocate every field. An encoder is not needed: requests are sent as literals, which use no
+//! table (see `render.rs`).
 
 mod huffman;
 mod table;
@@ -192,8 +193,8 @@ mod tests {
         }
     }
 
-    /// The responses of RFC 7541, C.6: three responses, Huffman-coded. Unlike there, the table is large enough for all
-    /// entries.
+    /// The responses of RFC 7541, C.6: three responses, Huffman-coded. Unlike in the RFC, the table is large enough for
+    /// all entries.
     #[test]
     fn the_responses_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -261,7 +262,7 @@ mod tests {
         read(&mut decoder, &[0x20]).unwrap();
         assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken));
         read(&mut decoder, &entry("v")).unwrap();
-        assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken), "nothing fits a table of no size");
+        assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken), "no entry fits into a table of size 0");
     }
 
     /// Checks that a few bytes cannot expand to a large head by referring to one long entry many times.

@@ -67,7 +67,7 @@ pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     [&line[..], &fields, b"\r\n"].concat()
 }
 
-/// Removes the next field from `rest` and returns its value. Its name must be in the static table, as those of all
+/// Removes the next field from `rest` and returns its value. Its name must be in the static table, as the names of all
 /// pseudo-header fields are.
 fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     if rest.first()? & 0x80 != 0 {
@@ -136,7 +136,7 @@ mod tests {
                 let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
                 lines.push((text(name), text(value)));
             });
-            assert_eq!(effect, Ok(Effect::None), "and no table is touched");
+            assert_eq!(effect, Ok(Effect::None), "the block does not use the dynamic table");
             let pseudo = [(":method", "GET"), (":scheme", "https"), (":authority", "a.example:81"), (":path", path)];
             let small = [("accept", "*/*"), ("cookie", "a=b"), ("x-own", ""), ("range", "bytes=0-1")];
             let expected = pseudo.iter().chain(&small).map(|(name, value)| (name.to_string(), value.to_string()));

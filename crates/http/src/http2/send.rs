@@ -70,8 +70,8 @@ impl<T> Http2<T> {
         })
     }
 
-    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::wanted`] allows. Then the other
-    /// streams have their turn first.
+    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::wanted`] allows. Afterwards, the
+    /// other streams have their turn first.
     pub fn add_body_bytes(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {

@@ -216,7 +216,7 @@ pub(super) mod tests {
             ids.push(insert(&mut streams));
             assert!(streams.was_opened(latest) && !streams.was_opened(latest + 1) && streams.get(old).is_some());
         }
-        assert!(ids.is_sorted() && *ids.last().unwrap() < 4 * 1000, "few numbers are left out");
+        assert!(ids.is_sorted() && *ids.last().unwrap() < 4 * 1000, "few numbers are skipped");
         assert!(streams.places.len() <= 4);
     }
 

@@ -128,7 +128,7 @@ fn a_connection_begins_with_the_preface_and_settings() {
     let behind = http2.output().strip_prefix(frame::PREFACE).unwrap();
     let frames = frames(behind);
     assert_eq!(frames.iter().map(|frame| frame.0).collect::<Vec<_>>(), [kind::SETTINGS, kind::WINDOW_UPDATE]);
-    assert!(frames[0].3.chunks(6).any(|entry| entry == [0, 2, 0, 0, 0, 0]), "no push");
+    assert!(frames[0].3.chunks(6).any(|entry| entry == [0, 2, 0, 0, 0, 0]), "server push is disabled");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_malformed_response_ends_only_its_own_call() {
         let (over, error) =
             connection.receive(&[&settings(&[])[..], &bytes.concat(), &headers(WHOLE | END, 3, OK)].concat());
         assert_eq!(error, None);
-        assert_eq!(over[1], (1, whole(200, 10, 0)), "the other goes on");
+        assert_eq!(over[1], (1, whole(200, 10, 0)), "the other stream continues");
         let (StreamEnd::Malformed(ParseError::BadAnswer(why)), 0) = (over[0].1, over[0].0) else { panic!("{over:?}") };
         let reported = connection.take_output().into_iter().any(|frame| frame.0 == kind::RST_STREAM && frame.2 == 1);
         (why, reported)
@@ -286,12 +286,12 @@ fn violations_of_the_connection_are_named_and_reported_to_the_server() {
     ] {
         let mut connection = Connection::with(3);
         let (_, error) = connection.receive(&bytes);
-        let error = error.unwrap_or_else(|| panic!("{part}: nothing is broken"));
+        let error = error.unwrap_or_else(|| panic!("{part} causes no error"));
         assert!(error.to_string().contains(part), "{part}: {error}");
         let last = connection.take_output().pop().unwrap();
         let reported = [[0; 4], code.to_be_bytes()].concat();
         assert_eq!((last.0, &last.3), (kind::GOAWAY, &reported), "{part}");
-        assert_eq!(connection.receive(b"more"), (vec![], Some(error)), "and it stays so");
+        assert_eq!(connection.receive(b"more"), (vec![], Some(error)), "the connection stays unusable");
         assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room());
         assert_eq!(connection.http2.take_streams().map(|stream| stream.value).collect::<Vec<_>>().last(), Some(&2));
     }
@@ -426,7 +426,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert_eq!(connection.http2.wanted(), wanted(1, 0, 20_000));
     connection.http2.add_body_bytes(1, &piece[..17_000]);
     assert_eq!(bodies(&mut connection), [(1, 16_384, false), (1, 616, false)]);
-    assert_eq!(connection.http2.wanted(), wanted(3, 0, 20_000), "each has its turn");
+    assert_eq!(connection.http2.wanted(), wanted(3, 0, 20_000), "the streams take turns");
     connection.http2.add_body_bytes(3, &piece);
     assert_eq!(connection.http2.wanted(), wanted(1, 17_000, 3_000));
     connection.http2.add_body_bytes(1, &piece[..3_000]);
@@ -471,7 +471,7 @@ fn a_response_before_the_whole_body_stops_the_body() {
     assert_eq!(connection.receive(&headers(WHOLE | END, 1, OK)).0, [(7, whole(200, 10, 0))]);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 1, vec![0; 4])]);
     connection.receive(&framed(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 1, 0]));
-    assert_eq!(connection.take_output(), [], "nor when its window opens");
+    assert_eq!(connection.take_output(), [], "a larger window does not continue the body");
 }
 
 #[test]

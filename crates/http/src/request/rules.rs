@@ -44,7 +44,8 @@ pub(super) fn is_length(name: &str) -> bool {
     name.eq_ignore_ascii_case("Content-Length")
 }
 
-/// Whether this header suppresses a default header: it has the name of one and an empty value, as with curl's `-H`.
+/// Whether this header suppresses a default header: it has the name of a default header and an empty value, as with
+/// curl's `-H`.
 pub(super) fn leaves_out(name: &str, value: &str) -> bool {
     const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
     value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
@@ -127,7 +128,7 @@ mod tests {
         for value in ["a\r\nB: c", "a\nb", "a\rb", "\0", "\x7f"] {
             let error = with("GET", Some(("A", value)), "").expect_err("a refusal");
             assert!(matches!(error, RequestError::HeaderValue { .. }), "{value:?}: {error}");
-            assert!(!error.to_string().contains(['\r', '\n', '\0']), "the message itself is one clean line");
+            assert!(!error.to_string().contains(['\r', '\n', '\0']), "the message has no control character");
         }
     }
 

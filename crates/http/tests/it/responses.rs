@@ -1,5 +1,5 @@
-//! Tests that the result of parsing a response does not depend on how the bytes are split, is as the response was
-//! generated, and agrees with the reference implementation.
+//! Tests that the result of parsing a response does not depend on how the bytes are split, matches the generated
+//! response, and agrees with the reference implementation.
 
 use crate::reference::{self, Reading};
 use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
@@ -159,7 +159,7 @@ fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outco
                 return (Ok(response), total + consumed, parser.empty_lines());
             }
             Ok(FeedResult { consumed, state: Progress::NeedMore }) => {
-                assert_eq!(consumed, piece.len(), "all is consumed until the response is whole");
+                assert_eq!(consumed, piece.len(), "all bytes are consumed until the response is complete");
                 total += consumed;
             }
         }

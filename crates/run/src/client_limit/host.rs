@@ -103,8 +103,9 @@ pub struct CpuPlacement {
 
 impl CpuPlacement {
     /// Chooses from `cpus`, the CPUs that this process may use. `client` lists the CPUs of the first generator (empty:
-    /// any), and `server` those of the server. The second generator gets the free CPUs or, if there are none, the
-    /// responder's. If it shared CPUs with the first generator, the two together could offer no more load than one.
+    /// any), and `server` lists the CPUs of the server. The second generator gets the free CPUs or, if there are none,
+    /// the responder's. If the second generator shared CPUs with the first generator, the two together could offer no
+    /// more load than one.
     pub fn choose(cpus: &[usize], client: &[usize], threads: usize, server: Option<&[usize]>) -> CpuPlacement {
         let exclude = |taken: &[usize], cpus: &[usize]| -> Vec<usize> {
             cpus.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()

@@ -1,12 +1,12 @@
-//! Searches the highest load up to which the throughput does not depend on the number of generators. The caller
+//! Searches for the highest load up to which the throughput does not depend on the number of generators. The caller
 //! measures the pairs of runs. Loads and throughputs are in calls per second.
 //!
 //! A load exceeds the client's limit in one of three cases. First, most runs of the single generator have a verdict
 //! against the client (our addition: lateness and CPU time show the limit before throughput does). Second, two
-//! generators deliver more than one by over [`TOLERATED_GAIN`], which is significant at 95 % (Student's t over the
-//! differences within pairs). Third, one generator falls short of the load by [`TOLERATED_SHORTFALL`] and two do not.
-//! If one and two generators both fall short and the client is not the limit, the server is the limit, and the client's
-//! maximum is at least that load.
+//! generators deliver more than one generator by more than [`TOLERATED_GAIN`], and the difference is significant at
+//! 95 % (Student's t over the differences within pairs). Third, one generator falls short of the load by
+//! [`TOLERATED_SHORTFALL`] and two do not. If one and two generators both fall short and the client is not the limit,
+//! the server is the limit, and the client's maximum is at least that load.
 
 use brimful_core::moments::Moments;
 use brimful_core::quantity;

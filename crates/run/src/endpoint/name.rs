@@ -12,8 +12,8 @@ use std::sync::Arc;
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
 /// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to HOST:PORT go to ADDRESS:PORT instead. An
-/// empty HOST or first PORT matches any; an empty ADDRESS or second PORT keeps the URL's. Several ADDRESSes are
-/// separated by commas.
+/// empty HOST or first PORT matches any; an empty ADDRESS or second PORT keeps the host or port of the URL. Several
+/// ADDRESSes are separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
     host: Option<String>,

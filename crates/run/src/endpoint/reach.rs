@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Delay between two attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
-/// How long the remaining addresses are waited for once one has accepted a connection: several round trips of any
+/// How long to wait for the remaining addresses after one has accepted a connection: several round trips of any
 /// network.
 const GRACE: Duration = Duration::from_millis(500);
 /// Upper bound of the total wait.
@@ -24,9 +24,9 @@ const MAX_WAIT: Duration = Duration::from_secs(3600);
 pub enum ReachOutcome {
     /// These addresses accept connections. The list is not empty.
     Accepts(Vec<SocketAddr>),
-    /// No address accepts a connection, and this one does not reply.
+    /// No address accepts a connection, and this address does not reply.
     Silent(SocketAddr),
-    /// No address accepts a connection, and the kernel does not allow connections to this one, for example because
+    /// No address accepts a connection, and the kernel does not allow connections to this address, for example because
     /// there is no route.
     Barred(SocketAddr),
     /// All addresses refuse connections; this is the first address.

@@ -1,4 +1,4 @@
-//! Tests the reference server over real sockets: HTTP, the queue, and the truth.
+//! Tests the reference server over real sockets: HTTP, the queue, and the CPU times that the server reports.
 
 // Clippy's exception for tests covers the tests themselves, but not the functions that they call.
 #![allow(clippy::unwrap_used)]
@@ -34,8 +34,8 @@ fn start(service: &str, workers: usize) -> Target {
     Target::start(config(service, workers)).unwrap()
 }
 
-/// Waits until this number of requests is booked, and returns the truth. A client can read a response before the worker
-/// has booked its request.
+/// Waits until this number of requests is booked, and returns the server's CPU times. A client can read a response
+/// before the worker has booked its request.
 fn truth_of(target: &Target, requests: u64) -> Truth {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {

@@ -120,6 +120,6 @@ fn a_client_without_tls_is_disconnected() {
     // The client may get a reset instead, if the server has not read all of the input.
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
-    assert_eq!(by_http2(secured(&target, b"h2"), &[("GET", "/", 0)]), [(200, 1024)], "and others are served");
+    assert_eq!(by_http2(secured(&target, b"h2"), &[("GET", "/", 0)]), [(200, 1024)], "other clients are served");
     assert!(start("a=0", 1).certificate().is_none());
 }

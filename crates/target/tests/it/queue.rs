@@ -75,7 +75,7 @@ fn pipelining_does_not_starve_others() {
 fn the_backlog_has_the_requested_length() {
     // On a slow host the worker may be idle again before all clients have connected. The test is then repeated with a
     // longer request.
-    assert!((0..5).any(|power| backlog_was_full(1 << power)), "no work lasts long enough on this host");
+    assert!((0..5).any(|power| backlog_was_full(1 << power)), "every request ended too soon on this host");
 }
 
 /// Fills the listen queue while the only worker is busy for this number of seconds. Returns false if that time was too
@@ -88,7 +88,7 @@ fn backlog_was_full(seconds: u32) -> bool {
     let mut busy = known(&target);
     let before = worker_cpu(&target);
     busy.send(request("/heavy"));
-    // The worker may still be re-arming this connection; otherwise a new connection would be accepted first.
+    // Waits until the worker serves the request. Before that, it would still accept new connections.
     while worker_cpu(&target) < before + Duration::from_millis(20) {
         std::thread::sleep(Duration::from_millis(1));
     }

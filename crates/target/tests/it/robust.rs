@@ -129,7 +129,7 @@ fn without_descriptors() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let (spent, elapsed) = (target.truth().total_cpu_s - before, start.elapsed().as_secs_f64());
-    assert!(spent < elapsed / 3.0, "it spun: {spent} s of CPU in {elapsed} s");
+    assert!(spent < elapsed / 3.0, "the server spun: {spent} s of CPU in {elapsed} s");
     assert_eq!(new.arrived(), 0);
     limit(1000);
     // No event is reported when descriptors are free again, so the server tries to accept periodically.

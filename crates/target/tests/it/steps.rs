@@ -46,7 +46,7 @@ fn a_sleeping_worker_delays_no_other() {
     assert_eq!(first.arrived(), 0);
     // The sleep does not prevent the server from stopping either, after the grace period of one second.
     target.stop();
-    assert!(first.ended(), "an answer to a request that was not served");
+    assert!(first.ended(), "the request that was not served got a response");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_pool_limits_the_requests_served_at_once() {
     clients[2].send(request("/b"));
     pool(|pool| pool.waited == 1);
     // Both slots of the pool are occupied for an hour, so the third request waits, although it has a worker. The fourth
-    // request is for the truth: it has no class, and needs no slot.
+    // request is for `/__truth`: it has no class, and needs no slot.
     let truth = clients[3].get("/__truth");
     assert!(truth.text().contains("\"most_served_at_once\":2"), "{}", truth.text());
     assert_eq!(clients[2].arrived(), 0);

@@ -1,4 +1,4 @@
-//! Tests that the truth agrees with the CPU time that the kernel counts.
+//! Tests that the CPU times that the server reports agree with the CPU times that the kernel counts.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -95,7 +95,7 @@ fn the_truth_is_told_over_http() {
     assert_eq!((truth.classes["light"].requests, truth.classes["heavy"].requests), (2, 1));
     assert!((sum(&truth) - truth.total_cpu_s).abs() < 1e-6);
     assert!(truth.classes["heavy"].cpu_s >= 0.98e-3);
-    // A request for the truth is work of no class.
+    // A request for `/__truth` belongs to no class.
     let again: Truth = serde_json::from_slice(&client.get("/__truth").body).unwrap();
     assert!(again.other_cpu_s > truth.other_cpu_s);
     assert_eq!(again.classes["heavy"], truth.classes["heavy"]);

@@ -36,7 +36,7 @@ impl Urls {
     }
 
     /// Builds the alias table by Vose's method: a URL with less than the mean weight leaves the rest of its column to a
-    /// URL with more.
+    /// URL with more weight.
     fn set_weights(&mut self, weights: &[f64]) {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         self.own = weights.iter().map(|weight| weight / mean).collect();

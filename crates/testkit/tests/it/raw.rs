@@ -130,7 +130,7 @@ fn a_dead_server_closes_every_connection_and_refuses_new_ones() {
 #[should_panic(expected = "a scoped thread panicked")]
 fn a_behaviour_that_panics_fails_the_test() {
     let server = RawServer::start(|_, _| panic!("expected by this test"));
-    assert_eq!(answers(server.addr(), ""), "", "the connection is closed all the same");
+    assert_eq!(answers(server.addr(), ""), "", "the connection is closed after the panic");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_full_backlog_lets_attempts_hang_until_something_is_accepted() {
 fn a_silent_port_refuses_connections_until_it_listens() {
     let port = SilentPort::reserve();
     let addr = port.addr();
-    assert!(refused(addr) && std::net::TcpListener::bind(addr).is_err(), "{addr} is nobody's");
+    assert!(refused(addr) && std::net::TcpListener::bind(addr).is_err(), "{addr} must be bound without a listener");
     let _listener = port.listen();
     TcpStream::connect_timeout(&addr, Duration::from_secs(10)).unwrap();
 }

@@ -10,21 +10,21 @@ pub enum SecurityError {
     File {
         /// Path of the file.
         path: PathBuf,
-        /// What the file should contain.
+        /// Kind of the content that the file should have.
         what: &'static str,
         /// The label of the first line that the file should have.
         begin: &'static str,
-        /// What is wrong with the file.
+        /// The error in the file.
         why: String,
     },
-    /// A file contains something else than it should, or nothing.
+    /// A file does not contain what it should.
     #[error("{path} holds no usable {what}: {why}", path = path.display())]
     Unsuitable {
         /// Path of the file.
         path: PathBuf,
-        /// What the file should contain.
+        /// Kind of the content that the file should have.
         what: &'static str,
-        /// What the file contains, and what the user can do about it.
+        /// The content that the file has, and advice to the user.
         why: String,
     },
     /// The server's name is not one that a certificate can contain.

@@ -1,5 +1,5 @@
-//! Blocking handshakes: those of connections that are opened before a run, and the one that tests whether TLS works at
-//! all.
+//! Blocking handshakes: on connections that are opened before a run, and on a connection that only tests whether TLS
+//! works.
 
 use super::fault;
 use super::security::Security;
@@ -102,8 +102,8 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 pub enum Handshake {
     /// TLS works, with these parameters.
     Works(TlsSpoken),
-    /// There was no connection, or the handshake took too long. That is no verdict: the server may be overloaded on
-    /// purpose.
+    /// There was no connection, or the handshake took too long. This does not mean that TLS fails: the server may be
+    /// overloaded on purpose.
     Unknown,
     /// TLS does not work.
     Fails {
@@ -191,7 +191,7 @@ fn negotiated(session: &Session) -> TlsSpoken {
     }
 }
 
-/// IANA's name of a cipher suite; rustls marks those of TLS 1.3 by `TLS13_`.
+/// IANA's name of a cipher suite; rustls marks the cipher suites of TLS 1.3 by `TLS13_`.
 fn iana_name(suite: &str) -> String {
     suite.replace("TLS13_", "TLS_")
 }

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a file should contain, and its PEM label.
+/// Kind of the content that a file should have, and its PEM label.
 pub(super) const CERTIFICATE: (&str, &str) = ("certificate", "CERTIFICATE");
 const KEY: (&str, &str) = ("private key", "PRIVATE KEY");
 

@@ -160,7 +160,7 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             named
         }
         None => {
-            // Unparsable certificates are skipped: among hundreds of authorities there is nearly always an odd one, and
+            // Unparsable certificates are skipped: among hundreds of authorities one is nearly always malformed, and
             // the user cannot change that.
             roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoStore)?)?);
             Vec::new()

@@ -1,7 +1,7 @@
 //! The TLS session of one connection, without I/O: it turns received bytes into plaintext and bytes to send.
 //!
-//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages. Their
-//!   buffer is returned once they are complete, so idle connections have none.
+//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages. The
+//!   buffer is returned once they are complete, so idle connections have no buffer.
 //! - A connection keeps at most [`MAX_INCOMPLETE`] bytes of incomplete data. rustls itself rejects records and messages
 //!   that are longer than allowed.
 //! - rustls allocates once for each record in either direction; there are no other allocations for a call.

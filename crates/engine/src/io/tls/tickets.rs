@@ -1,8 +1,8 @@
 //! The TLS session tickets that one shard has received from its server.
 //!
-//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs one for each connection that it opens at the
-//! same time; rustls' own store keeps eight. Because tickets expire, the latest is used first and the oldest is dropped
-//! first.
+//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs as many tickets as connections that it opens at
+//! the same time; rustls' own store keeps eight. Because tickets expire, the latest is used first and the oldest is
+//! dropped first.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};

@@ -22,7 +22,7 @@ pub struct CachingVerifier {
     authorities: Arc<WebPkiServerVerifier>,
     /// The certificates that the user named as trusted.
     named: Arc<[CertificateDer<'static>]>,
-    /// The chain that was verified last, and the time of that.
+    /// The chain that was verified last, and the time of its verification.
     verified: Mutex<Option<(Vec<CertificateDer<'static>>, UnixTime)>>,
 }
 

@@ -4,9 +4,10 @@
 //! all responses that have arrived at once, when the shard is ready for them.
 //!
 //! The armed receive is a *read*: after each success, the kernel tries the socket once more. A multishot `recv` skips
-//! that when the socket reports that it is empty. It then misses data that arrives in the meantime, and is not woken
-//! again (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; observed on Linux 6.18). It missed a
-//! reset directly after a response, so that the next call timed out, and the last of many small segments.
+//! this attempt when the socket reports that it is empty. It then misses data that arrives in the meantime, and is not
+//! woken again (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; observed on Linux 6.18). For
+//! example, it missed a reset directly after a response, so the next call timed out. It also missed the last of many
+//! small segments.
 
 use super::super::operation::{Kind, user_data};
 use super::super::{IoEvent, Token};

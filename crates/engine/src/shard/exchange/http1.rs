@@ -13,7 +13,7 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{Progress, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// What follows a response on its connection, as far as is known.
+/// The continuation of a connection after a response, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
@@ -61,7 +61,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.send(token, bytes, self.time.now());
     }
 
-    /// Sends the head of a request whose body is sent separately. Its call is the only one on the connection.
+    /// Sends the head of a request whose body is sent separately. The call is the only one on its connection.
     fn send_in_parts(&mut self, slot: u32, request: Cow<'a, Request>, file: Option<&'a BodyFile>) {
         let waits = request.expects_continue();
         let (head, body) = match request {

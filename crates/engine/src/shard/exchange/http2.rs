@@ -1,13 +1,13 @@
 //! HTTP/2: sends requests on streams and receives the responses. A call under way is kept with its stream. A call that
 //! waits for a stream is kept in its connection's queue.
 //!
-//! - When a call is overdue, only its own stream is reset. If nothing at all has arrived on the connection since that
+//! - When a call is overdue, only its own stream is reset. If nothing at all has arrived on the connection since the
 //!   call was sent, the connection carries no further call: the server may be gone.
 //! - The output of the connections is collected and handed over before the shard waits ([`Shard::hand_over_output`]),
 //!   so that the requests of one turn leave in one write.
-//! - Until the server has announced how many streams it allows, one stream is opened, or the number it allowed on an
-//!   earlier connection. Calls beyond the limit are moved to other connections, and so are calls whose stream the
-//!   server refuses.
+//! - Until the server has announced how many streams it allows, the shard opens one stream, or as many as the server
+//!   allowed on an earlier connection. Calls beyond the limit are moved to other connections, and so are calls whose
+//!   stream the server refuses.
 //! - A connection that has carried its last call sends GOAWAY before it is closed.
 
 use crate::Requests;
@@ -264,7 +264,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Resets the stream of a call, or removes the call from the queue of those that wait for a stream.
+    /// Resets the stream of a call, or removes the call from the queue of calls that wait for a stream.
     pub(in crate::shard) fn give_up_stream(&mut self, call: TimerKey, end: End) {
         let TimerKey { slot, stamp, stream } = call;
         let Some(connection) = self.connections.get_mut(slot) else { return };
