@@ -16,7 +16,7 @@ const CLIENTS_VISIT: f64 = 0.05;
 const SHORTEST_VISIT: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// Number of calls that a visit lasts for, per client or at a level, unless that takes longer than [`LONGEST_VISIT`].
+/// Minimum number of calls in a visit: in total at a level, or per client. [`LONGEST_VISIT`] takes precedence.
 const CALLS: f64 = 12.0;
 const LONGEST_VISIT: Nanos = Nanos::from_secs(1);
 /// Length of an anchor, in units of a visit with closed clients.
@@ -121,8 +121,9 @@ pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nan
     times(ANCHOR, design.visit(OfferedLoad::Clients(clients), capacity).lasts)
 }
 
-/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that the
-/// growth of throughput is always that of a doubling. The result exceeds `max` after the last step.
+/// Returns the next number of clients in the search for the capacity: four times `clients`, or less so that the search
+/// ends at `max`. If `max` is a power of two, the last step doubles the clients, as `SATURATED_GAIN` assumes. After
+/// `max`, the result is greater than `max`.
 pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     let next = if 4 * clients < max {
         4 * clients
@@ -131,7 +132,7 @@ pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     } else {
         2 * clients
     };
-    // `max` need not be a power of two.
+    // The search must include `max`, even if doubling exceeds it.
     if clients < max { next.min(max) } else { next }
 }
 
