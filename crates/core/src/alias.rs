@@ -11,7 +11,8 @@ pub struct Alias(Vec<Entry>);
 /// One column of the table, shared by two items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
-    /// Share of the column that belongs to the item of the same index, in units of 2⁻³²; `u32::MAX` means all of it.
+    /// Share of the column that belongs to the item of the same index, in units of 2⁻³²; `u32::MAX` means the whole
+    /// column.
     own: u32,
     /// Index of the item that the rest of the column belongs to.
     other: u32,

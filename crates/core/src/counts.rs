@@ -32,7 +32,7 @@ pub struct Counts {
     /// Part of `reset`: calls of which nothing had been sent.
     pub reset_before_sending: u64,
     /// Part of `reset`: calls that ended before any byte of the response, on a connection that had been used or idle
-    /// before. Usually, the server closed it while the request was on its way. Left out if zero.
+    /// before. Usually, the server closed the connection while the request was on its way. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closed_on_reuse: u64,
     /// Number of retries of calls that ended as in `closed_on_reuse` (`--retry-closed`). A call whose retry was
@@ -72,7 +72,7 @@ pub struct Counts {
     /// Calls not yet sent when the run ended.
     pub unsent_at_end: u64,
     /// Number of empty lines before complete responses, where HTTP allows none: the server ends a body with a line
-    /// break that its length does not include. The generator skips them. Left out if zero.
+    /// break that the body's length does not include. The generator skips these lines. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub empty_lines: u64,
     /// Complete responses by status class, including unexpected ones.

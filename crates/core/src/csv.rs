@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_back(a in "[ -~äé\n]{0,20}", b in "[ -~]{1,20}") {
-            // White space around a field is not kept, and a row of only white space is no record.
+            // White space around a field is not kept, and a row of only white space is not a record.
             prop_assume!(!b.trim().is_empty());
             let written = line(["x", a.as_str(), b.as_str()]);
             prop_assert_eq!(fields(&written), vec![vec!["x".to_owned(), a.trim().to_owned(), b.trim().to_owned()]]);

@@ -125,8 +125,8 @@ pub trait Workload {
     /// Called when a call has ended. A closed workload schedules its successor here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
-    /// Returns the outcome of this session if no call of it is in flight or still to come; the engine then closes its
-    /// connections. Called after each call of the session has ended; returns `Some` once per session.
+    /// Returns the outcome of this session if none of its calls is in flight or still to come; the engine then closes
+    /// the session's connections. Called after each call of the session has ended; returns `Some` once per session.
     fn session_ended(&mut self, _session: SessionId) -> Option<SessionOutcome> {
         None
     }
@@ -159,13 +159,14 @@ pub enum Event {
         /// Time at which the call could begin.
         at: Nanos,
     },
-    /// The generator began the call. Its lateness is counted from when it was due, or ready if that was later.
+    /// The generator began the call. Its lateness is counted from when it was due, or from when it was ready if that
+    /// was later.
     Begun {
         /// Time at which the generator began the call.
         at: Nanos,
     },
-    /// The call goes to this address of the server. If a call has several of these events, the last one counts. There
-    /// are none if the server has one address.
+    /// The call goes to this address of the server. If a call has several of these events, the last one counts. If the
+    /// server has one address, there is no such event.
     Routed {
         /// Number of the address, in the order of [`Observer::on_address`].
         address: u16,
@@ -180,7 +181,7 @@ pub enum Event {
         /// Time at which the connection was established.
         at: Nanos,
     },
-    /// The TLS handshake of the call's connection, which began when it was established, has ended.
+    /// The TLS handshake of the call's connection has ended. It began when the connection was established.
     Secured {
         /// Time at which the handshake ended.
         at: Nanos,
@@ -262,7 +263,7 @@ pub enum End {
         sent: bool,
     },
     /// The connection was closed or reset before any byte of the response, and had been used or idle before. The server
-    /// probably closed it while the request was on its way (RFC 9112 §9.5).
+    /// probably closed the connection while the request was on its way (RFC 9112 §9.5).
     ClosedOnReuse {
         /// Whether any byte of the request had been sent.
         sent: bool,
@@ -283,7 +284,7 @@ pub enum End {
         why: TlsFault,
     },
     /// This host had no descriptor, port or memory for the call, or could not read its body: the generator failed, not
-    /// the server. The call counts as not sent, even if its head was.
+    /// the server. The call counts as not sent, even if the head of its request was sent.
     ClientLimited(ExhaustedResource),
     /// The run ended before the call did.
     Unfinished {
@@ -352,8 +353,8 @@ pub trait Observer {
     /// HTTP/2: called when the server has sent an error code, with its explanatory text, which may be empty.
     fn on_http2_error(&mut self, _frame: Http2Frame, _code: u32, _text: &[u8]) {}
 
-    /// Called for each address of the server before the first call to it, in the order of their numbers, if there may
-    /// be several.
+    /// Called for each address of the server before the first call to that address, in the order of the addresses'
+    /// numbers. Called only if there may be several addresses.
     fn on_address(&mut self, _address: &str) {}
 
     /// Called when an established connection has been closed; at the end of the run, all are closed.
@@ -369,7 +370,7 @@ pub trait Observer {
     /// run. Must take no more than a few microseconds and never block.
     fn publish(&mut self, _now: Nanos) {}
 
-    /// Adds the observations of another shard's observer. Associative and commutative.
+    /// Adds the observations of another shard's observer. Merging is associative and commutative.
     fn merge(&mut self, other: Self);
 }
 

@@ -19,7 +19,7 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_ci95_half_width: Vec<Vec<f64>>,
     /// Correlation coefficients of the errors of the classes' demands at each station, stations × classes × classes,
-    /// from calibration. If empty, the errors are independent; errors of different stations always are.
+    /// from calibration. If empty, the errors are independent; errors of different stations are always independent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_correlation: Vec<Vec<Vec<f64>>>,
     /// Classes whose demands at a station are known only together. Their rates must keep the measured proportions.
@@ -72,8 +72,8 @@ pub struct Station {
     /// Share of the station's capacity that other work uses (between 0 and 1), from calibration.
     #[serde(default)]
     pub background: f64,
-    /// Additional (or, if negative, saved) cost of a request while some servers are idle; the demands are then those at
-    /// saturation.
+    /// Additional (or, if negative, saved) cost of a request while some servers are idle. If it is set, `demands` are
+    /// the demands at saturation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cost: Option<IdleCost>,
 }
@@ -88,7 +88,7 @@ pub struct Station {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleCost {
-    /// Extra cost at an idle station, in seconds, with the variability of service. It is positive for a server that has
+    /// Extra cost at an idle station, in seconds. It varies like the service time. It is positive for a server that has
     /// to wake up. It is negative if concurrent requests slow each other down, so that a request costs less under light
     /// load.
     pub seconds: f64,

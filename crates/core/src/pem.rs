@@ -19,7 +19,7 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Describes the content of a file if it is not the expected one, with the remedy; `None` if it looks right.
+/// Describes the content of a file if it is not the expected one, with the remedy; `None` if the content looks right.
 pub fn explain(path: &Path, bytes: &[u8], wanted: PemKind) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
@@ -93,7 +93,7 @@ fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
 fn binary(file: &str, bytes: &[u8]) -> String {
     let content = match bytes.get(1) {
         Some(length) if *length < 0x80 => bytes.get(2..),
-        // In the long form, this byte tells how many bytes contain the length.
+        // In the long form, this byte says how many bytes contain the length.
         Some(length) => bytes.get(2 + usize::from(length & 0x7f)..),
         None => None,
     };
@@ -108,7 +108,7 @@ fn binary(file: &str, bytes: &[u8]) -> String {
             format!("it is a private key in binary form (DER). Make it PEM by `openssl pkey -in {file} -out plain.pem`")
         }
         // A certificate and an encrypted key both begin with a SEQUENCE in a SEQUENCE. In an encrypted key, the inner
-        // one begins with the algorithm.
+        // SEQUENCE begins with the algorithm.
         [0x30, _, 0x06, ..] => format!(
             "its key is encrypted with a passphrase, and in binary form (DER). Decrypt it by `openssl pkey -in {file} -out \
              plain.pem`"

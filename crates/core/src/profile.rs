@@ -148,7 +148,7 @@ pub struct MalformedLine {
     pub line: u64,
     /// Position of the mismatch in the line, in bytes from 1.
     pub column: u64,
-    /// What was expected at that position.
+    /// The content that was expected at that position.
     pub expected: String,
     /// The beginning of the line, with control characters escaped.
     pub text: String,
@@ -336,7 +336,7 @@ pub struct PopularUrl {
 /// Requests of robots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Robots {
-    /// What the user chose to do with requests of robots: `keep`, `drop` or `only`.
+    /// The user's choice for requests of robots: `keep`, `drop` or `only`.
     pub policy: String,
     /// Number of requests of robots, whether kept or dropped.
     pub requests: u64,

@@ -161,7 +161,7 @@ pub struct ShardOrigin {
 /// test is a valid measurement of a failing server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether the run measured the server and not the generator: there are no reasons against it.
+    /// Whether the run measured the server and not the generator. If true, `reasons` is empty.
     pub valid: bool,
     /// Whether no call was completed, or more calls failed than were completed. Calls for which this host lacked
     /// resources do not count. Attempts that S-Clients abandon do not count either, because that is how they overload a
@@ -223,7 +223,7 @@ pub enum ReasonCode {
     OtherWork,
     /// A survey could not be completed.
     Incomplete,
-    /// Too many calls of a survey's level failed. Its measurements do not describe the server.
+    /// Too many calls of a survey's level failed, so the level's measurements do not describe the server.
     ServerErrors,
     /// The server limits the rate of its clients (429), and the survey's calls exceeded the limit.
     RateLimited,
@@ -366,7 +366,7 @@ pub struct AddressRecord {
     pub share: f64,
     /// Number of calls to this address that were completed.
     pub completed: u64,
-    /// Number of calls to this address that failed, including those that could not connect.
+    /// Number of calls to this address that failed, including calls that could not connect.
     pub failed: u64,
     /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
@@ -384,7 +384,7 @@ pub struct Redirects {
 
 /// Outcomes of the sessions of a run. There are separate distributions for completed and for failed sessions. Both
 /// contain only sessions that began and ended within the run, so if sessions are long compared with the run, the
-/// longest ones are missing.
+/// longest sessions are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFigures {
     /// Number of sessions that made a call: `completed + failed + in_progress`.
@@ -487,7 +487,8 @@ pub struct Generator {
     /// slowest part. `None` in Records of versions without this probe.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
-    /// Messages of the threads that panicked. Their calls are counted up to the panic; the other threads continued.
+    /// Messages of the threads that panicked. The calls of these threads are counted up to the panic; the other threads
+    /// continued.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panics: Vec<String>,
     /// The first request body that could not be read from its file during the run, with the error.
@@ -501,7 +502,7 @@ pub struct Generator {
 pub struct HostContention {
     /// Time for which a thread was ready to run while the CPU ran something else: the highest value of any thread.
     pub cpu_wait_s: Option<f64>,
-    /// Time for which a CPU quota throttled the generator's control group, summed over CPUs. The quota may be that of a
+    /// Time for which a CPU quota throttled the generator's control group, summed over CPUs. The quota may belong to a
     /// parent group.
     pub throttled_s: Option<f64>,
     /// Share of the time of the generator's CPUs that the hypervisor gave to other guests.

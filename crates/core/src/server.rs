@@ -4,8 +4,8 @@
 //! Four groups correspond to WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`],
 //! [`Program`], [`Network`] and [`Connections`]. [`Module`] corresponds to its Server Module. [`SocketRequests`]
 //! describes servers without such a module. Rates, `…_per_s`, are means over the interval; shares lie between 0 and 1;
-//! other figures are those at the end of the interval. A figure that the kernel does not provide is `null`, never zero,
-//! and [`Server::sources`] says why.
+//! other figures are values at the end of the interval. A figure that the kernel does not provide is `null`, never
+//! zero, and [`Server::sources`] says why.
 
 mod connections;
 mod interval;

@@ -1,9 +1,9 @@
 //! Service level objectives and their notation.
 //!
-//! `p95<200ms` and `mean<1s` limit the response time of all requests, `api:p99<50ms` that of one class;
-//! `cpu.utilization<70%` limits the utilization of one station, `utilization<70%` that of every station. The limit
-//! follows the last `<`, so a name may contain any other character. [`Slo`] does not check names: the code that applies
-//! it does.
+//! `p95<200ms` and `mean<1s` limit the response time of all requests; `api:p99<50ms` limits the response time of one
+//! class. `cpu.utilization<70%` limits the utilization of one station; `utilization<70%` limits the utilization of
+//! every station. The limit follows the last `<`, so a name may contain any other character. [`Slo`] does not check
+//! names; the code that uses an [`Slo`] checks them.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;

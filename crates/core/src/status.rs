@@ -57,8 +57,8 @@ impl StatusClass {
         StatusClass::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Whether such an answer means that the server refused the request: 5xx and 429. Other 4xx codes may be the right
-    /// answer, like 404 for a page that does not exist.
+    /// Whether an answer of this class means that the server refused the request: 5xx and 429. Other 4xx codes may be
+    /// the right answer, like 404 for a page that does not exist.
     pub fn is_refusal(self) -> bool {
         matches!(self, StatusClass::S429 | StatusClass::S5xx)
     }

@@ -41,7 +41,7 @@ pub struct Survey {
     pub client_max_rate: Option<f64>,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// The model behind the predictions, fitted before any held-out level was measured. Its demands are those of a busy
+    /// The model behind the predictions, fitted before any held-out level was measured. Its demands describe a busy
     /// server, as in `demands`. Its rates have the proportions of the mix, and their sum is 0.7 of the predicted
     /// saturation rate. It has no stations if the survey ended before the fit.
     pub model: Model,
@@ -76,8 +76,8 @@ pub struct Survey {
     /// model.
     #[serde(default)]
     pub programs: Vec<ProgramDemand>,
-    /// The Server Module's measurements during calibration. Absent unless the demands of the classes are based on them,
-    /// which requires that the server has the module, with the classes of the load.
+    /// The Server Module's measurements during calibration. Absent unless the demands of the classes are based on these
+    /// measurements. This requires that the server has the module, with the classes of the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<InsideServer>,
     /// Speed of the server in each block of calibration, in order, relative to the mean: 0.9 is ten percent slower.
@@ -107,7 +107,7 @@ pub struct Connections {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
     /// Number of connections that the server serves at a time, if the survey reached this limit. Calls on further
-    /// connections wait until one of these is closed, even if it is idle.
+    /// connections wait until a served connection is closed, even if all served connections are idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_at_once: Option<u64>,
     /// Whether each call had a connection of its own.
@@ -164,8 +164,8 @@ pub struct WhatIf {
     pub utilization: Comparison,
     /// The rate at which the mean response time was measured: half of the predicted capacity.
     pub offered: f64,
-    /// Mean response time at `offered`. Its prediction is less accurate than those of the levels, because it comes from
-    /// a simulation of the quota.
+    /// Mean response time at `offered`. This prediction is less accurate than the predictions for the levels, because
+    /// it comes from a simulation of the quota.
     pub response_time_s: Comparison,
     /// Speed of the server just before and after the change, relative to its speed during calibration.
     pub host_speed: Option<f64>,
@@ -218,8 +218,8 @@ pub struct ByClients {
 pub struct InsideServer {
     /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// Squared coefficient of variation of the CPU time of a request within its class. The average over classes weights
-    /// their second moments.
+    /// Squared coefficient of variation of the CPU time of a request within its class. It is one figure for all
+    /// classes, from their second moments.
     pub scv: Option<f64>,
     /// Half width of the 95 % confidence interval of `scv`.
     pub scv_ci95_half_width: Option<f64>,
@@ -255,7 +255,7 @@ pub struct Inflicted {
 pub struct Comparison {
     /// The value that the model predicts.
     pub predicted: Option<f64>,
-    /// Bounds within which 90 % of such measurements are predicted to be, on a host whose speed varies as it did during
+    /// Bounds that contain 90 % of the measurements, as predicted for a host whose speed varies as it did during
     /// calibration.
     #[serde(default)]
     pub interval90: Option<[f64; 2]>,
@@ -287,7 +287,7 @@ pub struct Level {
     pub window_s: f64,
     /// Complete responses per second.
     pub throughput: Comparison,
-    /// Mean time from when a call was due to its last byte. It is predicted for a host whose speed varies as it did
+    /// Mean time from when a call was due to its last byte. The prediction is for a host whose speed varies as it did
     /// during calibration.
     pub response_time_s: Comparison,
     /// The mean response time that the model predicts for a host of constant speed.
@@ -377,8 +377,8 @@ pub struct Demand {
     pub seconds: f64,
     /// Half width of the 95 % confidence interval of the demand.
     pub ci95_half_width: Option<f64>,
-    /// The true demand, if the server reports it: CPU time per call from the server's own accounting while it was
-    /// saturated.
+    /// The true demand, if the server reports it: CPU time per call, by the server's own accounting while the server
+    /// was saturated.
     pub truth: Option<f64>,
 }
 

@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Result<Vec<TemplatePart<'_>>, TemplateError> {
     Ok(pieces)
 }
 
-/// Parses the text between the braces; the error is what was expected there.
+/// Parses the text between the braces; the error names the expected text.
 fn placeholder(within: &str) -> Result<TemplatePart<'_>, &'static str> {
     const RANGE: &str = "two whole numbers, the lower one first, like {rand:1-500}";
     match within {

@@ -40,7 +40,8 @@ pub fn to_ascii(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    // Number of characters that substitutes have added to the line, and of spaces in a row.
+    // `surplus` is the number of characters that substitutes have added to the line; `spaces` is the number of spaces
+    // in a row.
     let mut surplus = 0;
     let mut spaces = 0;
     for c in text.chars() {

@@ -12,8 +12,8 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether a new connection resumes an earlier TLS session if it has a ticket. If not, every handshake is a full
-    /// one, like that of a new user.
+    /// Whether a new connection resumes an earlier TLS session if it has a ticket. If false, every handshake is a full
+    /// handshake, as for a new user.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
     /// The oldest permitted version.

@@ -57,7 +57,7 @@ impl Default for Moment {
 }
 
 impl From<Nanos> for Moment {
-    /// Converts [`Nanos::MAX`], which is no instant of a run, to [`Moment::NONE`].
+    /// Converts [`Nanos::MAX`], which is not an instant of a run, to [`Moment::NONE`].
     fn from(at: Nanos) -> Moment {
         Moment(at)
     }
@@ -286,7 +286,7 @@ mod tests {
     fn a_moment_is_an_instant_or_none_in_its_memory() {
         let mut moment = Moment::default();
         assert_eq!((moment, moment.get(), size_of::<Moment>()), (Moment::NONE, None, 8));
-        assert_eq!([7, 9].map(|now| moment.get_or_set(Nanos(now))), [Nanos(7); 2], "the first stays");
+        assert_eq!([7, 9].map(|now| moment.get_or_set(Nanos(now))), [Nanos(7); 2], "only the first call sets the time");
         assert_eq!(moment.get(), Some(Nanos(7)));
     }
 

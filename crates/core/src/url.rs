@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The expected values are those of `new URL(text, "http://h").href` in Node.js 20. The exception is `^`, which the
+    /// The expected values come from `new URL(text, "http://h").href` in Node.js 20. The exception is `^`, which the
     /// Standard encodes since 2023.
     #[test]
     fn paths_and_queries_are_encoded_as_browsers_do() {
@@ -196,10 +196,10 @@ mod tests {
             ("/😀", "/%F0%9F%98%80"),
         ] {
             assert_eq!(encode_target(text), encoded);
-            assert_eq!(encode_target(encoded), encoded, "a second time");
+            assert_eq!(encode_target(encoded), encoded, "encoding twice changes nothing");
             assert_eq!(encode_bytes(text.as_bytes()), encoded);
         }
-        assert_eq!(encode_bytes(b"/\xfc?\xe9\xff"), "/%FC?%E9%FF", "in Latin-1");
+        assert_eq!(encode_bytes(b"/\xfc?\xe9\xff"), "/%FC?%E9%FF", "bytes that are not UTF-8 are encoded, too");
         assert_eq!(encode_non_ascii("/ü{a}'#"), "/%C3%BC{a}'#");
     }
 

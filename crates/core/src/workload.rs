@@ -112,7 +112,7 @@ pub struct RequestClass {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     /// Alternative to `body`: path of a file with the request body, relative to the working directory. The file is sent
-    /// in pieces as the server reads them. Its size at the start of the run is the `Content-Length`.
+    /// in pieces as the server reads them. The file's size at the start of the run is the `Content-Length`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body_file: String,
     /// Expectations of answers. An answer that does not match is `unexpected`, which is a failure.

@@ -1,10 +1,10 @@
 //! Bursty arrivals: measures of burstiness, and how bursts raise demands.
 //!
 //! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is divided into epochs. `b` is the share
-//! of epochs with more arrivals than the mean. `a` is the ratio of the mean rate of these epochs to that of all epochs.
-//! Both depend on the length of an epoch, and neither is 0 for Poisson arrivals, so only values of equal epochs can be
-//! compared. The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every epoch. Counts are arrivals per
-//! epoch, in order of time; they include epochs without arrivals.
+//! of epochs with more arrivals than the mean. `a` is the ratio of the mean rate of these epochs to the mean rate of
+//! all epochs. Both depend on the length of an epoch, and neither is 0 for Poisson arrivals, so only values for epochs
+//! of the same length can be compared. The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every
+//! epoch. Counts are arrivals per epoch, in order of time; they include epochs without arrivals.
 
 mod dispersion;
 mod inflation;

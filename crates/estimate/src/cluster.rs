@@ -2,9 +2,9 @@
 //!
 //! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k
 //! clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request classes
-//! of Menascé et al., CMG 1999, §3.3). The cost is that of sorting n values. Sizes span orders of magnitude, so the
-//! longest edges are between the largest values. So request many clusters and then merge the small ones, as that paper
-//! did with 150 clusters.
+//! of Menascé et al., CMG 1999, §3.3). The cost is the cost of sorting n values. Sizes span orders of magnitude, so the
+//! longest edges are between the largest values. So request many clusters and then merge the small ones, as Menascé et
+//! al. did with 150 clusters.
 
 use crate::EstimateError;
 use brimful_core::number::non_negative;
@@ -24,7 +24,7 @@ pub struct Cluster {
 }
 
 /// Divides the values into `k` clusters, in ascending order, or fewer if there are fewer distinct values. If edges are
-/// equally long, the one between the smaller values is removed first.
+/// equally long, the edge between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));
@@ -68,7 +68,7 @@ mod tests {
     fn equal_values_are_never_parted() {
         assert_eq!(ranges(&[5.0; 4], 3), [(5.0, 5.0, 4)]);
         assert_eq!(ranges(&[], 3), []);
-        assert_eq!(ranges(&[1.0, 2.0, 3.0], 2), [(1.0, 1.0, 1), (2.0, 3.0, 2)], "of equal edges the lower");
+        assert_eq!(ranges(&[1.0, 2.0, 3.0], 2), [(1.0, 1.0, 1), (2.0, 3.0, 2)], "the lower of equal edges is removed");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Reads the Server Module's figures of the server's requests from a Record, by class. The whole crate reads them here.
+//! Reads the Server Module's figures of the server's requests from a Record, by class. No other module of this crate
+//! reads them.
 //!
 //! Classes of the module and classes of the load are the same if their names are equal. Times are seconds of CPU time.
 
@@ -8,8 +9,9 @@ use brimful_core::server::{CpuDemand, Module, ModuleClass};
 use brimful_core::workload::Workload;
 use std::fmt;
 
-/// Greatest difference between the number of requests that the module counted and the number completed, as a share of
-/// the latter. They differ because the module's counting does not begin and end exactly with the load.
+/// Greatest difference between the number of requests that the module counted and the number that the load completed,
+/// as a share of the completed requests. The numbers differ because the module's counting does not begin and end
+/// exactly with the load.
 const MAX_MISCOUNT: f64 = 0.25;
 /// Difference in the number of requests that is always allowed.
 const ALLOWED_MISCOUNT: f64 = 20.0;
@@ -28,8 +30,8 @@ pub struct ModuleDemand {
     pub total: Option<TotalDemand>,
 }
 
-/// Total CPU time of a request: that of its phases, and an equal share of the CPU time that the workers used outside of
-/// phases. This share depends on the load.
+/// Total CPU time of a request: the CPU time of its phases, and an equal share of the CPU time that the workers used
+/// outside of phases. This share depends on the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TotalDemand {
     /// Mean in seconds.
@@ -82,7 +84,7 @@ impl ModuleDemand {
     /// result is `None` without the module.
     ///
     /// # Errors
-    /// When the module's classes are not those of the load, or it measured too few requests of a class.
+    /// When the module's classes are not the classes of the load, or it measured too few requests of a class.
     pub fn from_record(
         record: &Record,
         classes: &[(&str, Option<&ClassRecord>)],
@@ -147,8 +149,8 @@ impl Workers {
     }
 }
 
-/// Number of workers that can compete for the CPUs, of the server with the module that has most of them; `None` without
-/// the module.
+/// Number of workers that can compete for the CPUs. If several servers have the module, this is the largest number of
+/// any of them. `None` without the module.
 pub fn threads(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
@@ -157,8 +159,8 @@ pub fn threads(record: &Record) -> Option<u64> {
 /// Squared coefficient of variation of the CPU time of requests of the same class, and its standard error.
 ///
 /// One figure is used for all classes. It is chosen so that the second moment of all requests at these rates is right:
-/// Σ x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is that of
-/// the normal distribution (3).
+/// Σ x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is 3, as for
+/// the normal distribution.
 pub fn variability(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
     let variances: f64 = classes.iter().zip(rates).map(|(class, rate)| rate * class.variance).sum();
@@ -264,7 +266,10 @@ mod tests {
         let pooled = inside(100.0, 0.001, 0.0002).pool(inside(300.0, 0.002, 0.0004));
         assert!((pooled.cpu_in_phases_s - 0.00175).abs() < 1e-12 && pooled.sampled == 400.0);
         let variance = 0.25 * 0.0002_f64.powi(2) + 0.75 * 0.0004_f64.powi(2);
-        assert!((pooled.variance - variance).abs() < 1e-15, "the distance of the means does not count: {pooled:?}");
+        assert!(
+            (pooled.variance - variance).abs() < 1e-15,
+            "the difference of the means must not count as variance: {pooled:?}"
+        );
         let variance_of_mean = 0.0625 * 0.0002_f64.powi(2) / 100.0 + 0.5625 * 0.0004_f64.powi(2) / 300.0;
         let total = pooled.total.unwrap();
         assert!((total.mean_variance - variance_of_mean).abs() < 1e-18 && (total.mean - 1.1 * 0.00175).abs() < 1e-12);

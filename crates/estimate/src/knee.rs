@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn the_papers_own_curve() {
-        // y = −1/(x + 0.1) at ten points between 0 and 1, lifted above 0: the knee is at 2/9 (their Fig. 2: 0.22).
+        // y = −1/(x + 0.1) at ten points between 0 and 1, lifted above 0: the knee is at 2/9 (Fig. 2 of the paper:
+        // 0.22).
         let points: Vec<LoadPoint> = (0..10)
             .map(|i| f64::from(i) / 9.0)
             .map(|x| LoadPoint { load: x, throughput: -1.0 / (x + 0.1) + 10.0 })
@@ -102,12 +103,12 @@ mod tests {
 
     #[test]
     fn no_knee_where_there_is_none() {
-        assert_eq!(find_knee(&curve(1..20, |x| 3.0 * x), 1.0), Ok(None), "straight");
-        assert_eq!(find_knee(&curve(1..20, |x| x * x), 1.0), Ok(None), "bends up");
-        assert_eq!(find_knee(&curve(1..20, |_| 7.0), 1.0), Ok(None), "flat");
+        assert_eq!(find_knee(&curve(1..20, |x| 3.0 * x), 1.0), Ok(None), "a straight line has no knee");
+        assert_eq!(find_knee(&curve(1..20, |x| x * x), 1.0), Ok(None), "a curve that bends up has no knee");
+        assert_eq!(find_knee(&curve(1..20, |_| 7.0), 1.0), Ok(None), "a flat line has no knee");
         let barely = curve((0..=10).map(|i| 10 * i), |offered| offered.min(95.0));
-        assert_eq!(find_knee(&barely, 1.0), Ok(None), "one level beyond is not enough to be sure");
-        assert!(find_knee(&barely, 0.1).unwrap().is_some(), "unless asked to be less so");
+        assert_eq!(find_knee(&barely, 1.0), Ok(None), "one level beyond the bend is too few at sensitivity 1");
+        assert!(find_knee(&barely, 0.1).unwrap().is_some(), "one level beyond the bend suffices at sensitivity 0.1");
         assert_eq!(find_knee(&[], 1.0), Ok(None));
     }
 

@@ -1,9 +1,9 @@
 //! Non-negative least squares with intervals.
 //!
-//! Intervals are Student's t at 95 %, two-sided. The number of degrees of freedom is that of the observations minus
-//! that of the unknowns. Holding an unknown at zero does not make intervals narrower: the covariance is that of the
-//! unconstrained fit, and the residuals are those of the constrained one. Sources: Lawson & Hanson, *Solving Least
-//! Squares Problems* (1974), ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
+//! Intervals are Student's t at 95 %, two-sided. The degrees of freedom are the number of observations less the number
+//! of unknowns. Holding an unknown at zero does not make intervals narrower: the covariance is from the unconstrained
+//! fit, the residuals are from the constrained one. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974),
+//! ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
 use brimful_model::Estimate;
@@ -58,7 +58,7 @@ impl Fit {
 }
 
 /// Minimizes Σ w·(y − Σ x_j·column_j)² over x ≥ 0. Weights are positive, and only their ratios matter. The residual
-/// standard deviation is that of an observation of mean weight.
+/// standard deviation refers to an observation of mean weight.
 pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64]) -> Result<Fit, EstimateError> {
     let (n, p) = (y.len(), columns.len());
     if n < p {
@@ -141,8 +141,8 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // The share of the way to z that each unknown which becomes negative can move. An unknown that was just
-            // freed cannot move at all.
+            // For each unknown that would become negative: the share of the way to z that it can move. An unknown that
+            // was just freed cannot move at all.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,

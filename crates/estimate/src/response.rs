@@ -74,7 +74,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // Only the noise counts: a wait below that of constant service is a misfit, not an uncertainty of scv.
+    // Only the noise counts. If the wait is shorter than with constant service, the model misfits: scv is certain.
     match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn with_a_known_variability_the_delay_is_fitted() {
         let fit = fit_delay(&points(0.0003, 0.4, [0.0; 3])[..1], 0.4, 0.01).unwrap();
-        assert!((fit.delay - 0.0003).abs() < 1e-12, "one level is enough: {fit:?}");
+        assert!((fit.delay - 0.0003).abs() < 1e-12, "one level determines the delay: {fit:?}");
         assert_eq!((fit.scv, fit.basis, fit.scv_standard_error), (0.4, ScvBasis::Measured, Some(0.01)));
         assert!(fit_delay(&[], 0.4, 0.01).is_err());
     }

@@ -1,17 +1,17 @@
 //! Computes a model from the calibration of a survey, and predictions from the model. Times are in seconds, rates per
 //! second.
 //!
-//! One queueing station represents the server's CPUs. Another represents any resource that is full before the CPUs are
-//! (a pool of workers, a lock, a disk). One delay station represents the rest. The capacity is measured, not
-//! extrapolated: with many closed-loop clients without think time, the server as seen from outside is a flow-equivalent
-//! station (Chandy, Herzog & Woo 1975).
+//! One queueing station represents the server's CPUs. Another queueing station represents any resource that is full
+//! before the CPUs are (a pool of workers, a lock, a disk). One delay station represents the rest. The capacity is
+//! measured, not extrapolated: with many closed-loop clients without think time, the server as seen from outside is a
+//! flow-equivalent station (Chandy, Herzog & Woo 1975).
 //!
 //! The cost of a call depends on the load by one of several laws ([`law`]), chosen by cross-validation. The differences
 //! between classes are measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response
 //! times then determine the delay and the variability of service ([`responses`]).
 //!
-//! Predictions are solutions of the model, so any solver of the same model returns the same. Their intervals come from
-//! a bootstrap over the blocks of calibration ([`prediction_interval`]).
+//! Predictions are solutions of the model, so any solver of the same model returns the same predictions. Their
+//! intervals come from a bootstrap over the blocks of calibration ([`prediction_interval`]).
 
 mod blocks;
 mod drift;

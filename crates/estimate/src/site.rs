@@ -6,12 +6,13 @@
 //! requests. The paper used only attribution, because it had a single step.
 //!
 //! Work that is not in the log uses resources too. In the paper, a job ran every hour and used 37 % of the CPU. Steps
-//! far above the law of the other steps are excluded and listed, and the module searches for a period of these steps.
+//! far above the utilization that a fit to the other steps predicts are excluded and listed, and the module searches
+//! for a period of these steps.
 
 use crate::EstimateError;
 use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 
-/// A step is an outlier if it exceeds the law of the other steps by this many times their scatter.
+/// A step is an outlier if it exceeds the prediction of a fit to the other steps by this many times their scatter.
 const OUTLIER_DISTANCE: f64 = 4.0;
 /// Smallest scatter, in servers, because tools print rounded figures.
 const MIN_SCATTER: f64 = 0.005;
@@ -53,7 +54,7 @@ pub struct SiteDemands {
     pub period_s: Option<i64>,
 }
 
-/// A step that the law of the other steps does not explain.
+/// A step whose utilization is far above the prediction of a fit to the other steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlyingStep {
     /// Start of the step, in seconds since 1970.
@@ -69,7 +70,7 @@ pub struct OutlyingStep {
 pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, EstimateError> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
     let mut outliers: Vec<OutlyingStep> = Vec::new();
-    // Without an outlier, the law of the other steps is more accurate, so outliers are excluded one by one.
+    // Excluding an outlier makes the fit to the other steps more accurate, so outliers are excluded one by one.
     while let Ok(fit) = fit(classes, steps, &kept) {
         let Some((position, beyond)) = furthest(&fit, steps, &kept) else { break };
         if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
@@ -113,7 +114,7 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
     fit_demands(classes, &observations, Background::Fitted)
 }
 
-/// The outlier that is farthest above the law, if there is one: its index among the kept steps, and its distance.
+/// The outlier that is farthest above the fit, if there is one: its index among the kept steps, and its distance.
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
     let beyond = |index: &usize| {
         let step = &steps[*index];
@@ -121,7 +122,7 @@ fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usiz
         step.busy - law - fit.background.value
     };
     let distances: Vec<f64> = kept.iter().map(beyond).collect();
-    // Many outliers raise the law for all steps, so distances are measured from their median. Medians are robust
+    // Many outliers raise the fit for all steps, so distances are measured from their median. Medians are robust
     // against outliers; 1.4826 times the median absolute deviation estimates the standard deviation.
     let usual = median(distances.iter().copied())?;
     let scatter = (1.4826 * median(distances.iter().map(|x| (x - usual).abs()))?).max(MIN_SCATTER);

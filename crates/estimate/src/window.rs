@@ -1,7 +1,7 @@
-//! Reads completions and CPU time of a Record, both over the same window. The whole crate reads them here.
+//! Reads completions and CPU time of a Record, both over the same window. No other module of this crate reads them.
 //!
-//! The CPU time is that of the server's processes if they were watched; it then excludes other programs. Otherwise it
-//! is that of all CPUs.
+//! The CPU time is the time of the server's processes, if they were watched; it then excludes other programs.
+//! Otherwise, it is the time that all programs used on the watched CPUs.
 
 use crate::demand::Observation;
 use brimful_core::record::{ClassRecord, Interval, Record};
@@ -26,7 +26,8 @@ impl WindowMeasurement {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
 
-    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds, in which a server that was idle warms up.
+    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds, in which a server that was idle
+    /// warms up.
     pub fn after_warm_up(
         warm_up: f64,
         record: &Record,
@@ -43,8 +44,8 @@ impl WindowMeasurement {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
-    /// Length in seconds, and throughput of each class, for a server whose CPUs cannot be observed. They are those of
-    /// the complete intervals of the Record from `warm_up` seconds on.
+    /// Length in seconds, and throughput of each class, for a server whose CPUs cannot be observed. They are computed
+    /// from the complete intervals of the Record from `warm_up` seconds on.
     pub fn throughput_from_answers(
         warm_up: f64,
         record: &Record,
@@ -83,8 +84,8 @@ pub struct WindowMeans {
 /// Means over the window in which load is offered, from the first to the last of the monitor's samples in it. Set-up
 /// before the window and late responses after it are not counted in either figure.
 ///
-/// With `by_process`, the CPU time is that of the server's processes, and otherwise that of all watched CPUs. Returns
-/// `None` if the Record has no CPU time, or no length.
+/// With `by_process`, the CPU time covers the server's processes, and otherwise all programs on the watched CPUs.
+/// Returns `None` if the Record has no CPU time, or no length.
 pub fn window_means(record: &Record, by_process: bool) -> Option<WindowMeans> {
     window_means_after(0.0, record, by_process)
 }
@@ -174,8 +175,8 @@ pub(crate) fn overlap(a: Span, b: Span) -> f64 {
 }
 
 /// Number of calls completed in a span of the window, from the generator's intervals. The interval in which the window
-/// ends also contains late responses. So it counts only the part of the window's total that the other intervals do not
-/// contain.
+/// ends also contains late responses. So this interval gets only the part of the window's total that the other
+/// intervals do not contain.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;

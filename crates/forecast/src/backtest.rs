@@ -2,8 +2,9 @@
 //! actual values (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
 //!
 //! The candidate with the smallest error is chosen. The preferred candidate is kept if it is about as good, because the
-//! error on one history is itself random. A candidate that would far exceed all past rates within the horizon is
-//! rejected, because no back-test extends that far. If all would, those with the smallest excess remain.
+//! error on one history is itself random. A candidate is rejected if its forecast far exceeds all past rates within the
+//! horizon, because no back-test extends that far. If no candidate remains, the candidate with the smallest excess is
+//! chosen.
 
 use crate::fit::{Candidates, FitSettings, Fitted, naive_error};
 use crate::result::{Backtest, Tried};
@@ -16,7 +17,7 @@ const MAX_ORIGINS: usize = 10;
 /// little about the future.
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
-/// The preferred candidate is kept if its error is at most this many times the smallest.
+/// The preferred candidate is kept if its error is at most this many times the smallest error.
 const ABOUT_AS_GOOD: f64 = 1.05;
 
 /// A forecast that exceeds the highest past rate by more than this factor is not credible.
@@ -25,7 +26,7 @@ pub(crate) const NOT_CREDIBLE: f64 = 10.0;
 /// Errors below this share of the rates are considered rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Rounding error of a single step, including that of the fit, relative to the highest rate.
+/// Rounding error of a single step, including the rounding error of the fit, relative to the highest rate.
 const ROUNDING_OF_STEP: f64 = 1e-9;
 
 /// The chosen candidate, with the results of the back-test.
@@ -134,8 +135,8 @@ impl Trial {
         (chosen, chosen != wanted)
     }
 
-    /// The candidate with the smallest error; if several are equal, the first. The preferred one if it is about as
-    /// good.
+    /// The candidate with the smallest error; if several are equal, the first. The preferred candidate is returned
+    /// instead if it is about as good.
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);

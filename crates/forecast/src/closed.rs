@@ -1,7 +1,7 @@
 //! Closed steps, in which nothing ever arrives: days on which a shop is closed, or nights without visitors.
 //!
-//! A season that adds to a growing trend cannot stay at zero. So the fit uses values interpolated from their neighbours
-//! instead, and their forecast is zero.
+//! A season that adds to a growing trend cannot stay at zero. So closed steps get interpolated values before the fit,
+//! and the forecast of a closed step is zero.
 
 /// The closed steps of a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,8 +57,8 @@ impl Closed {
         opened
     }
 
-    /// Interpolates between the nearest open steps before and after `index`, among up to `most` steps in each direction
-    /// at multiples of `step`.
+    /// Interpolates between the nearest open steps before and after `index`. Looks at up to `most` steps in each
+    /// direction, whose distances from `index` are multiples of `step`.
     fn interpolate(&self, rates: &[f64], index: usize, step: usize, most: usize) -> Option<f64> {
         let is_open = |at: &usize| *at < rates.len() && !self.contains(*at);
         let before = (1..=most).filter_map(|k| index.checked_sub(k * step)).find(is_open);
@@ -99,10 +99,14 @@ mod tests {
         rates[30] = 0.0;
         assert_eq!(Closed::find(&rates, &[7]), Closed::default());
         assert_eq!(Closed::find(&[0.0; 70], &[7]), Closed::default());
-        assert_eq!(Closed::find(&[0.0, 1.0].repeat(7), &[7]), Closed::default(), "seen too seldom");
+        assert_eq!(Closed::find(&[0.0, 1.0].repeat(7), &[7]), Closed::default(), "two periods are too few");
         let mut sundays: Vec<f64> = (0..70).map(|i| f64::from(u8::from(i % 7 != 6))).collect();
         sundays[41] = 9.0;
-        assert_eq!(Closed::find(&sundays, &[7]).share(), Some((7, 1)), "but for one sale");
+        assert_eq!(
+            Closed::find(&sundays, &[7]).share(),
+            Some((7, 1)),
+            "one Sunday with arrivals does not hide the closed days"
+        );
         sundays[48] = 9.0;
         assert_eq!(Closed::find(&sundays, &[7]), Closed::default());
     }

@@ -37,7 +37,7 @@ pub struct Configuration {
 pub struct SizedConfiguration {
     /// The configuration.
     pub configuration: Configuration,
-    /// The highest rate, per second, at which the configuration meets the objective; absent if it meets it at no rate.
+    /// The highest rate, per second, at which the configuration meets the objective; absent if there is no such rate.
     pub capacity: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ pub struct CostTable {
     /// The cheapest configuration that suffices for `months` even at the upper end of the 95 % interval; absent if
     /// there is none.
     pub cheapest_safe: Option<String>,
-    /// The configurations in increasing order of price; of those with equal price, the largest capacity is first.
+    /// The configurations in increasing order of price; if prices are equal, the larger capacity is first.
     pub rows: Vec<CostRow>,
 }
 
@@ -67,9 +67,9 @@ pub struct CostRow {
     /// The configuration.
     #[serde(flatten)]
     pub configuration: Configuration,
-    /// The highest rate, per second, at which the configuration meets the objective; absent if it meets it at no rate.
+    /// The highest rate, per second, at which the configuration meets the objective; absent if there is no such rate.
     pub capacity: Option<f64>,
-    /// Price of a million requests at the present mean rate, even if the capacity is too small for it; absent if
+    /// Price of a million requests at the present mean rate, even if the capacity is too small for this rate; absent if
     /// nothing arrives.
     pub cost_per_million_now: Option<f64>,
     /// Price of a million requests when peaks reach the capacity.

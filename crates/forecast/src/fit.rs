@@ -90,8 +90,8 @@ impl Fitted {
     /// Mean and standard deviation of the forecast of each of the next `horizon` values, on the scale of the fit.
     pub(crate) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
         let n = self.values as f64;
-        // Fitting the patterns reduced the residuals. Also, each value of a pattern is a mean that has an error of its
-        // own.
+        // Fitting the patterns reduced the residuals, and the values of a pattern have errors of their own. The factor
+        // corrects for both.
         let inflation = (n / (n - self.in_seasons()).max(1.0) + self.in_seasons() / n).sqrt();
         let points = self.trend.predict(horizon).into_iter().enumerate();
         points.map(|(h, (location, sd))| (location + self.season_at(self.values + h), sd * inflation)).collect()
@@ -132,7 +132,7 @@ impl Fitted {
     pub(crate) fn in_sample(&self, rates: &[f64], period: usize, closed: &Closed) -> InSample {
         let errors = &self.trend.errors;
         let first = rates.len() - errors.len();
-        // The values of closed steps were interpolated, so their errors are no evidence.
+        // The values of closed steps were interpolated, so their errors say nothing about the fit.
         let open = (first..rates.len()).filter(|i| !closed.contains(*i));
         let (predicted, off): (Vec<f64>, Vec<f64>) = open
             .map(|i| {

@@ -4,13 +4,13 @@
 //! The history is converted to one scale: rates, or logarithms if growth and swings are proportional to the rate. Its
 //! daily and weekly patterns are subtracted. The remainder, without outliers, is extrapolated by exponential smoothing.
 //! Several forms of smoothing on both scales and the seasonal naive method are back-tested: the best is used, and
-//! intervals that turn out too narrow are widened accordingly. Rates are per second; an interval is that of a single
+//! intervals that turn out too narrow are widened accordingly. Rates are per second; an interval applies to a single
 //! future step.
 //!
 //! Hourly patterns do not predict months, so a horizon of more than two weeks is forecast in days. The hourly values
 //! then serve to measure the ratio of a day's peak to its mean, because a server must sustain the peak.
 //!
-//! Coverage of the 80 % and 95 % intervals on synthetic histories, 40 of each kind, compared with that of seasonal
+//! Coverage of the 80 % and 95 % intervals on synthetic histories, 40 of each kind, compared with seasonal
 //! decomposition with automatic ETS (augurs 0.10):
 //!
 //! | History                                               | This module  | ETS          |

@@ -44,13 +44,13 @@ pub(crate) struct History {
     pub peak: Peak,
     /// Periods of the requested seasons, in steps of the series.
     pub seasons: Option<Vec<usize>>,
-    /// A note that tells how the given history was changed.
+    /// A note that says how the given history was changed.
     pub note: Option<String>,
 }
 
 impl History {
     pub(crate) fn new(given: &Series, options: &ForecastOptions) -> Result<Self, ForecastError> {
-        // A series that the caller constructed is checked like one that was parsed.
+        // A series that the caller constructed is checked like a parsed series.
         given.check()?;
         let peak = options.peak_to_mean.map(|factor| Peak { factor, basis: PeakBasis::Given });
         let unknown = Peak { factor: 1.0, basis: PeakBasis::Unknown };

@@ -1,5 +1,5 @@
-//! Forecasts arrivals from their history, finds when they exceed a server's capacity, and compares costs. Pure
-//! functions without I/O; rates are per second.
+//! Forecasts arrivals from their history, finds when they exceed a server's capacity, and compares costs. All functions
+//! are pure and do no I/O; rates are per second.
 //!
 //! - [`mod@forecast`]: trend, seasons and prediction intervals. [`Series`]: a history of arrivals, read from CSV or
 //!   JSON.

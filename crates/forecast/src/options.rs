@@ -16,8 +16,8 @@ pub struct ForecastOptions {
     pub seasons: Option<Vec<usize>>,
     /// The forecasting method.
     pub method: ForecastMethod,
-    /// The ratio of the highest rate within a step to its mean, if known. If not, it is measured if hours are combined
-    /// into days; otherwise it is 1.
+    /// The ratio of the highest rate within a step to the step's mean rate, if known. If absent, the ratio is measured
+    /// if hours are combined into days, and is 1 otherwise.
     pub peak_to_mean: Option<f64>,
 }
 

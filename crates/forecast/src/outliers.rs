@@ -4,12 +4,12 @@
 //! Hampel's filter: a value more than [`MAX_DEVIATIONS`] median absolute deviations from the median of its neighbours
 //! is an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change is not an outlier, because most of
 //! the following neighbours are at the new level. If one of the last values is far from the median, it may be an
-//! outlier or a new level. Then all outliers are kept, because the values after earlier outliers show what to expect.
+//! outlier or a new level. In that case, no outlier is replaced: the values after earlier outliers show what to expect.
 
 /// Number of neighbours on each side. A deviation that lasts this many steps is a change of level.
 const NEIGHBOURS: usize = 14;
 
-/// Robust standard deviations from the median beyond which a value is an outlier.
+/// A value is an outlier if it is more than this many robust standard deviations from the median.
 const MAX_DEVIATIONS: f64 = 5.0;
 
 /// The ratio of the median absolute deviation of normal noise to its standard deviation.
@@ -18,7 +18,7 @@ pub(crate) const MAD: f64 = 0.6745;
 /// If more than this share of the values were outliers, none is replaced.
 const MAX_OUTLIER_SHARE: f64 = 0.1;
 
-/// Replaces each outlier by the median of its neighbours, and returns their indices.
+/// Replaces each outlier by the median of its neighbours, and returns the indices of the outliers.
 pub(crate) fn replace(values: &mut [f64]) -> Vec<usize> {
     let window = 2 * NEIGHBOURS + 1;
     if values.len() < window {
@@ -72,7 +72,7 @@ mod tests {
         let mut end = line(200);
         end[20] = 30.0;
         end[195..].fill(20.0);
-        assert!(replace(&mut end).is_empty(), "it may stay so");
+        assert!(replace(&mut end).is_empty(), "no outlier is replaced while the last values may be a new level");
     }
 
     #[test]

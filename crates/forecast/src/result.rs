@@ -44,7 +44,8 @@ pub struct Forecast {
 /// Errors of predictions one step ahead within the history.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InSample {
-    /// Mean absolute error divided by that of repeating the last season; absent if repeating it makes no error.
+    /// Mean absolute error divided by the error of the seasonal naive method, which repeats the last season. Absent if
+    /// that method makes no error.
     pub mase: Option<f64>,
     /// Mean absolute error relative to the rate; absent if a rate is 0.
     pub mape: Option<f64>,
@@ -61,8 +62,8 @@ pub struct Backtest {
     pub coverage80: f64,
     /// Share of the actual values inside the 95 % interval, before the intervals were widened.
     pub coverage95: f64,
-    /// Mean absolute error divided by that of repeating the last season, one season ahead; absent if repeating it makes
-    /// no error.
+    /// Mean absolute error divided by the error of repeating the last season, one season ahead. Absent if repeating it
+    /// makes no error.
     pub mase: Option<f64>,
     /// Like `mase`, for the seasonal naive method: it repeats the last season (or value, if there is no season) over
     /// the same horizon.

@@ -2,7 +2,7 @@
 //!
 //! The decomposition is MSTL (Bandara, Hyndman & Bergmeir, 2021; STL: Cleveland et al., 1990) with patterns that repeat
 //! unchanged. The periods of a day and of a week are tried if the step divides them and the history has at least two of
-//! them. An F test compares the mean squares of a pattern with those of the remainder.
+//! these periods. An F test compares the mean squares of a pattern with the mean squares of the remainder.
 
 use crate::line::ols;
 use crate::time::DAY_S;
@@ -14,8 +14,8 @@ const SIGNIFICANT: f64 = 0.01;
 /// Mean squares below this share of the series' own mean square are considered rounding errors.
 const ROUNDING: f64 = 1e-20;
 
-/// Window of the loess trend in a decomposition, as a multiple of its equivalent parameters: the number of values per
-/// parameter.
+/// Window of the loess trend in a decomposition, as a multiple of the longest period. The trend counts as two
+/// parameters per window.
 const TREND_WINDOW: f64 = 1.5;
 
 /// A season: a pattern that repeats.
@@ -140,6 +140,6 @@ mod tests {
         let line: Vec<f64> = (0..70).map(|i| 100.0 + 2.0 * i as f64).collect();
         assert!(detect(&line, &[7]).is_empty());
         assert!(detect(&[5.0; 70], &[7]).is_empty());
-        assert!(detect(&values[..13], &[7]).is_empty(), "less than twice");
+        assert!(detect(&values[..13], &[7]).is_empty(), "a period must occur at least twice");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The step is the most common distance between consecutive times. All distances must be multiples of the step (for
 //! daily steps, within an hour, because of daylight saving time). Harmless defects are repaired and reported. Up to
-//! [`MAX_INTERPOLATED_STEPS`] consecutive missing steps are interpolated, if at most a tenth of all steps are missing. Unordered
-//! times are sorted. Other defects, such as a time that occurs twice, are errors.
+//! [`MAX_INTERPOLATED_STEPS`] consecutive missing steps are interpolated, if at most a tenth of all steps are missing.
+//! Unordered times are sorted. Other defects, such as a time that occurs twice, are errors.
 
 use crate::ForecastError;
 use crate::time::{DAY_S, ParseTimestampError, Timestamp, Written};
@@ -58,7 +58,7 @@ pub struct Series {
     pub rates: Vec<f64>,
     /// Steps that were missing and are interpolated.
     pub bridged: Vec<Gap>,
-    /// Number of values that came after a later one and were moved into order.
+    /// Number of values that followed a later value in the text and were moved into order.
     pub out_of_order: usize,
     /// Whether times have several offsets from UTC and the user named no time zone.
     pub mixed_offsets: bool,
@@ -113,7 +113,8 @@ impl Series {
     /// semicolons), or a JSON array of `[time, value]` or `{"time": …, "value": …}`.
     ///
     /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days follow the
-    /// offset from UTC in the times, or UTC if there is none. If the offsets differ, that of the latest time is used.
+    /// offset from UTC in the times, or UTC if there is none. If the offsets differ, the offset of the latest time is
+    /// used.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
         let text = brimful_core::text::strip_bom(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };

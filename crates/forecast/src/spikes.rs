@@ -4,10 +4,10 @@
 //! at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
 //!
 //! The expected value of a step is a season of medians plus the median of its neighbours (Hampel's filter, as in
-//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` uses STL for that).
-//! A value is a spike only if it is far from the expected value on both scales, rates and logarithms, so that neither
-//! proportional growth nor a steady swing is mistaken for one. Values that recur in each period are a season, and
-//! values at the end of the history may be a new level. Neither are spikes.
+//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` uses STL for the
+//! adjustment). A value is a spike only if it is far from the expected value on both scales, rates and logarithms. So
+//! neither proportional growth nor a steady swing is mistaken for a spike. Values that recur in each period are a
+//! season, and values at the end of the history may be a new level. Neither are spikes.
 
 use crate::outliers::{MAD, median};
 
@@ -17,7 +17,7 @@ const NEIGHBOURS: usize = 14;
 const MIN_VALUES: usize = 21;
 /// Minimum number of periods from which a season of medians is computed.
 const MIN_PERIODS: usize = 3;
-/// Robust standard deviations from the expected value beyond which a value is a spike.
+/// A value is a spike if it is more than this many robust standard deviations from the expected value.
 const MAX_DEVIATIONS: f64 = 6.0;
 /// Lower bound of the spread, as a share of the level. Without this bound, any deviation in a series without noise
 /// would be a spike.
@@ -68,7 +68,7 @@ pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     found
 }
 
-/// The expected value of each step, with the usual distance from it.
+/// The expected value of each step, and the usual distance of values from the expected value.
 struct Expected {
     values: Vec<f64>,
     spreads: Vec<f64>,
@@ -101,7 +101,7 @@ impl Expected {
     }
 }
 
-/// The median of the neighbours of a value, and the median of the neighbours' distances from it.
+/// The median of the neighbours of a value, and the median of the neighbours' distances from this median.
 fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     let window = (2 * NEIGHBOURS + 1).min(values.len());
     let first = i.saturating_sub(window / 2).min(values.len() - window);
@@ -126,7 +126,7 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// The mean of all values. Single values have little influence on it.
+/// The mean of all values, which single spikes change little.
 fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
@@ -196,14 +196,18 @@ mod tests {
             assert_eq!(replace(&mut days(140, noise), &[7]), [0_usize; 0], "{noise}");
             let mut sales = days(140, noise);
             sales.iter_mut().skip(5).step_by(7).for_each(|rate| *rate *= 5.0);
-            assert_eq!(replace(&mut sales, &[7]), [0_usize; 0], "a sale each week, noise {noise}");
+            assert_eq!(replace(&mut sales, &[7]), [0_usize; 0], "a weekly sale is a season, noise {noise}");
             let mut begun = days(140, noise);
             begun.iter_mut().skip(110).step_by(7).for_each(|rate| *rate *= 5.0);
-            assert_eq!(replace(&mut begun, &[7]), [0_usize; 0], "sales that began, noise {noise}");
+            assert_eq!(replace(&mut begun, &[7]), [0_usize; 0], "a new weekly sale is a season, noise {noise}");
             for from in [60, 100, 130, 137] {
                 let mut jump = days(140, noise);
                 jump[from..].iter_mut().for_each(|rate| *rate *= 3.0);
-                assert_eq!(replace(&mut jump, &[7]), [0_usize; 0], "three times from {from} on, noise {noise}");
+                assert_eq!(
+                    replace(&mut jump, &[7]),
+                    [0_usize; 0],
+                    "a threefold rate from {from} on is a new level, noise {noise}"
+                );
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The trend of a series without seasons, by exponential smoothing.
 //!
-//! The forms in [`TrendKind`] are special cases of one recursion; the one with the smallest AICc is chosen. Variances
-//! are those of linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*,
-//! 2008, eq. 6.1), plus the variance of the initial level and slope. Without the variance of the initial values, the
-//! interval of a straight line would never widen. With it, [`TrendKind::Line`] has the textbook's prediction interval
-//! of a regression.
+//! The forms in [`TrendKind`] are special cases of one recursion; the form with the smallest AICc is chosen. Variances
+//! are computed as in linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential
+//! Smoothing*, 2008, eq. 6.1), plus the variance of the initial level and slope. Without the variance of the initial
+//! values, the interval of a straight line would never widen. With it, [`TrendKind::Line`] has the textbook's
+//! prediction interval of a regression.
 
 mod recursion;
 
@@ -88,7 +88,7 @@ impl Trend {
     /// Fits the trends that a method allows to at least two finite values. The method's own choice is first.
     ///
     /// Information criteria measure errors one step ahead. If a temporary slope was mistaken for a lasting one, a
-    /// damped slope or a level alone forecasts the far future better. So both are candidates as well.
+    /// damped slope or no slope forecasts the far future better. So both are candidates as well.
     pub(crate) fn candidates(values: &[f64], method: ForecastMethod) -> Vec<Self> {
         let best = Self::fit(values, method);
         let others = match method {
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// In an autoregression, deviations fade: the variance tends to σ²/(1 − ρ²), the mean to the line.
+    /// In an autoregression, deviations fade: the variance tends to σ²/(1 − ρ²), and the mean tends to the line.
     #[test]
     fn deviations_fade() {
         let smoothing = Smoothing { rho: 0.5, phi: 1.0, ..Smoothing::default() };

@@ -30,7 +30,8 @@ impl Zone {
     }
 
     /// The point in time with this local time, given as seconds since 1970-01-01 in local time. If the local time
-    /// occurs twice, this is the first occurrence. If clocks skip it, this is later by the length of the skip.
+    /// occurs twice, this is the first occurrence. If clocks skip the local time, the result is later by the length of
+    /// the skip.
     pub(crate) fn time(&self, local: i64) -> Timestamp {
         // Clocks change by less than a day.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));
@@ -107,7 +108,11 @@ mod tests {
         };
         assert_eq!(shows("2026-03-29 00:00"), "2026-03-29T00:00:00+01:00");
         assert_eq!(shows("2026-03-30 00:00"), "2026-03-30T00:00:00+02:00");
-        assert_eq!(shows("2026-03-29 02:30"), "2026-03-29T03:30:00+02:00", "left out");
-        assert_eq!(shows("2026-10-25 02:30"), "2026-10-25T02:30:00+02:00", "the first of two");
+        assert_eq!(shows("2026-03-29 02:30"), "2026-03-29T03:30:00+02:00", "a skipped local time moves forward");
+        assert_eq!(
+            shows("2026-10-25 02:30"),
+            "2026-10-25T02:30:00+02:00",
+            "of two equal local times, the first is used"
+        );
     }
 }

@@ -1,12 +1,12 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
 //! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D. For any
-//! order of service, no customer is served faster than a lone one. A customer waits at most for all others at every
-//! station; this is valid for one class, and for several in product form. Elsewhere the lower bound of the throughput
-//! is 0, because classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler,
-//! 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the same total demand
-//! spread evenly, and no slower than one whose stations are all as slow as the slowest. They are valid in product form,
-//! for one class and single servers.
+//! order of service, no customer is served faster than a lone customer. A customer waits at most for all others at
+//! every station; this is valid for one class, and for several classes in product form. Elsewhere the lower bound of
+//! the throughput is 0, because classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik,
+//! Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the
+//! same total demand spread evenly, and no slower than one whose stations are all as slow as the slowest. They are
+//! valid in product form, for one class and single servers.
 //!
 //! D is the total demand of a class at queues, Dmax its largest D/m, Z its think time and delays. Cost: stations ×
 //! classes.
@@ -23,8 +23,8 @@ use serde::Serialize;
 pub struct Bounds {
     /// X: throughput, in requests per second.
     pub throughput: Range,
-    /// R: response time in seconds, without think time and with delay stations. Where nothing is known, its upper bound
-    /// is infinite (JSON: null).
+    /// R: response time in seconds, without think time and with delay stations. If no upper bound is known, it is
+    /// infinite (JSON: null).
     pub response_time: Range,
 }
 

@@ -1,9 +1,9 @@
 //! Solves networks by [`mod@crate::simulate`] if no formula is valid for them.
 //!
-//! These are networks with closed classes at stations out of product form, where the rules of [`crate::residence`] were
-//! wrong by a factor of several. A run ends when throughputs and response times are known to within [`PRECISION`], or
-//! after [`EVENTS`], which takes a fraction of a second. The seed is fixed, so the models before and after a change are
-//! simulated with the same random numbers.
+//! These are networks with closed classes at stations out of product form. There, the rules of [`crate::residence`]
+//! would be wrong by a factor of several. A run ends when throughputs and response times are known to within
+//! [`PRECISION`], or after [`EVENTS`], which takes a fraction of a second. The seed is fixed, so the models before and
+//! after a change are simulated with the same random numbers.
 
 use crate::ModelError;
 use crate::closed::approximate;

@@ -29,8 +29,8 @@ pub(crate) struct Closed {
 pub(crate) struct Centre {
     /// D: demand of each class.
     pub(crate) demands: Vec<f64>,
-    /// α: the centre's speed with 1, 2, … customers present; the last value applies to any more. `[1.0]` is a single
-    /// server.
+    /// α: the centre's speed with 1, 2, … customers present; the last value applies to larger numbers. `[1.0]` is a
+    /// single server.
     pub(crate) multipliers: Vec<f64>,
 }
 
@@ -59,8 +59,8 @@ impl Closed {
         steady
     }
 
-    /// Divides demands by constant rates, and uses the largest time of each class as its unit. The weights of
-    /// populations then remain within the range of `f64`.
+    /// Divides demands by constant rates, and uses the largest time of each class as the class's unit of time. The
+    /// weights of populations then remain within the range of `f64`.
     fn normalize(&mut self) -> Vec<f64> {
         for centre in self.centres.iter_mut().filter(|centre| centre.multipliers.len() == 1) {
             centre.demands.iter_mut().for_each(|d| *d /= centre.multipliers[0]);

@@ -112,7 +112,7 @@ pub enum ModelError {
         /// Name of the class.
         class: String,
     },
-    /// A request for an exact solution of a network for which none is known.
+    /// A request for the exact solution of a network that has no known exact solution.
     #[error(
         "station `{station}` {reason}, so no exact solution is known: use `simulation` (`erlang` if all classes are open)"
     )]

@@ -11,18 +11,19 @@
 //!   servers v = P·r/(m − λ·S), with P Erlang's C at the busy servers a, additional times included, and r =
 //!   E\[s²\]/(2·E\[s\]) (as Lee & Longton 1959). There E\[J²\] = (1 − a/m)² + a·(1 − P)/m², from the balance equations
 //!   of M/M/m.
-//! - Processor sharing, for exponential service; other distributions make little difference. The mean work is that of
-//!   first come, first served, v at scv = 1. Each request present contributes S seconds of it, or S0 = S + w·Iᵖ⁻¹ if it
-//!   found the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), from the response of M/M/1 found
-//!   empty (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little): exact for one
-//!   exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to 3 %
-//!   faster. For m servers, the residence beyond service is the wait in order of arrival, times the m-th root of their
-//!   ratio at one server: within 3 % (6 %) for exponential service. Of the additional residence caused by w, each class
-//!   has the same own part, and a share of the rest in proportion to its demand.
+//! - Processor sharing, for exponential service; other distributions make little difference. The mean unfinished work
+//!   is the same as with first come, first served: v at scv = 1. Each request present contributes S seconds to this
+//!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0),
+//!   from the response of M/M/1 found empty (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and
+//!   R = N/λ (Little): exact for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %)
+//!   slower, and scv = 4 up to 3 % faster. For m servers, the residence beyond service is the wait in order of arrival,
+//!   times the m-th root of the ratio of the two at one server: within 3 % (6 %) for exponential service. Of the
+//!   additional residence caused by w, each class has the same own part, and a share of the rest in proportion to its
+//!   demand.
 //!
-//! No such formula is known to us for priorities. Nor is one for closed classes, whose arrivals do not find the mean
-//! state. In these cases, the mean of the additional time is part of every demand. The simulator always adds it to the
-//! requests that find servers idle.
+//! No such formula is known to us for priorities, or for closed classes, whose arrivals do not find the mean state. In
+//! these cases, the mean of the additional time is part of every demand. The simulator always adds the additional time
+//! to the requests that find servers idle.
 //!
 //! Times are in seconds, rates per second; both are by class.
 
@@ -32,9 +33,9 @@ use crate::network::Network;
 use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 
 /// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential. For another
-/// scv, multiply it by (1 + scv)/2.
+/// scv, multiply the wait by (1 + scv)/2.
 ///
-/// `demands` are those of the model, at saturation, in seconds by class; `rates` are per second. At a station without
+/// `demands` are the model's demands at saturation, in seconds by class; `rates` are per second. At a station without
 /// an [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
 /// saturation, and 0 at a delay.
 pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
@@ -148,7 +149,7 @@ impl Exceptional {
     }
 
     /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds. Also
-    /// its ratio to the stretch of an arbitrary request at servers that need not be woken up.
+    /// the ratio of this stretch to the stretch of an arbitrary request at servers that need not be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -164,7 +165,7 @@ impl Exceptional {
             return demand + self.most * self.idle[0];
         }
         let mean = work / visits;
-        // The same queue, if all demands were equal.
+        // The same queue with equal demands of all requests.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
         let shared = Shared::new(mean, self.most, work / self.servers, self.idle[0]);
         let all = mean + self.most * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);

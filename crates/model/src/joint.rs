@@ -1,8 +1,8 @@
 //! Classes whose demands are known only jointly ([`JointDemand`]).
 //!
 //! If classes always occurred in the same proportions, only the demand of their mean request is known: the demand of a
-//! single class may be anything between 0 and that whole. So it is an error if a model depends on how the classes share
-//! it.
+//! single class may be anything between 0 and the whole joint demand. So it is an error if a model depends on how the
+//! classes share the joint demand.
 
 use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
@@ -11,7 +11,8 @@ use brimful_core::quantity::percent;
 /// Greatest relative difference between shares that count as equal.
 const MAX_CHANGE: f64 = 0.01;
 
-/// Returns an error if the rates or priorities of a model treat such classes differently than when they were measured.
+/// Returns an error if classes with a joint demand are closed, are sent in other proportions than measured, or differ
+/// in priority where priorities matter.
 pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     model.joint_demands.iter().try_for_each(|joint| {
         let (k, classes) = indices(joint, model)?;

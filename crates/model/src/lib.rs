@@ -1,4 +1,4 @@
-//! Queueing models: predicts how a network of stations performs under a load. Pure functions, no I/O.
+//! Queueing models: predicts how a network of stations performs under a load. All functions are pure and do no I/O.
 //!
 //! | symbol | quantity | unit |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | b | share of a station's capacity (0..1) that background work uses | – |
 //! | ρ | U / (1 − b): utilization of the remaining capacity | – |
 //! | α(n) | speed of a station with n requests present, relative to one | – |
-//! | S | service time; S0, that of a request that finds the server idle | s |
+//! | S | service time; S0: service time of a request that finds the server idle | s |
 //! | I | share of a station's capacity (0..1) that is idle | – |
 //! | scv | squared coefficient of variation, of service times unless said otherwise | – |
 //!
@@ -22,7 +22,7 @@
 //! (bottleneck).
 //!
 //! - [`mod@solve`]: solves any network by a given method or by the best one; explains where each method is valid.
-//! - [`open`]: solves an open network; where it saturates.
+//! - [`open`]: solves an open network, and computes the rate at which it saturates.
 //! - [`bounds`]: bounds on the throughput and response time of closed networks.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
 //! - [`mod@what_if`]: the model after changes, along ranges of changes, and its headroom.

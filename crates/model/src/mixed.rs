@@ -1,4 +1,4 @@
-//! Exact solution of networks with closed classes. Open classes make the servers slower for the closed ones.
+//! Exact solution of networks with closed classes. Open classes make the servers slower for the closed classes.
 //!
 //! If open classes keep a single server busy for ρ of the time, closed classes have demands of D/(1 − ρ) (Reiser &
 //! Kobayashi 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). At several servers and rate multipliers, open

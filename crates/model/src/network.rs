@@ -54,7 +54,7 @@ impl<'a> Network<'a> {
         self.model.stations.iter().enumerate().map(load_dependent).collect()
     }
 
-    /// Replaces the nominal demands by those under another load.
+    /// Replaces the nominal demands by the demands under another load.
     pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
         let stations = || self.model.stations.iter().zip(&nominal);
         let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);
@@ -180,7 +180,7 @@ pub(crate) fn servers(station: &Station) -> f64 {
     }
 }
 
-/// Highest speed of a queue, reached under unlimited load, relative to that with one request.
+/// Highest speed of a queue, reached under unlimited load, relative to the speed with one request.
 pub(crate) fn max_speed(station: &Station) -> f64 {
     station.rate_multipliers.last().copied().unwrap_or_else(|| f64::from(station.servers))
 }
@@ -193,8 +193,8 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
 /// `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
 ///
 /// # Errors
-/// When the inequality of the demands alone exceeds the total variation. When closed classes have unequal demands:
-/// their rates are not known in advance.
+/// When the differences between the demands alone exceed the total variation, or when closed classes have unequal
+/// demands, because their rates are not known in advance.
 fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
     let Some(total) = station.total_scv else { return Ok(station.scv) };
     let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);

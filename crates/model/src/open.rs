@@ -2,13 +2,12 @@
 //!
 //! Each station is solved separately (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975). This is exact for
 //! processor sharing with any distribution of service times, and for exponential FCFS stations with equal demands of
-//! all classes. Elsewhere, arrivals at each station are assumed to be Poisson, as they are at the first one.
-//! `residence.rs` has the rules for several servers (Erlang's C or Seidmann's approximation), for first come, first
-//! served with any variability of service, and for priorities. Cost: stations × classes (× classes where the order of
-//! service matters).
+//! all classes. Elsewhere, arrivals at each station are assumed to be Poisson, as at the first station. `residence.rs`
+//! has the rules for several servers (Erlang's C or Seidmann's approximation), for first come, first served with any
+//! variability of service, and for priorities. Cost: stations × classes (× classes where the order of service matters).
 //!
-//! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so no background.
-//! Matrices are stations × classes. Times are in seconds, rates per second.
+//! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so it has no
+//! background work. Matrices are stations × classes. Times are in seconds, rates per second.
 
 use crate::ModelError;
 use crate::network::{Network, check_open, max_speed, mix, products};
@@ -16,8 +15,8 @@ use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
-/// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. The mix is that of
-/// the rates, or of equal rates if all are 0.
+/// Solves an open network. Several servers are solved by Erlang's C unless the method is Seidmann's. The mix follows
+/// from the rates; if all rates are 0, all classes have equal shares.
 ///
 /// # Errors
 /// When the model is invalid, a class is closed, or a station is saturated. With the method `exact`, also when a
@@ -48,7 +47,7 @@ pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Sol
     Ok(solution)
 }
 
-/// Returns a caveat if the formulas are approximations. They are at several servers out of product form, and where
+/// Returns a caveat if the formulas are approximations. This is so at several servers out of product form, and where
 /// arrivals are not Poisson because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
@@ -71,7 +70,7 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     ))
 }
 
-/// Usual error of mean response times in the networks of `tests/it/ordered.rs`, in percent. That test checks it.
+/// Usual error of mean response times in the networks of `tests/it/ordered.rs`, in percent. That test checks the value.
 const USUAL: u32 = 12;
 const WORST: u32 = 40;
 
@@ -179,7 +178,7 @@ mod tests {
                 let slower = solve_open(&model(station(3, scheduling, 2.0, 0.0), &[(4.0, 0.5)]), method).unwrap();
                 assert!(close(shared.response_time[0], slower.response_time[0]));
                 assert!(close(shared.saturation_rate, 3.0 * 0.4 / 0.2));
-                assert!(close(shared.utilization[0][0], 4.0 * 0.2 / 3.0), "of the nominal capacity");
+                assert!(close(shared.utilization[0][0], 4.0 * 0.2 / 3.0), "utilization refers to the nominal capacity");
             }
         }
     }
@@ -199,7 +198,7 @@ mod tests {
         idle.stations[0].kind = StationKind::Delay;
         let solution = solve_open(&idle, Method::Erlang).unwrap();
         assert_eq!((solution.saturation_rate, solution.bottleneck.as_str()), (f64::INFINITY, ""));
-        assert_eq!(solution.utilization, [[10.0]], "of a delay: the number present");
+        assert_eq!(solution.utilization, [[10.0]], "a delay's utilization is the number present");
         assert_eq!(saturation_rate(&idle).unwrap(), (f64::INFINITY, String::new()));
     }
 
@@ -211,7 +210,11 @@ mod tests {
             matches!(&error, ModelError::Unstable { station, utilization, .. } if station == "CPU" && *utilization == 1.0)
         );
         assert!(error.to_string().contains("`CPU`") && error.to_string().contains("20.00"), "{error}");
-        assert_eq!(saturation_rate(&full).unwrap(), (20.0, "CPU".to_string()), "needs no stability");
+        assert_eq!(
+            saturation_rate(&full).unwrap(),
+            (20.0, "CPU".to_string()),
+            "the saturation rate of an unstable network exists"
+        );
     }
 
     #[test]

@@ -11,15 +11,16 @@
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenLoad {
     /// Ratio of the service rate for 1, 2, … closed customers present to the rate of a lone request. The last value
-    /// applies to any more.
+    /// applies to larger numbers.
     pub(crate) multipliers: Vec<f64>,
-    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present. The last value applies to any more.
+    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present. The last value applies to larger
+    /// numbers.
     open: Vec<f64>,
 }
 
 impl OpenLoad {
-    /// Computes the effect at ρ = `load`, with α(n) = `rate(n)`. This is constant from n = `levels` on. There are at
-    /// most `customers` closed customers.
+    /// Computes the effect at ρ = `load`, with α(n) = `rate(n)`. The speed α is constant from n = `levels` on. There
+    /// are at most `customers` closed customers.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
@@ -146,7 +147,10 @@ mod tests {
             assert!(close(load.multipliers[n - 1], alpha(n) * weight(n - 1) / weight(n)), "n {n}");
         }
         assert!(close(load.open_residence(2.0), 3.0 * weight(3) / weight(2) / alpha(3)));
-        assert!(close(load.multipliers[3], alpha(8) * weight(7) / weight(8)), "the last holds for any more");
+        assert!(
+            close(load.multipliers[3], alpha(8) * weight(7) / weight(8)),
+            "the last multiplier applies to more customers"
+        );
     }
 
     #[test]

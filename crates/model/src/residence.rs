@@ -15,7 +15,7 @@
 //!   classes it is Reiser's (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 +
 //!   scv)/2, with the scv of all classes together.
 //! - Priorities, head of the line: Cobham (1954); closed classes as in Bryant, Krzesinski, Lakshmi & Chandy (1984).
-//! - Priorities, preemptive resume: a class waits only for classes that are at least as urgent, and more urgent ones
+//! - Priorities, preemptive resume: a class waits only for classes that are at least as urgent, and more urgent classes
 //!   stretch its service by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
 //! - Servers that must be woken up, if all classes are open: requests that find idle servers take longer
 //!   ([`crate::exceptional`]). With priorities or closed classes, the mean of the additional time is part of every D.
@@ -155,7 +155,7 @@ impl Arrival<'_> {
         let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
         let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
-        // Of a preempted service, 1/(1 − σ) − 1 is waiting; with several servers, the ratio of P to U scales this.
+        // A preempted service waits for 1/(1 − σ) − 1 of its length; with several servers, this is multiplied by P/U.
         let (busy, urgent) = (self.busy(counts), self.busy(above));
         let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
@@ -270,7 +270,8 @@ mod tests {
 
     #[test]
     fn several_servers_with_equal_services_share_out_the_wait_of_erlang() {
-        // Cobham's formula for M/M/m. In any order of service, the mean wait is that of first come, first served.
+        // Cobham's formula for M/M/m. In any order of service, the mean wait is the same as with first come, first
+        // served.
         let classes = [(open(3.0, 0), 0.5), (open(2.0, 1), 0.5)];
         let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
             .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());
@@ -279,10 +280,10 @@ mod tests {
         assert!(close(priority.response_time[1], 0.5 + left / (0.5 * (0.5 / 3.0))));
         assert!(close(priority.mean_response_time, fcfs.mean_response_time));
         let alone = crate::mmm_wait(3.0, 0.5, 3, 0.0);
-        assert!(close(preemptive.response_time[0], 0.5 + alone), "the urgent are alone in the world");
+        assert!(close(preemptive.response_time[0], 0.5 + alone), "other classes do not delay the most urgent class");
         assert!(
             (preemptive.mean_response_time / fcfs.mean_response_time - 1.0).abs() < 0.1,
-            "the rest is Bondi & Buzen's"
+            "the overall mean is too far from FCFS"
         );
     }
 

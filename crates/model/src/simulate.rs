@@ -49,12 +49,12 @@ use world::World;
 pub struct SimulationOptions {
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Arrival process of each class; that of a closed class has no effect. If empty, all are Poisson processes.
+    /// Arrival process of each class; the process of a closed class has no effect. If empty, all are Poisson processes.
     pub arrivals: Vec<Arrivals>,
     /// Family of the service times of each station. If empty, all are of the standard family of their scv.
     pub service: Vec<Service>,
     /// The run ends when the relative half widths of the 95 % intervals of every class's throughput and mean response
-    /// time are at most this. `None` uses all events or all time.
+    /// time do not exceed this precision. `None` uses all events or all time.
     pub precision: Option<f64>,
     /// Upper bound of the events: arrivals, departures and ends of think times.
     pub events: u64,

@@ -27,13 +27,13 @@ pub enum Method {
     Exact,
     /// Several servers by Erlang's C formula; for open classes only.
     Erlang,
-    /// Several servers as one fast server and a delay. This method is pessimistic; papers of the time used it.
+    /// Several servers as one fast server and a delay. This method is pessimistic; older papers use it.
     Seidmann,
     /// Bard & Schweitzer (1979): the quickest for closed classes, often within 5 to 10 %.
     Schweitzer,
     /// Chandy & Neuse (1982): for closed classes of any population.
     Linearizer,
-    /// A discrete-event simulation, which is also valid where no formula is.
+    /// A discrete-event simulation, which is also valid where no formula is valid.
     Simulation,
 }
 

@@ -6,12 +6,12 @@
 //! | `erlang` | Erlang's C (1917), station by station ([`crate::open`]) | none | any; exact in product form, elsewhere at the station where requests arrive first | stations × classes |
 //! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with single servers |
 //! | `schweitzer` | as `erlang` | Bard (1979) & Schweitzer (1979) | any; mostly within 5 to 10 % | iterations × stations × classes |
-//! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). A station may seem to give up to half a percent more than it has | the former × classes × rounds |
+//! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). The utilization of a station may exceed its capacity by up to half a percent | the former × classes × rounds |
 //! | `simulation` | as [`mod@crate::simulate`] | as [`mod@crate::simulate`] | any; to within 2 %, or as 1 million events allow | a fraction of a second |
-//! | `auto` | `erlang` | in product form `exact` where it is quick, else `linearizer`; out of it `simulation` | any | at most about a second |
+//! | `auto` | `erlang` | in product form `exact` if it is quick, else `linearizer`; out of product form `simulation` | any | at most about a second |
 //!
 //! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of
-//! service times, and first come, first served where service is exponential and of equal demand for all who come.
+//! service times, and first come, first served where service is exponential with the same mean for all classes.
 //! `schweitzer` and `linearizer` also solve stations out of product form: by Pollaczek & Khinchine's remaining service,
 //! Lee & Longton's formula for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. Their errors
 //! are unknown and may be several times the figure: a caveat of the solution says so, and `auto` simulates. A
@@ -19,9 +19,9 @@
 //! ([`crate::exceptional`]) are out of product form in open networks. With closed classes or priorities, the mean of
 //! the additional time is part of every demand, except in a simulation.
 //!
-//! Mixed networks (open and closed classes): the closed classes are solved at stations that the open ones slow down
+//! Mixed networks (open and closed classes): the closed classes are solved at stations that the open classes slow down
 //! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984).
-//! The residence of an open request follows from the number of closed customers. Exact in product form.
+//! The residence of an open request follows from the number of closed customers. This is exact in product form.
 //!
 //! A solution that would not fit in memory, or take more than half a minute, is an error that states its size.
 
@@ -106,7 +106,7 @@ mod tests {
         assert!(method == Method::Linearizer && why.contains("4294967296 populations"), "{why}");
         let mut ordered = one(closed(5, 1.0));
         ordered.stations[0].scheduling = Scheduling::Fcfs;
-        assert_eq!(chosen(&ordered).0, Method::Exact, "exponential and all alike: still product form");
+        assert_eq!(chosen(&ordered).0, Method::Exact, "FCFS with one exponential class has a product form");
         ordered.stations[0].scv = 4.0;
         let (method, why) = chosen(&ordered);
         assert!(method == Method::Simulation && why.contains("`cpu` serves in order of arrival"), "{why}");

@@ -76,8 +76,8 @@ mod tests {
                 let idle: f64 = 0.9 - used;
                 let demand = 0.1 + cost.seconds * idle.powi(cost.power as i32);
                 assert!((used - rate * demand / 2.0).abs() < 1e-12, "{cost:?} {rate} {solution:?}");
-                // Where requests contend, the result is that of a network with these demands and no law. Waking a
-                // server causes no contention.
+                // Where requests contend, the result equals the solution of a network with these constant demands.
+                // Waking a server causes no contention.
                 let mut plain = open(None, rate);
                 plain.demands[0][0] = demand;
                 let plain = solve(&plain, Method::Auto).unwrap().response_time[0];
@@ -108,7 +108,7 @@ mod tests {
             let used = solution.utilization[0][0];
             let demand = 2.0 * used / solution.throughput[0];
             let law = 0.1 + 0.05 * (0.9 - used).max(0.0).powi(2);
-            // The iteration uses the Linearizer's throughput as an estimate of the true one.
+            // The iteration uses the Linearizer's throughput as an estimate of the true throughput.
             assert!((demand / law - 1.0).abs() < 0.02, "{customers}: {demand} {law}");
             let simulated = simulate(&model, &SimulationOptions::default()).unwrap();
             assert!((simulated.throughput[0].value / solution.throughput[0] - 1.0).abs() < 0.03, "{customers}");

@@ -2,10 +2,10 @@
 //! 1999, §7).
 //!
 //! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), of classes that are added
-//! ([`NewClass`]), and of clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the
-//! model without and with the scenario. The result states which stations saturate first, the response time of each
-//! class, and how far the load can still grow before an [`Slo`] is missed. The intervals of the figures follow from
-//! those of the demands. A range of numbers yields a curve.
+//! ([`NewClass`]), and of clients at the end of slow lines ([`Client`], Figs. 8 and 9 of that paper). [`what_if`]
+//! solves the model without and with the scenario. The result states which stations saturate first, the response time
+//! of each class, and how far the load can still grow before an [`Slo`] is missed. The intervals of the figures follow
+//! from the intervals of the demands. A range of numbers yields a curve.
 //!
 //! A saturated network is a result here, not an error: the result states the station that saturates, and the rate at
 //! which it does. Rates are per second, times in seconds, matrices stations × classes. Headroom and saturation are for

@@ -112,7 +112,7 @@ impl Account {
         &mut self.addresses[place]
     }
 
-    /// Allocates tallies, in this order, for those of these addresses that have no tally yet.
+    /// Allocates a tally for each of these addresses that has none yet, in this order.
     pub(crate) fn allocate_addresses(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
             self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
@@ -265,7 +265,7 @@ impl Account {
     /// Reads the output of [`Account::pack`] exactly.
     ///
     /// # Errors
-    /// [`StatsError`] if `packed` is not such output.
+    /// [`StatsError`] if `packed` is not output of `pack`.
     pub fn unpack(packed: &PackedAccount) -> Result<Account, StatsError> {
         let window = window(packed);
         if packed.classes.is_empty() {
@@ -290,7 +290,7 @@ impl Account {
         match read.add(packed) {
             Ok(()) => Ok(read),
             Err(AddError::Damaged(error)) => Err(error),
-            // An empty Account of the same classes cannot differ, so the packed one contradicts itself.
+            // Both Accounts have the same classes, so they can differ only if the packed Account contradicts itself.
             Err(AddError::MergeMismatch(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
         }
     }
@@ -325,7 +325,7 @@ impl From<StatsError> for AddError {
     }
 }
 
-/// The planned window; a load without an end has none, which [`Nanos::MAX`] represents.
+/// The planned window. A load without an end has no planned window, which [`Nanos::MAX`] represents.
 fn window(packed: &PackedAccount) -> Nanos {
     packed.window_ns.map_or(Nanos::MAX, Nanos)
 }

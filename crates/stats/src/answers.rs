@@ -55,7 +55,7 @@ pub(crate) struct AnswerTimes {
     completed: [Slot; CLASSES],
     /// Times of responses that the workload does not expect.
     unexpected: [Slot; CLASSES],
-    /// Times of completed calls from a Record of an earlier version, which does not contain their classes.
+    /// Times of completed calls from a Record of an earlier version, which does not contain their status classes.
     unattributed: Slot,
     /// Number of responses by status code.
     codes: Vec<u64>,
@@ -175,7 +175,7 @@ impl AnswerTimes {
         // If the status class of some calls is not known, only the times of all calls together are written.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // A single status class can be derived from the counts, and its times are those of all calls.
+        // A single status class can be derived from the counts, and its times are the times of all calls.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
@@ -214,7 +214,7 @@ impl AnswerTimes {
     fn add_codes(&mut self, codes: &BTreeMap<String, u64>, status: &StatusCounts) -> Result<(), StatsError> {
         let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429: _, s5xx } = *status;
         let counted = codes.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        // Records of earlier versions have no codes, and may have been merged with Records that do.
+        // Records of earlier versions have no codes, and may have been merged with Records that have codes.
         if counted > s1xx + s2xx + s3xx + s4xx + s5xx {
             return Err(damaged("it has more status codes than responses"));
         }
@@ -341,7 +341,7 @@ mod tests {
         let mixed = earlier(&[(200, true, 2), (503, true, 4)]);
         let read_once = read(&mixed).unwrap();
         assert_eq!((read_once.completed().response.count(), read_once.has_unattributed()), (2, true));
-        // Serialising it again keeps this information.
+        // Packing the times again keeps the information that their status classes are unknown.
         let mut again = PackedClass { counts: mixed.counts, ..PackedClass::default() };
         read_once.pack(&mut again);
         assert_eq!(read(&again), Ok(read_once));

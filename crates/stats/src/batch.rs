@@ -102,7 +102,7 @@ impl BatchMeans {
     /// Reads the output of [`BatchMeans::pack`] exactly.
     ///
     /// # Errors
-    /// [`StatsError`] if the arguments are not such output.
+    /// [`StatsError`] if the arguments are not output of `pack`.
     pub fn unpack(batch_ns: u64, batches: &[PackedBatch]) -> Result<BatchMeans, StatsError> {
         let mut means = BatchMeans { length: batch_ns.checked_ilog2().unwrap_or(0), ..BatchMeans::new() };
         let possible = |batch: &PackedBatch| batch.count <= MAX_COUNT && batch.sum.0 <= u128::from(batch.count) << 64;
@@ -185,7 +185,7 @@ mod tests {
     fn values_that_resemble_their_neighbours_widen_the_interval() {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
-            // Both series have the same values: in one long wave, and in quick alternation.
+            // `alike` has the values in one long wave, `mixed` has the same values in quick alternation.
             alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
             mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }

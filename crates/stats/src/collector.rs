@@ -54,7 +54,7 @@ impl Collector {
     }
 
     /// A collector that hands its observations over to `keeper`. At the end of the run, [`Keeper::complete`] must add
-    /// up all of them. `empty` is a new Account of the same classes.
+    /// the observations that were not handed over. `empty` is a new Account of the same classes.
     pub fn with_keeper(account: Account, keeper: &Keeper, empty: Account) -> Collector {
         Collector { exchange: Some(keeper.register(empty)), ..Collector::new(account) }
     }

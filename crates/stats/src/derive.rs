@@ -187,8 +187,8 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
     addresses
 }
 
-/// Response times by status class, as histograms in base64. Empty for a single class, because its times are those of
-/// all calls.
+/// Response times by status class, as histograms in base64. Empty for a single class, because its times are the times
+/// of all calls.
 fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
     let by_status = total.answers.by_status();
     let several = total.answers.classes() > 1;

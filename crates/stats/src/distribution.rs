@@ -1,8 +1,9 @@
 //! A distribution of times: a histogram in nanoseconds for quantiles, and exact moments as whole numbers.
 //!
-//! Recording takes a few nanoseconds and never allocates. Times above [`MAX_RECORDED_TIME`] count as [`MAX_RECORDED_TIME`]. The q-quantile
-//! is the smallest recorded value such that at least a share q of all values is not larger (the inverse of the
-//! empirical distribution function). It is accurate to 0.1 %. Count, mean, minimum and maximum are exact.
+//! Recording takes a few nanoseconds and never allocates. Times above [`MAX_RECORDED_TIME`] count as
+//! [`MAX_RECORDED_TIME`]. The q-quantile is the smallest recorded value such that at least a share q of all values is
+//! not larger (the inverse of the empirical distribution function). It is accurate to 0.1 %. Count, mean, minimum and
+//! maximum are exact.
 
 use crate::error::StatsError;
 use crate::histogram::{self, empty, encode, touched};
@@ -138,7 +139,7 @@ impl Distribution {
     /// Reads the output of [`Distribution::pack`] exactly.
     ///
     /// # Errors
-    /// [`StatsError`] if `packed` is not such output.
+    /// [`StatsError`] if `packed` is not output of `pack`.
     pub fn unpack(packed: Option<&PackedTimes>) -> Result<Distribution, StatsError> {
         let mut read = Distribution::none();
         read.add(packed)?;
@@ -148,7 +149,7 @@ impl Distribution {
     /// Adds the output of [`Distribution::pack`].
     ///
     /// # Errors
-    /// [`StatsError`] if `packed` is not such output; part of it may have been added.
+    /// [`StatsError`] if `packed` is not output of `pack`. Part of `packed` may have been added.
     pub(crate) fn add(&mut self, packed: Option<&PackedTimes>) -> Result<(), StatsError> {
         let Some(packed) = packed else { return Ok(()) };
         let PackedTimes { ref histogram, sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max } = *packed;

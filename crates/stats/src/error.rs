@@ -13,7 +13,7 @@ pub enum StatsError {
         "it has no `account`, which merging needs: it was written by an older brimful, run the load again with this one"
     )]
     NoAccount,
-    /// The Record is not that of a shard.
+    /// The Record describes a whole load, not a shard.
     #[error("it is a whole load and no part of one: run the parts with `brimful load … --shard I/N`")]
     NotAShard,
     /// One of several Records is wrong.
@@ -68,13 +68,13 @@ pub enum StatsError {
 /// A difference between two Accounts or Records that shows that they do not belong to one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MergeMismatch {
-    /// The classes differ in name, number or order: those of the first, and those of the second.
+    /// The classes differ in name, number or order. The fields are the classes of the first and of the second.
     #[error("their classes differ ({} and {}); merge runs of one workload", .0.join(", "), .1.join(", "))]
     Classes(Vec<String>, Vec<String>),
     /// The planned windows differ.
     #[error("their planned durations differ ({0} and {1}); merge runs with the same --duration and --requests")]
     Windows(Nanos, Nanos),
-    /// Another property differs that all shards of a load must have in common.
+    /// The Records differ in another property, which must be the same for all shards of a load.
     #[error("the {what} of the one is {first}, that of the other {second}; merge runs that differ in --shard only")]
     Other {
         /// Name of the property that differs.

@@ -68,7 +68,7 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     Ok(text)
 }
 
-/// Rows of three figures: a value, the share of all values up to it, and their number. Shares approach 1 until all
+/// Rows of three figures: a value, and the share and the number of the values up to it. Shares approach 1 until all
 /// values are included. The library's own iterator is not used, because it goes too far if a share is a whole number of
 /// values.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
@@ -140,7 +140,7 @@ mod tests {
     use crate::{Facts, derive};
     use brimful_core::Nanos;
 
-    /// A Record of calls that take 1 to 1000 ms, ten of them in each second.
+    /// A Record of calls that take 1 to 1000 ms. Ten calls take place in each second.
     fn record() -> Record {
         let mut account = Account::new(&["all".to_owned()], Nanos::from_secs(100));
         for call in 1..=1_000 {

@@ -51,10 +51,10 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
 }
 
 /// Adds the output of [`encode`] for a histogram of the same bounds, or its uncompressed form, and returns the number
-/// of added values. It visits only non-zero counters: usually a few hundred out of tens of thousands.
+/// of added values. Visits only non-zero counters: usually a few hundred out of tens of thousands.
 ///
 /// # Errors
-/// If the text is not such a histogram; part of it may have been added then.
+/// If the text is not a histogram of the same bounds. Part of the text may have been added.
 pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64, StatsError> {
     let bytes = STANDARD.decode(text).map_err(|error| damaged(&error.to_string()))?;
     let bytes = uncompressed(&bytes, HEADER + ours.distinct_values() * LONGEST_COUNT)?;

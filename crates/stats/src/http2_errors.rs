@@ -1,7 +1,7 @@
-//! HTTP/2 errors that the server sent: the number of each, and one of the texts that came with it.
+//! HTTP/2 errors that the server sent: for each kind, the number of errors and one of their texts.
 //!
 //! Memory is bounded whatever a server sends: error codes that the standard does not name are counted together, and
-//! only one text of each kind is kept. This is the first text in alphabetical order, so merging is exact, associative
+//! only one text of each kind is kept. The first text in alphabetical order is kept, so merging is exact, associative
 //! and commutative.
 
 use crate::error::StatsError;

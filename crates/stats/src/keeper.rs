@@ -1,7 +1,7 @@
-//! An Account is 4.6 MB, and copying it would delay due calls by a millisecond. So it is not copied. When the keeper
-//! asks, a shard hands over its filled Account and continues with an empty one, which only swaps two pointers. The
-//! keeper adds up the Accounts. Merging is exact: this sum plus the remaining Account of each shard equals the Account
-//! of a run without a keeper.
+//! The keeper collects the observations of a run while it lasts, in case the process is lost. An Account is 4.6 MB, and
+//! copying it would delay due calls by a millisecond. So it is not copied: when the keeper asks, a shard hands over its
+//! filled Account and continues with an empty one, which only swaps two pointers. The keeper adds up the Accounts.
+//! Merging is exact: this sum plus the remaining Account of each shard equals the Account of a run without a keeper.
 
 use crate::account::Account;
 use crate::error::MergeMismatch;
@@ -66,8 +66,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Calls `look` with the collected observations and their latest time. Calls in flight at this time are counted as
-    /// in flight at the end of the run. `None` if nothing was collected yet.
+    /// Calls `look` with the collected observations and the time up to which they extend, as if the run had ended at
+    /// that time. `None` if nothing was collected yet.
     pub fn so_far<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;
@@ -81,7 +81,7 @@ impl Keeper {
         Some(seen)
     }
 
-    /// The complete observations: those collected so far and `rest`, which the shards had not handed over.
+    /// The complete observations: the collected observations and `rest`, which the shards had not handed over.
     ///
     /// # Errors
     /// If the Accounts do not belong to one run.

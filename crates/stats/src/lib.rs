@@ -18,7 +18,7 @@
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
 //! live           summaries of unfinished Accounts, for displays
-//! keeper         copies of unfinished Accounts, in case the process is lost
+//! keeper         the sum of unfinished Accounts, in case the process is lost
 //! derive         Account, Facts → Record
 //! └ verdict      did the run measure the server, or the generator?
 //!   └ parts      was a load that was made in parts complete?

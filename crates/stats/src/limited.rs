@@ -1,4 +1,4 @@
-//! Calls for which the generator's host lacked a resource. A single one makes a run invalid.
+//! Calls for which the generator's host lacked a resource. A single such call makes a run invalid.
 
 use brimful_core::account::Limited;
 use brimful_core::quantity::count;

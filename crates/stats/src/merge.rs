@@ -85,7 +85,7 @@ impl Merger {
 /// The contents of one Record, or of several that were merged.
 #[derive(Debug)]
 struct Part {
-    /// The user's names for the Records, by index and number of their shards.
+    /// The user's name for each Record, by the index and the number of its shards.
     names: BTreeMap<(u64, u64), String>,
     account: PartAccount,
     facts: Facts,
@@ -115,7 +115,7 @@ impl Part {
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // With this order, the result and the messages do not depend on the order of the Records.
+        // Merging in this order makes the result and the messages independent of the order of the Records.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }
@@ -155,8 +155,8 @@ impl Part {
     }
 }
 
-/// Adds the account of the Record `name` to the merged accounts of other Records; `of` is the name of the first of
-/// these.
+/// Adds the account of the Record `name` to the merged accounts of other Records. `of` is the name of the first merged
+/// Record.
 fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
         AddError::MergeMismatch(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
@@ -190,7 +190,7 @@ impl Facts {
         }
     }
 
-    /// The first difference between two shards in what all shards of a load must have in common.
+    /// The first difference between two shards in a property that must be the same for all shards of a load.
     fn unlike(&self, other: &Facts) -> Option<MergeMismatch> {
         let shards = |facts: &Facts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
         let differing = |what, of: &dyn Fn(&Facts) -> String| {
@@ -210,8 +210,8 @@ impl Facts {
             })
     }
 
-    /// Merges the facts of two Records. The monotonic start time is that of the Record with the monitor's observations,
-    /// because they refer to this clock.
+    /// Merges the facts of two Records. The monotonic start time is taken from the Record with the monitor's
+    /// observations, because the times of the observations refer to that host's clock.
     fn merge(mut self, other: Facts) -> Facts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
@@ -236,7 +236,7 @@ impl Facts {
     }
 }
 
-/// Merges the figures of two generators. Resources and maximum rates are added. Of a figure that speaks against a
+/// Merges the figures of two generators. Resources and maximum rates are added. If a figure is a reason to doubt a
 /// generator, the worse value is kept.
 fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);

@@ -40,7 +40,7 @@ pub enum ObjectiveError {
         /// The names of the workload's classes.
         known: String,
     },
-    /// The Record is of an earlier version, which did not record the times of errors separately from those of other
+    /// The Record is of an earlier version, which did not record the times of errors separately from the times of other
     /// answers.
     #[error(
         "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
@@ -154,7 +154,8 @@ impl Answers {
         self.expected.summary().map(|summary| summary.mean / 1e6)
     }
 
-    /// The time within which this share of all calls had an expected answer; `None` if fewer calls had one.
+    /// The time within which this share of all calls had an expected answer; `None` if fewer calls had an expected
+    /// answer.
     fn percentile_s(&self, share: f64) -> Option<f64> {
         let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
         let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();
@@ -295,7 +296,7 @@ mod tests {
         answer(&mut account, 0, 503, 100, Nanos::from_millis(1));
         let met = judged(&account, expecting("503"), "p95<1s");
         assert_eq!((met.met, met.measured_s.map(|s| (s * 1e3).round()), met.message), (true, Some(95.0), None));
-        // The engine ends a call with an unexpected status in this way.
+        // The engine reports a call with an unexpected status as `End::Unexpected`.
         let tally = &mut account.classes[0];
         tally.counts = Counts::default();
         tally.answers.clear();
@@ -346,7 +347,7 @@ mod tests {
             let judged = judge(text).unwrap();
             let close = |(measured, expected): (f64, f64)| (measured * 1e3 / expected - 1.0).abs() < 0.02;
             assert_eq!((judged.met, judged.measured_s.is_some()), (met, measured_ms.is_some()), "{judged:?}");
-            assert!(judged.measured_s.zip(measured_ms).is_none_or(close), "{judged:?} and not {measured_ms:?}");
+            assert!(judged.measured_s.zip(measured_ms).is_none_or(close), "{judged:?}, expected {measured_ms:?}");
             assert_eq!(judged.objective, text);
         }
         assert_eq!(judge_objectives(&record(), &[]).unwrap(), []);

@@ -1,6 +1,6 @@
 //! Checks that a load made in parts was complete. If a part is lost, its share of the load is missing: the server is
 //! measured under less load than the workload specifies, and no figure of the other parts shows it. The merged figures
-//! of many generators also hide that a single one was the limit.
+//! of many generators also hide that a single generator was the limit.
 
 use crate::thresholds::{MAX_LOST_SHARE, MAX_START_SKEW_SHARE, TOLERATED_START_SKEW_S};
 use brimful_core::Nanos;
@@ -104,8 +104,8 @@ mod tests {
         let said = "20.0 % of the load was missing: shard 3/4 on a was lost 2.00 s after the start. ";
         assert!(lost(2.0).is_some_and(|message| message.starts_with(said)), "{:?}", lost(2.0));
         assert!(lost(0.0).is_some_and(|message| message.contains("shard 3/4 never began on a.")), "{:?}", lost(0.0));
-        // Only 0.75 % of the load was missing in the first case. In the second, nothing was missing, because the load
-        // was complete.
+        // In the first case, only 0.75 % of the load was missing. In the second case, the shard was lost after the end
+        // of the load, so nothing was missing.
         assert_eq!([lost(9.7), lost(10.5)], [None, None]);
     }
 
@@ -122,11 +122,11 @@ mod tests {
     fn parts_that_begin_apart_are_no_one_load() {
         let mut all = shards(2, &[1, 2]);
         all[0].offset_us = Some(20.0);
-        assert_eq!(missing(&all, WINDOW), None, "one of them has not said");
+        assert_eq!(missing(&all, WINDOW), None, "the start of one part is unknown");
         all[1].offset_us = Some(250_020.0);
         let message = missing(&all, WINDOW).unwrap();
         assert!(message.starts_with("The parts of the load began 250 ms apart, shard 2/2 on a last."), "{message}");
-        assert_eq!(missing(&all, Nanos::from_secs(60)), None, "half a percent of the run");
+        assert_eq!(missing(&all, Nanos::from_secs(60)), None, "a skew of 0.5 % of the run is tolerated");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use brimful_core::record::ReplyRate;
 /// Length of a period.
 const PERIOD: Nanos = Nanos::from_secs(5);
 
-/// Maximum number of periods: those of the first 24 hours (138 KB).
+/// Maximum number of periods: 24 hours (138 KB).
 const CAPACITY: u64 = 24 * 3600 / 5;
 
 /// Counts completions in periods of five seconds.
@@ -71,7 +71,7 @@ impl ReplySampler {
         }
     }
 
-    /// The serialised form: number of completed calls in each period, up to the last period with one.
+    /// The serialised form: number of completed calls in each period, up to the last period with a completed call.
     pub fn pack(&self) -> Vec<u64> {
         let used = self.periods.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
         self.periods[..used].to_vec()
@@ -80,7 +80,7 @@ impl ReplySampler {
     /// Reads the output of [`ReplySampler::pack`] of a run with this window exactly.
     ///
     /// # Errors
-    /// [`StatsError`] if `periods` is not such output.
+    /// [`StatsError`] if `periods` is not output of `pack`.
     pub fn unpack(window: Nanos, periods: &[u64]) -> Result<ReplySampler, StatsError> {
         let mut sampler = ReplySampler::new(window);
         match sampler.periods.get_mut(..periods.len()) {

@@ -97,7 +97,7 @@ impl Series {
     /// Adds the output of [`Series::pack`].
     ///
     /// # Errors
-    /// [`StatsError`] if the arguments are not such output; part of it may have been added.
+    /// [`StatsError`] if the arguments are not output of `pack`. Part of them may have been added.
     pub(crate) fn add(&mut self, interval_s: f64, intervals: &[PackedInterval]) -> Result<(), StatsError> {
         if intervals.len() > CAPACITY {
             return Err(not_ours());
@@ -106,8 +106,9 @@ impl Series {
         intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
     }
 
-    /// Lengthens the intervals to the shortest one doubled `doublings` times or more, and makes room for `used`
-    /// intervals of that length. Returns log₂ of the ratio of the resulting length to that length.
+    /// Makes room for `used` intervals whose length is the shortest length doubled `doublings` times. If the series has
+    /// shorter intervals, lengthens them to this length. Returns log₂ of the ratio of the series' length to the
+    /// requested length.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
             self.widen();
@@ -141,7 +142,7 @@ impl Series {
         self.used = 0;
     }
 
-    /// The intervals from the start to `end`, and on to the last event if that is later.
+    /// The intervals from the start to `end`, or to the last event if that is later.
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
         let length_s = self.length_s();
         let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
@@ -171,7 +172,7 @@ impl Series {
     /// and read, but it cannot record events.
     ///
     /// # Errors
-    /// [`StatsError`] if the arguments are not such output.
+    /// [`StatsError`] if the arguments are not output of `pack`.
     pub fn unpack(interval_s: f64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
         let mut read = Series { doublings: doublings(interval_s)?, used: 0, slots: Vec::new() };
         read.add(interval_s, intervals)?;

@@ -19,7 +19,7 @@ pub(crate) struct SessionTally {
     failed: Ended,
 }
 
-/// The sessions with one outcome: their number, and the distributions for those that began within the run.
+/// The sessions with one outcome: their number, and the distributions for the sessions that began within the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ended {
     sessions: u64,

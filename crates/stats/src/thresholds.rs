@@ -19,11 +19,11 @@ pub(crate) const TOLERATED_LATENESS: Nanos = Nanos::from_millis(2);
 
 /// If more than 1 % of the calls of an open load are later than this, the generator does not keep up with its schedule,
 /// whatever the response times. Preemption cannot explain such lateness, and lateness grows as long as the run lasts.
-/// Clients that wait for their answers have no schedule: their lateness matters only as part of the response time.
+/// Closed loads have no schedule: the lateness of their calls matters only as part of the response time.
 pub(crate) const MAX_OPEN_LATENESS: Nanos = Nanos::from_millis(10);
 
 /// Lateness is judged by the latest one percent of the calls. So a cause that affected less than this share of the run
-/// does not explain it.
+/// does not explain the lateness.
 pub(crate) const MIN_CAUSE_SHARE: f64 = 0.01;
 
 /// Largest ratio of the offered rate to the client's measured maximum. The maximum is known to a few percent only, and

@@ -52,7 +52,7 @@ pub struct Evidence<'a> {
 }
 
 /// Judges a run by the evidence. If the generator's host lacked a resource for any call, the run is invalid. An
-/// interrupted run is invalid only if no call was completed, because otherwise its calls are as good as those of a
+/// interrupted run is invalid only if no call was completed, because otherwise its calls are as good as the calls of a
 /// shorter run. Failures of the server never make a run invalid.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
@@ -188,8 +188,7 @@ fn busy(evidence: &Evidence<'_>) -> Option<String> {
     (busy > MAX_BUSY_SHARE).then(|| explained(what, evidence, LESS_LOAD))
 }
 
-/// Completes a message. If the host is the cause, its part in it and its remedy follow; otherwise, the other remedy
-/// does.
+/// Completes a message. If the host is the cause, adds the host's part and the remedy for it; if not, adds `otherwise`.
 fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     match largest_loss_to_host(evidence) {
         Some((cause, remedy)) => format!("{what}; {cause}. {remedy}."),
@@ -341,12 +340,12 @@ mod tests {
         assert_eq!(verdict.failing, Some(true));
         assert_eq!(verdict.error_share, Some(401.0 / 600.0));
         let some = Counts { scheduled: 600, sent: 600, completed: 400, timed_out: 200, ..Counts::default() };
-        assert_eq!(counted(some).verdict().failing, Some(false), "most of its calls were completed");
+        assert_eq!(counted(some).verdict().failing, Some(false), "most calls were completed");
         let none = Counts { scheduled: 5, sent: 5, timed_out: 1, in_flight_at_end: 4, ..Counts::default() };
-        assert_eq!(counted(none).verdict().failing, Some(true), "what the end cut off was not completed either");
+        assert_eq!(counted(none).verdict().failing, Some(true), "calls in flight at the end are not completed");
         assert_eq!(counted(Counts::default()).verdict().error_share, None);
         let limited = Counts { scheduled: 9, client_limited: 9, ..Counts::default() };
-        assert_eq!(counted(limited).verdict().failing, Some(false), "the server was not asked");
+        assert_eq!(counted(limited).verdict().failing, Some(false), "calls that this host could not make do not count");
     }
 
     #[test]
@@ -392,7 +391,7 @@ mod tests {
         let counts = Counts { scheduled: 1_000, sent: 900, completed: 900, unsent_at_end: 100, ..Counts::default() };
         let run = |interrupted| Run { interrupted, ..counted(counts) };
         assert_eq!(run(false).codes(), [ReasonCode::GeneratorLate]);
-        assert!(run(true).verdict().valid, "an interrupted run has unsent calls");
+        assert!(run(true).verdict().valid, "unsent calls do not make an interrupted run invalid");
     }
 
     #[test]
@@ -446,7 +445,7 @@ mod tests {
         let mut late = run(calls((50_000.0, 99_000.0), 9e6));
         assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
         late.totals.response_time_us = None;
-        assert_eq!(late.codes(), [ReasonCode::GeneratorLate], "nothing was answered");
+        assert_eq!(late.codes(), [ReasonCode::GeneratorLate], "lateness counts even without any answer");
         assert!(Run { load: LoadKind::Closed, ..run(calls((50_000.0, 99_000.0), 9e6)) }.verdict().valid);
     }
 
@@ -461,8 +460,8 @@ mod tests {
             assert_eq!(stalled.codes(), [ReasonCode::GeneratorStalled]);
             assert!(stalled.message().starts_with("The generator stood still for 1 s, which is in the rates"));
             assert!(stalled.message().contains("SIGSTOP"));
-            assert!(stopped(1.0, 101, load).verdict().valid, "less than the hundredth part");
-            assert!(stopped(0.09, 1, load).verdict().valid, "a preemption");
+            assert!(stopped(1.0, 101, load).verdict().valid, "a stall of less than 1 % of the run is tolerated");
+            assert!(stopped(0.09, 1, load).verdict().valid, "a stall below 0.1 s is tolerated");
         }
         let mut preempted = stopped(1.0, 10, LoadKind::Open);
         preempted.generator.host.cpu_wait_s = Some(1.2);
@@ -531,7 +530,7 @@ mod tests {
             Run { generator, offered, load: LoadKind::Closed, ..counted(Counts::default()) }
         };
         assert!(offered(None, 1e6).verdict().valid);
-        assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a random schedule at the maximum is not beyond it");
+        assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a rate 4 % above the maximum is tolerated");
         let beyond = offered(Some(1_000.0), 1_234.0);
         assert_eq!(beyond.codes(), [ReasonCode::BeyondClientMax]);
         assert!(beyond.message().starts_with("1,234/s were offered, more than the 1,000/s that this client"));

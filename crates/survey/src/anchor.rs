@@ -1,4 +1,4 @@
-//! Anchors: a short load before and after a level. Its rate, compared with the rate during calibration, shows the
+//! Anchors are short loads before and after a level. The ratio of their rate to the rate during calibration shows the
 //! host's speed.
 
 use crate::design::{anchor_duration, warm_up};

@@ -47,8 +47,8 @@ pub(crate) fn find_client_limit(runner: &mut Runner<'_>, response: Bytes) -> Res
 }
 
 impl ClientLimit {
-    /// Stops the survey if this client cannot offer `rate`. The message says how many CPUs or shards the whole survey
-    /// needs, whose rates go up to `saturation`.
+    /// Stops the survey if this client cannot offer `rate`. `saturation` is the highest rate of the whole survey; the
+    /// message says how many CPUs or shards this rate needs.
     pub fn check(&self, runner: &Runner<'_>, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(limit) = self.limit.filter(|limit| rate > *limit) else { return Ok(()) };
         let setup = runner.setup;

@@ -12,7 +12,7 @@ use brimful_target::Truth;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleConnections {
     pub connections: u64,
-    /// Number of connections that are opened before these connections and make no call.
+    /// Number of further connections, which are opened first and make no call.
     pub idle: u64,
     /// Time within which the connections are opened; zero opens all at once.
     pub opening: Nanos,
@@ -41,8 +41,8 @@ pub(crate) struct Answer {
 
 /// A server that loads can be offered to.
 pub(crate) trait Bench {
-    /// Measures the rate that this client can offer, with answers of this size, before the client is itself the limit.
-    /// The verdicts of all later Records depend on this rate.
+    /// Measures the highest rate at which this client is not itself the limit, for answers of this size. The verdicts
+    /// of all later Records depend on this rate.
     fn client_limit(&mut self, response: Bytes, note: &mut dyn FnMut(String))
     -> Result<ClientCalibration, SurveyError>;
 
@@ -61,7 +61,8 @@ pub(crate) trait Bench {
     /// Offers the workload for the length of the window, and observes the server during that time.
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError>;
 
-    /// Returns the due times of the calls of such a load, in seconds, and the indices of their classes in the workload.
+    /// Returns the due times of the calls of this workload, in seconds, and the indices of their classes in the
+    /// workload.
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
 
     /// Limits the server's processes to this number of CPUs; `None` removes the limit.
@@ -76,6 +77,6 @@ pub(crate) trait Bench {
     /// Whether the user has interrupted the survey.
     fn is_interrupted(&self) -> bool;
 
-    /// The CPU time that the reference server reports to have used so far; `None` for any other server.
+    /// The CPU time that the reference server says it has used so far; `None` for any other server.
     fn truth(&self) -> Option<Truth>;
 }

@@ -1,5 +1,5 @@
-//! Calibration, in an interleaved block design. First, short runs with more and more clients find the number of clients
-//! that keeps the server busy all the time. Then every block offers the same loads, in an order of its own: the mix at
+//! Calibrates in interleaved blocks. First, short runs with more and more clients find the number of clients that keeps
+//! the server busy all the time. Then every block offers the same loads, each block in a different order: the mix at
 //! several levels, closed loads of few and many clients, and each class alone. So a drift of the host affects all loads
 //! alike, and the differences between blocks show how precise the results are. Between loads the server rests, so that
 //! its mean load stays below the permitted one.
@@ -26,7 +26,7 @@ use rand_pcg::Pcg64;
 /// share. This happens while a compiler or a cache warms up.
 const WARMING_GAIN: f64 = 0.08;
 const MAX_SEARCHES: usize = 3;
-/// If twice as many clients complete less than this many times as many calls, some resource is saturated. A bound
+/// Some resource is saturated if doubling the clients multiplies the completed calls by less than this factor. A bound
 /// closer to 1 would need more exact measurements than one run for each number of clients.
 const SATURATED_GAIN: f64 = 1.25;
 /// A server whose CPUs are busy for this share of all blocks is saturated, whatever the search for the capacity found.
@@ -63,7 +63,7 @@ struct Capacity {
     /// Calls of the mix per second. If no resource was saturated, this is the rate that more clients would complete at
     /// the same cost per call.
     rate: f64,
-    /// The largest number of clients of a run.
+    /// The largest number of clients of any run.
     clients: u64,
     /// Whether more clients would not increase the throughput.
     is_saturated: bool,
@@ -181,7 +181,7 @@ impl Calibrator<'_, '_> {
             check_not_too_many_clients(self.runner, self.overloading_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
-        // Clients need no additional connections for CPUs that other programs keep busy.
+        // The pool must suffice for the CPUs that are still idle. CPUs that other programs use are not idle.
         let cpu_in_use = best.cpu_in_use.filter(|in_use| *in_use > 0.0 && !best.is_saturated).unwrap_or(1.0);
         self.connections.widen_pool(self.runner, best.rate / cpu_in_use)?;
         let rate = quantity::rate(best.rate);
@@ -208,7 +208,7 @@ impl Calibrator<'_, '_> {
             let rate = measured.piece.rate();
             let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
             if self.design.client_limit.is_some_and(|limit| rate > NEAR_CLIENT_LIMIT * limit) {
-                // The rate may be limited by this client or by the server.
+                // It is not known whether this client or the server limits the rate.
                 if found.rate == 0.0 {
                     found.rate = rate;
                     found.busy = busy;
@@ -230,7 +230,7 @@ impl Calibrator<'_, '_> {
         Ok(found)
     }
 
-    /// Measures all blocks, and logs their levels even if they are cut short.
+    /// Measures all blocks. Logs the levels even if the blocks are cut short.
     fn measure_blocks(&mut self, capacity: &Capacity) -> Result<Blocks, Halt> {
         let mut measured = Blocks::default();
         let result = self.visit_blocks(capacity, &mut measured);
@@ -300,8 +300,8 @@ impl Calibrator<'_, '_> {
         Ok(Some(Measured { piece, level, processes }))
     }
 
-    /// Tells the user, once, why the Server Module's measurements are not used. Says nothing about a visit that was
-    /// only too short.
+    /// Tells the user, once, why the Server Module's measurements are not used. A visit that was merely too short is
+    /// not mentioned.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.inside()
             && !self.has_noted_unmatched

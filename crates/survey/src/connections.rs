@@ -18,8 +18,7 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::survey::Connections;
 
-/// Maximum number of clients of a closed load, and of connections of a pool, per server CPU. A busy server has about
-/// this many.
+/// Maximum number of clients of a closed load, and of connections of a pool, per CPU of the server.
 const CLIENTS_PER_CPU: u64 = 32;
 /// The size of a pool, divided by the mean number of calls in progress when all CPUs are busy.
 const POOL_MARGIN: f64 = 2.0;
@@ -34,7 +33,7 @@ const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
 /// duration of a single call.
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
 const TIMEOUT_IN_CALLS: f64 = 10.0;
-/// Maximum number of measurements in the search for two that agree.
+/// Maximum number of measurements in the search for two measurements that agree.
 const MAX_MEASUREMENTS: usize = 3;
 
 /// The connections that the loads use.
@@ -160,9 +159,9 @@ impl ConnectionUse {
     }
 
     /// Measures how many connections to open before each load. A TLS handshake costs a server as much CPU time as many
-    /// calls, so handshakes should not fall into a level. The result is zero if the server answers no other connection
-    /// while these are open. Some servers wait for the first request of each connection, even if they serve other
-    /// connections beside an idle one.
+    /// calls, so handshakes should not fall into a level. The result is zero if the server answers no further
+    /// connection while the connections opened ahead are idle. Some servers wait for the first request of each new
+    /// connection, even if they serve other connections beside an idle one.
     fn measure_opened_ahead(&self, runner: &mut Runner<'_>, pool_size: Option<u64>) -> Result<u64, Halt> {
         if self.summary.one_call_each || self.summary.served_at_once.is_some() {
             return Ok(0);

@@ -95,7 +95,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     comparison.with_host_prediction(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
-/// The demands at the CPUs, followed by those at the bottleneck if the bottleneck is another station.
+/// The demands at the CPUs, followed by the demands at the bottleneck if the bottleneck is another station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     let truth = findings.saturation.as_ref().and_then(|saturation| saturation.truth.as_ref());
     let mut at_cpus = Vec::new();
@@ -120,8 +120,8 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     at_cpus
 }
 
-/// The CPU seconds that the reference server really used per call of the class while it was saturated, and so without
-/// the cost of sleeping and waking up. The fit did not use that level.
+/// The CPU seconds per call of the class that the reference server reports for the level at saturation. A saturated
+/// server does not sleep, so the cost of waking up is not included. The fit did not use this level.
 fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
@@ -129,7 +129,7 @@ fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
     (calls > 0).then(|| (after.cpu_s - cpu_s) / calls as f64)
 }
 
-/// A sentence with the capacity, and with the duration of a call at a load that servers are usually run at.
+/// A sentence with the capacity, and with the duration of a call at a load at which servers usually run.
 fn headline(survey: &Survey) -> String {
     let saturation = survey.saturation_rate;
     let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));
@@ -164,7 +164,7 @@ fn headline(survey: &Survey) -> String {
     format!("This server can take {} ({basis}).{}{refuted}", quantity::rate(capacity), response.unwrap_or_default())
 }
 
-/// The distance of a level from the load that servers are usually run at.
+/// The distance of a level from the load at which servers usually run.
 fn off_operating(level: &Level) -> f64 {
     (level.fraction - OPERATING_SHARE).abs()
 }

@@ -1,8 +1,9 @@
-//! Estimates the duration of a survey at its start: the sum of the durations of all steps of the method. Only the
-//! throughput of one client is known by then.
+//! Estimates the duration of a survey at its start: the sum of the durations of all steps of the method. At that time,
+//! only the throughput of one client is known.
 //!
-//! The rest is assumed to be as in most surveys: all CPUs of the server serve clients at the same time, the search for
-//! the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured again.
+//! All other properties are assumed to be as in most surveys: all CPUs of the server serve clients at the same time,
+//! the search for the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured
+//! again.
 
 use crate::baseline::IDLE;
 use crate::connections::ConnectionUse;

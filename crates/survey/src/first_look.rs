@@ -129,7 +129,8 @@ fn absolute_url(reference: &str, url: &str) -> String {
     }
 }
 
-/// A message why a survey of these answers would be meaningless, and what to do. `answer` is one of the answers.
+/// A message that says why a survey of these answers would be meaningless, and what to do. `answer` is one of the
+/// answers.
 fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String {
     let all = status.s3xx + status.s4xx + status.s5xx;
     let kinds = [("3xx", status.s3xx), ("4xx", status.s4xx), ("5xx", status.s5xx)];

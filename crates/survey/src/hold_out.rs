@@ -1,4 +1,4 @@
-//! The held-out levels. Each was predicted before it is measured, and no part of the fit used it.
+//! The held-out levels. Each level is predicted before it is measured, and no part of the fit uses it.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
@@ -11,8 +11,8 @@ use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
-/// Number of TLS handshakes per call from which on handshakes matter. Each handshake costs the server as much as many
-/// calls.
+/// Handshakes matter if there are at least this many TLS handshakes per call. Each handshake costs the server as much
+/// as many calls.
 const HANDSHAKES: f64 = 0.002;
 /// If the number of handshakes per call exceeds this, reconnecting is deliberate.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;

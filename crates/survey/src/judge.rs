@@ -16,8 +16,9 @@ const RESPONSE: f64 = 0.3;
 /// From this share on, the part of an error that the host's speed caused is stated.
 const NOTABLE: f64 = 0.05;
 
-/// At loads above this share of the saturation rate, the relative error of a mean response time is at least ten times
-/// that of a demand. There, no model is accepted or rejected by its mean response times.
+/// Above this share of the saturation rate, the relative error of a mean response time is at least ten times the error
+/// of the demand that causes it. There, a mean response time refutes a model only outside of the range that the
+/// prediction's interval allows.
 const SENSITIVE: f64 = 0.85;
 
 /// From these shares of the CPUs on, the verdict says that CPUs were idle while the server was saturated, or that
@@ -25,8 +26,8 @@ const SENSITIVE: f64 = 0.85;
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the whole survey. `full` names the resource besides the CPUs that calibration considers saturated,
-/// and says why.
+/// The verdict on the whole survey. `full` is set if calibration found a saturated resource other than the CPUs; it
+/// names this resource, and says why.
 pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, halt: Option<&Halt>) -> Verdict {
     let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, &log.step)).into_iter().collect();
     reasons.extend(log.doubts.iter().cloned());
@@ -55,7 +56,7 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
 }
 
 /// A reason to distrust the survey because of its levels; a few doubtful levels are only marked. The survey is in doubt
-/// if the level that measures the capacity is, or if more than a quarter of all levels are.
+/// if the level that measures the capacity is doubtful, or if more than a quarter of all levels are doubtful.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
     let capacity = doubtful.iter().find(|level| measures_capacity(level));
@@ -91,8 +92,7 @@ struct Miss {
 
 impl Miss {
     /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the
-    /// tolerance. The part of the error that the host's speed caused does not count against the model, and cannot
-    /// refute a prediction that was right.
+    /// tolerance. The part of the error that the host's speed caused does not count against the model.
     fn from_comparison(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;
@@ -233,12 +233,12 @@ mod tests {
     #[test]
     fn a_wide_interval_excuses_nothing_and_a_slow_host_does() {
         assert!(!refuted(100.0, 104.0, [95.0, 105.0], 100.0));
-        assert!(refuted(100.0, 120.0, [98.0, 102.0], 100.0), "beyond twice its interval");
-        assert!(refuted(163.0, 100.0, [130.0, 176.0], 139.0), "39 % are the model's, within twice a wide interval");
-        assert!(!refuted(130.0, 100.0, [125.0, 135.0], 104.0), "the host was slower, and so was the server");
+        assert!(refuted(100.0, 120.0, [98.0, 102.0], 100.0), "an error beyond twice the interval refutes the model");
         assert!(
-            !refuted(100.0, 99.0, [95.0, 105.0], 130.0),
-            "what was right is not refuted by what is put down to the host"
+            refuted(163.0, 100.0, [130.0, 176.0], 139.0),
+            "a model error of 39 % refutes the model despite a wide interval"
         );
+        assert!(!refuted(130.0, 100.0, [125.0, 135.0], 104.0), "the slower host explains the error");
+        assert!(!refuted(100.0, 99.0, [95.0, 105.0], 130.0), "an accurate prediction is never refuted");
     }
 }

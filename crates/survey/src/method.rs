@@ -1,6 +1,6 @@
-//! The method. The order of its phases keeps it honest: client, calibration, fit, predictions handed over, and only
-//! then the levels that were predicted. Each phase is a function in a file of its own. The method asks a [`Bench`] for
-//! all that it needs to know, and has no clock of its own.
+//! The method of a survey. It measures the client's limit, calibrates the server, fits a model and publishes all
+//! predictions; only then does it measure the predicted levels. Each phase is a function in a file of its own. The
+//! method learns about the world only through a [`Bench`]; even the time comes from there.
 
 use crate::SurveyError;
 use crate::baseline::{find_client_limit, watch_idle};

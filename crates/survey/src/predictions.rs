@@ -29,7 +29,8 @@ const SATURATION: f64 = 1.0;
 pub struct Predictions {
     /// The saturation rate, in calls per second.
     pub saturation: f64,
-    /// The saturation rate on a host whose speed varies as it did during calibration, averaged over `saturation_level_duration`.
+    /// The saturation rate on a host whose speed varies as it did during calibration, averaged over
+    /// `saturation_level_duration`.
     pub saturation_spread: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
     pub saturation_level_duration: Nanos,
@@ -109,7 +110,7 @@ fn predict(
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
     let mut failure = None;
-    // The seeds differ from those of the levels, so that the level will be another sample of the same load.
+    // The seeds differ from the levels' own seeds, so that the level will be another sample of the same load.
     let mut arrivals = |seed: u64, seconds: f64| {
         let seed = seed.wrapping_mul(0x9e37_79b9);
         bench.schedule(&workload, Nanos::from_secs_f64(seconds), seed).unwrap_or_else(|error| {

@@ -27,7 +27,7 @@ pub enum Step {
     EstimatedDuration(Nanos),
     /// A remark for the user.
     Note(String),
-    /// All predictions, before any of the predicted levels is measured.
+    /// All predictions. This event precedes the measurement of the predicted levels.
     Predicted(Predictions),
     /// A level was measured.
     Level(Box<Level>),
@@ -142,7 +142,8 @@ impl<'a> Runner<'a> {
     pub fn recover(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
         for _ in 0..RECOVERY_ATTEMPTS {
-            // An error of this run is ignored. If the server does not answer at all, the next regular run reports that.
+            // An error of this run is ignored. If the server does not answer at all, the next regular run reports the
+            // error.
             if self.measure(&one_client, RECOVERY_ATTEMPT).is_ok_and(|trial| trial.record.counts.completed > 0) {
                 break;
             }
@@ -185,7 +186,7 @@ impl<'a> Runner<'a> {
     }
 
     fn measure_with_seed(&mut self, workload: &Workload, duration: Nanos, seed: u64) -> Result<Trial, Halt> {
-        // The monitor fails when the server's processes have ended. Ctrl-C in a terminal also ends them.
+        // The monitor fails when the server's processes have ended. Ctrl-C in a terminal also ends these processes.
         match self.bench.measure(workload, duration, seed) {
             Ok(record) => {
                 let trial = Trial::new(record, &workload.classes);

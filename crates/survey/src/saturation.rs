@@ -76,8 +76,8 @@ pub(crate) fn leave_out_saturation(
     Ok(())
 }
 
-/// Measures how the server behaves beyond its capacity. This comes after the capacity was measured, so that an
-/// overloaded server cannot disturb that measurement.
+/// Measures how the server behaves beyond its capacity. The capacity must already be measured, because an overloaded
+/// server would disturb its measurement.
 pub(crate) fn overload(runner: &mut Runner<'_>, calibration: &Calibration, client: &ClientLimit) -> Result<(), Halt> {
     let capacity = calibration.fit.saturation();
     for fraction in PAST_SATURATION {

@@ -184,8 +184,8 @@ impl Drop for DemoServer {
     }
 }
 
-/// The classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey
-/// knows them. The work accesses memory and calls the kernel, so that its cost depends on the load, as on real servers.
+/// The classes of the demonstration. The demands are drawn from the seed, so that neither the user nor the survey knows
+/// them. Requests access memory and call the kernel, so that their cost depends on the load, as on real servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

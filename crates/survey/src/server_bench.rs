@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Number of bytes of an answer that are read to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Time by which a run of single calls exceeds its timeouts.
+/// Additional time of a run of single calls, after the last timeout.
 const SPARE: Nanos = Nanos::from_millis(100);
 /// Length of the intervals of the monitor and of a Record's time series. A host may stop for some hundredths of a
 /// second, and the resulting queue takes longer to empty.
@@ -92,7 +92,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
-        // Even connections that are opened all at once take up to a millisecond.
+        // Opening all connections at once also takes up to a millisecond.
         let seconds = hold.opening.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };

@@ -67,7 +67,7 @@ pub(crate) struct ConnectionPolicy {
     /// Whether each call opens a connection of its own.
     pub one_call_each: bool,
     /// Whether connections are opened before a load begins, unless they block other calls. TLS needs this because a
-    /// handshake is expensive. HTTP/2 needs it because a call opens no connection while an existing one has a free
+    /// handshake is expensive. HTTP/2 needs this because a call opens no connection while an existing one has a free
     /// stream.
     pub opened_ahead: bool,
 }
@@ -105,7 +105,7 @@ pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
     Workload { load: Some(load), ..workload.clone() }
 }
 
-/// A closed load whose clients call again as soon as they have an answer.
+/// A closed load without think time: each client makes its next call when the previous call is answered.
 pub(crate) fn closed(clients: u64) -> Load {
     Load::Closed { clients, think: Nanos::ZERO }
 }

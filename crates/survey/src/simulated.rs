@@ -2,8 +2,8 @@
 //! them as from real runs. So the tests compare the method's results with servers whose parameters are known.
 //!
 //! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all other stations are
-//! elsewhere. The model's first classes are those of the workload, in that order; the remaining classes are background
-//! work, at the rates of the model.
+//! elsewhere. The model begins with the classes of the workload, in the same order; the remaining classes are
+//! background work, at the rates of the model.
 
 mod broken;
 mod connections;
@@ -40,8 +40,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// Length of the intervals of the monitor and of a Record's time series, in seconds. The bench of a real server uses
-/// the same.
+/// Length of the intervals of the monitor and of a Record's time series, in seconds. It is the same as on the bench of
+/// a real server.
 const INTERVAL_S: f64 = 0.031_25;
 
 /// Response timeout of a call.
@@ -58,7 +58,7 @@ type Failure = dyn Fn(f64, u64) -> Option<End>;
 struct Simulated {
     /// The server. The load sets the rates and populations of its first classes.
     server: Model,
-    /// Number of CPUs of the server. The number of servers of the first station is the number of its workers.
+    /// Number of CPUs of the server. The number of servers of the first station is the number of the server's workers.
     cpus: u32,
     /// Programs of the server: name, share of the server's CPU time, and number of processes.
     programs: Vec<(&'static str, f64, u64)>,
@@ -78,12 +78,12 @@ struct Simulated {
     /// Whether `client_max` is only a lower bound.
     client_may_offer_more: bool,
     module: Option<SimulatedModule>,
-    /// Number of connections that the server serves at the same time, if it dedicates a worker to each; otherwise
-    /// `None`.
+    /// Number of connections that the server serves at the same time, if it dedicates a worker to each connection;
+    /// otherwise `None`.
     workers_for_connections: Option<u64>,
     /// Whether only the server's answers can be observed.
     is_black_box: bool,
-    /// Number of threads of the programs in addition to one per process.
+    /// Number of threads of all programs, without the first thread of each process.
     more_threads: u64,
     /// HTTP status of the answers.
     status: u16,
@@ -95,7 +95,7 @@ struct Simulated {
     max_delay: Option<Nanos>,
     /// Number of runs after which the server dies.
     lives: usize,
-    /// The loads that were offered. They are shared, so that a test can read them during the survey.
+    /// The loads that were offered. The list is shared, so that a test can read it during the survey.
     offered: Rc<RefCell<Vec<Load>>>,
     /// Length and CPU time of each load in `offered`, in seconds.
     worked: Vec<(f64, f64)>,
@@ -363,7 +363,7 @@ impl Bench for Simulated {
         let load = workload.load.clone().unwrap();
         let rate = if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
         if let (Load::Closed { clients, .. }, Some(workers)) = (&load, self.workers_for_connections) {
-            assert!(*clients <= workers, "{clients} clients starve one another at {workers} workers");
+            assert!(*clients <= workers, "{clients} clients are too many for {workers} workers");
         }
         let arrivals = if is_on_off(&load) { vec![ON_AND_OFF; self.server.classes.len()] } else { Vec::new() };
         self.last_seed = seed;

@@ -57,7 +57,7 @@ pub enum Subject {
     Demo,
 }
 
-/// The workload of the demonstration: the classes that the reference server serves for it.
+/// The workload of the demonstration, with the classes that the reference server then serves.
 pub fn demo_classes() -> Workload {
     let class = |name: &str, weight: f64| brimful_core::workload::RequestClass {
         name: name.to_owned(),

@@ -13,7 +13,7 @@ use brimful_estimate::{
 };
 use std::collections::BTreeMap;
 
-/// From this share of failed calls on, the response times and the CPU time of the remaining calls are those of a
+/// If at least this share of the calls fails, the response times and the CPU time of the remaining calls describe a
 /// different load.
 pub(crate) const FAILED_SHARE: f64 = 0.01;
 /// If a quota stops the server for at least this share of the time, it affects the measurements.

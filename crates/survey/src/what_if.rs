@@ -18,7 +18,7 @@ pub(crate) const LENGTH: f64 = 0.5;
 /// The share of the predicted capacity at which the mean response time is measured.
 const OPEN_LOAD: f64 = 0.5;
 
-/// Makes the change and undoes it, to find out before all measurements whether the host permits the change. Returns the
+/// Makes the change and undoes it, before all measurements, to test whether the host permits the change. Returns the
 /// change that the survey can make at its end.
 pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
     let Some(planned) = runner.setup.change else { return Ok(None) };

@@ -24,8 +24,8 @@ pub struct Port {
     pub port: u16,
     /// The port's listening sockets together, at the end of the interval; `null` if no socket listened.
     pub listener: Option<Listener>,
-    /// Number of the port's connections by TCP state. States that the source does not report are left out; others are
-    /// present even if 0.
+    /// Number of the port's connections by TCP state. States that the source does not report are left out; all other
+    /// states are present even if 0.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 

@@ -42,10 +42,11 @@ pub struct ModuleServer {
     pub workers_lost: u64,
     /// CPU time of the server's workers per second: 1.5 is one and a half CPUs.
     pub cores: Option<f64>,
-    /// One request in this many has its CPU time measured; at high request rates, fewer. 0 if CPU time is not measured.
+    /// The CPU time of one request in this many is measured, and of fewer at high request rates. 0 if CPU time is not
+    /// measured.
     pub cpu_one_in: u64,
     /// CPU time of the server's processes in user mode, per request. Linux samples user and system time at clock ticks,
-    /// every few milliseconds. So this is known only for many requests together, not by class.
+    /// every few milliseconds. So the figure is known only for many requests together, not by class.
     pub cpu_user_us: Option<f64>,
     /// CPU time of the server's processes in the kernel, per request.
     pub cpu_system_us: Option<f64>,
@@ -77,14 +78,14 @@ pub struct ModuleClass {
     pub failed: u64,
     /// Part of `requests`: requests whose client disconnected before it had received the whole answer.
     pub aborted: u64,
-    /// Mean number of times that a worker started or resumed a request: one, plus one each time that it had set the
-    /// request aside to wait for the client or for an upstream server. It is one for workers that block while they
-    /// wait, like most of Apache's.
+    /// Mean number of times that a worker started or resumed a request: one, plus one for each time that a worker had
+    /// set the request aside to wait for the client or for an upstream server. It is one for workers that block while
+    /// they wait, like most of Apache's.
     pub turns: Option<f64>,
     /// Elapsed time by phase.
     pub phases_us: Phases,
-    /// CPU time of one request, user and system, on the thread that served it. Reading this clock is expensive, so only
-    /// few requests are sampled.
+    /// CPU time of one request, user and system, on the thread that served it. Reading the thread's CPU clock is
+    /// expensive, so only a few requests are sampled.
     pub cpu_us: Option<Sampled>,
     /// Half width of the 95 % confidence interval of the mean of `cpu_us`.
     pub cpu_ci95_half_width_us: Option<f64>,
@@ -163,9 +164,9 @@ pub struct CpuParts {
 /// D = m + (C − Σ mⱼ nⱼ) / N
 /// ```
 ///
-/// where C is the CPU time of the server's processes in the interval (of its workers, if the kernel does not provide
-/// that), nⱼ the requests of class j and N all requests. The demands of all requests thus add up to C, whatever the
-/// sample.
+/// where C is the CPU time of the server's processes in the interval (or the CPU time of its workers, if the kernel
+/// does not provide the former), nⱼ the requests of class j and N all requests. The demands of all requests thus add up
+/// to C, whatever the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDemand {
     /// The mean demand D.

@@ -50,9 +50,9 @@ pub struct Program {
     pub major_faults: Option<u64>,
     /// Number of context switches, voluntary and involuntary.
     pub context_switches: Option<u64>,
-    /// The CPU quota that limits the program: that of its control group or of a parent group. If there are several, it
-    /// is the one that throttled the program longest, or else the lowest. Left out if there is none, or if it cannot be
-    /// read.
+    /// The CPU quota that limits the program: the quota of its control group or of a parent group. If there are
+    /// several, this is the quota that throttled the program longest, or else the lowest quota. Left out if there is
+    /// none, or if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<CpuQuota>,
 }
@@ -64,7 +64,7 @@ pub struct CpuQuota {
     pub group: String,
     /// The quota as a number of CPUs: 0.5 is half of one CPU.
     pub cpus: f64,
-    /// Share of the quota's periods in which it was exhausted, so that threads were throttled until the next period.
+    /// Share of the periods in which the quota was exhausted, so that threads were throttled until the next period.
     pub throttled_periods: f64,
     /// Time for which threads were throttled, summed over CPUs.
     pub throttled_s: f64,

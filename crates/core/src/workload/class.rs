@@ -77,7 +77,7 @@ impl Workload {
         self.classes.iter().find_map(RequestClass::unread_file)
     }
 
-    /// The number of calls after which the load ends, if it requests a list once.
+    /// The number of calls after which the load ends, if a class requests its list only once.
     pub fn calls_listed_once(&self) -> Option<u64> {
         let once = self.classes.iter().find(|class| class.order == Order::Once)?;
         Some(once.len() as u64)
@@ -135,7 +135,7 @@ impl RequestClass {
         !matches!(self.contents.list.as_deref(), Some(List::Requests(_)))
     }
 
-    /// The weight of a target, relative to those of the class's other targets.
+    /// The weight of a target, relative to the weights of the class's other targets.
     pub fn weight(&self, place: usize) -> f64 {
         match (self.popularity, self.contents.list.as_deref()) {
             (Some(popularity), _) => popularity.weight(place),
@@ -310,7 +310,7 @@ impl RequestClass {
         Ok(())
     }
 
-    /// The paths in the document itself: `path` and those in `urls`.
+    /// The paths in the document itself: `path` and the paths in `urls`.
     fn own_paths(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.path.as_str()).chain(self.urls.iter().map(|url| url.path.as_str()))
     }
@@ -425,7 +425,11 @@ mod tests {
             [("/a".to_owned(), 2.0, Some(10)), ("/b".to_owned(), 1.0, None), ("/c".to_owned(), 1.0, Some(30))]
         );
         assert!(!list.is_numbered() && list.has_list() && list.differs_by_path_alone());
-        assert_eq!(toml::to_string(&list).unwrap().matches("/a").count(), 0, "what it holds is not written");
+        assert_eq!(
+            toml::to_string(&list).unwrap().matches("/a").count(),
+            0,
+            "the document contains URLs of the list file"
+        );
         let zipf = with_files("urls_file = 'plain'\npopularity = 'zipf:1'").unwrap();
         assert_eq!((zipf.weight(0), zipf.weight(1)), (1.0, 0.5));
         assert!(with_files("urls_file = 'plain'\norder = 'listed'").unwrap().is_numbered());

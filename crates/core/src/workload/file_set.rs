@@ -87,7 +87,7 @@ impl FileSet {
         Some(self.bytes.as_ref()?.quantile(share).round() as u64)
     }
 
-    /// Describes what is wrong with the set; `None` if nothing is.
+    /// Describes what is wrong with the set; `None` if the set is valid.
     pub(super) fn problem(&self) -> Option<&'static str> {
         let ratio = |ratio: &f64| ratio.is_finite() && (0.0..=1.0).contains(ratio);
         if self.files == 0 || self.files > MAX_FILES {

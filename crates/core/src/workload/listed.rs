@@ -5,7 +5,7 @@
 //!   `/a.png 3 4096`. Empty lines and lines that begin with `#` are ignored. A file that contains NUL is a list in the
 //!   format of httperf's `--wlog`: paths, each terminated by NUL.
 //! - A **list of requests** has one JSON object per line: `path`, and optionally `method`, `headers`, `body`, `class`,
-//!   `weight` and `bytes`. If any line names a class, lines without one belong to the class `all`.
+//!   `weight` and `bytes`. If any line names a class, lines without a class belong to the class `all`.
 //! - **Rows of values** are CSV, with the names of the columns in the first line.
 //!
 //! Invariant: every path in a list can be sent. It begins with a slash and contains neither spaces nor control
@@ -282,7 +282,7 @@ impl ListedRequest {
     }
 }
 
-/// The class of requests that name none, if other requests of the list name one.
+/// The class of requests that do not name a class, in a list in which other requests name one.
 const DEFAULT_CLASS: &str = "all";
 
 /// Rows of values, stored in one text.
@@ -475,7 +475,11 @@ mod tests {
         assert_eq!(classes, [("all".to_owned(), 1.0), ("write".to_owned(), 3.0)]);
         let of = |class| ListedRequest::of_class(all.clone(), class).len();
         assert_eq!((of("all"), of("write"), of("read")), (1, 1, 0));
-        assert_eq!(ListedRequest::of_class(all[..1].to_vec(), "read").len(), 1, "no line names a class");
+        assert_eq!(
+            ListedRequest::of_class(all[..1].to_vec(), "read").len(),
+            1,
+            "without class names, every class has all lines"
+        );
     }
 
     #[test]

@@ -131,7 +131,7 @@ pub struct LogReplay {
     /// Whether the requests are made at a constant rate instead of at their logged times.
     #[serde(default)]
     pub flattened: bool,
-    /// Maximum pause between two calls, in seconds; longer pauses are shortened to it.
+    /// Maximum pause between two calls, in seconds; longer pauses are shortened to this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_gap_s: Option<f64>,
 }

@@ -4,34 +4,34 @@
 //! [load.sessions]
 //! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
 //! bursts = "geometric:4.2"        # bursts of a session, like a page and its objects; 1 if absent
-//! calls_per_burst = "3"           # the first, and when it is answered, the others; 1 if absent
+//! calls_per_burst = "3"           # the others follow the answer to the first; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
-//! connections = 6                 # maximum per session; 6 if absent
-//! pipelined = true                # after its first call, a burst uses one connection; several if absent
+//! connections = 6                 # maximum number per session; 6 if absent
+//! pipelined = true                # calls after the first share a connection; if absent, each has its own
 //! between_bursts = "keep"         # keep the connections, or "close" them
-//! cookies = true                  # each session returns its cookies; ignores them if absent
-//! retry = true                    # repeat a call with an unexpected answer; the session ends if absent
-//! in_progress = true              # begin in the steady state; without sessions if absent
+//! cookies = true                  # each session returns its cookies; if absent, cookies are ignored
+//! retry = true                    # repeat a call with an unexpected answer; if absent, the session ends
+//! in_progress = true              # begin in the steady state; if absent, begin without sessions
 //! sessions = 1000                 # maximum number of sessions; no bound if absent
 //! ```
 //!
 //! or, in place of `rate` and `arrivals`,
 //!
 //! ```toml
-//! users = 50                      # each begins another session
-//! rest_s = "exponential:30"       # this time after the end of the previous one; at once if absent
+//! users = 50                      # each begins one session after another
+//! rest_s = "exponential:30"       # from the end of a user's session to the next one; 0 if absent
 //! ```
 //!
 //! in place of `bursts` one of
 //!
 //! ```toml
-//! stay = 0.8                      # after each burst the user stays for another burst with this probability
+//! stay = 0.8                      # probability of another burst after each burst
 //! calls = 50                      # calls of a session, in as many bursts as necessary
 //! ```
 //!
 //! and in place of `bursts` and `calls_per_burst` scripted sessions, which are used in order ([`Script`]).
 //!
-//! Bursts and think times are those of httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
+//! Bursts and think times are as in httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
 //! sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
 //! number of bursts is geometric, of mean 1/(1 − `stay`).
 
@@ -69,17 +69,17 @@ pub struct Sessions {
     pub think_s: Spread,
     /// Highest number of connections of a session, which also bounds its calls in flight.
     pub connections: u32,
-    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps it
-    /// open. If not, each is sent on its own connection.
+    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps
+    /// the connection open. If false, each of these calls is sent on its own connection.
     pub pipelined: bool,
     /// What happens to a session's connections during think times.
     pub between_bursts: BetweenBursts,
     /// Whether each session stores the cookies that it receives, and sends them.
     pub cookies: bool,
-    /// Whether a call with a complete but unexpected answer is repeated at once. If not, such an answer ends the
-    /// session.
+    /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends
+    /// the session.
     pub retry: bool,
-    /// Whether the load begins in its steady state, with sessions in progress. If not, it begins without sessions.
+    /// Whether the load begins in its steady state, with sessions in progress. If false, it begins without sessions.
     pub in_progress: bool,
     /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use them in order, starting over
     /// after the last.
@@ -153,8 +153,8 @@ struct Fields {
     /// Highest number of connections of a session.
     #[serde(default = "browser_connections")]
     connections: u32,
-    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps it
-    /// open.
+    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps
+    /// the connection open.
     #[serde(default, skip_serializing_if = "is_default")]
     pipelined: bool,
     /// What happens to a session's connections between bursts.
@@ -163,8 +163,8 @@ struct Fields {
     /// Whether each session stores the cookies that it receives, and sends them.
     #[serde(default, skip_serializing_if = "is_default")]
     cookies: bool,
-    /// Whether a call with a complete but unexpected answer is repeated at once. If not, such an answer ends the
-    /// session.
+    /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends
+    /// the session.
     #[serde(default, skip_serializing_if = "is_default")]
     retry: bool,
     /// Whether the load begins in its steady state, with sessions in progress.

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use written::Written;
 
-/// Upper bound of means, coefficients of variation and values. Larger ones make draws overflow to infinity.
+/// Upper bound of means, coefficients of variation and values. Larger parameters make draws overflow to infinity.
 const MAX_VALUE: f64 = 1e15;
 
 /// A distribution of non-negative numbers, in the unit of the field.
@@ -53,7 +53,7 @@ pub enum Spread {
     },
     /// Quantile function: at least two pairs of probability and value, from probability 0 to 1, with linear
     /// interpolation. The function jumps between two pairs with the same probability. If two pairs have the same value,
-    /// the probability between them is that of this value.
+    /// the probability between them is the probability of this value.
     Quantiles(Vec<[f64; 2]>),
 }
 

@@ -5,10 +5,10 @@
 //! towards a limit. That limit determines the length of queues under heavy load.
 //!
 //! Windows do not overlap; an incomplete window is not used. The variance of n windows of k epochs is relative to the
-//! mean of the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), which is 0 for
-//! Poisson arrivals. The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of
-//! freedom). It is accurate if windows are longer than the bursts and have at least about 10 arrivals, and too narrow
-//! otherwise.
+//! mean of the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1). The sample's index is too small by (I(nk) − I(k))/(n − 1),
+//! which is 0 for Poisson arrivals. The interval is computed as for the variance of independent normal counts (χ² with
+//! n − 1 degrees of freedom). It is accurate if windows are longer than the bursts and have at least about 10 arrivals,
+//! and too narrow otherwise.
 
 use super::total;
 use crate::EstimateError;

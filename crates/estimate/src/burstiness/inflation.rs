@@ -127,8 +127,8 @@ mod tests {
     fn bursts_move_the_bottleneck() {
         let demand = fit_burst_demand(&[0.1, 0.2, 0.4].map(|b| BurstLevel { b, demand: 0.004 + 0.01 * b })).unwrap();
         assert!((demand.alpha.value - 0.01).abs() < 1e-12 && demand.alpha.ci95_half_width.is_some());
-        // If measured without bursts, the CPU is the bottleneck in bursts, at 250 per second. If measured in bursts,
-        // the disk is the bottleneck without bursts.
+        // If the demands were measured without bursts, the CPU is the bottleneck in bursts, at 250 per second. If they
+        // were measured in bursts, the disk is the bottleneck without bursts.
         let up = with_burstiness(&model(), "cpu", &demand, 0.0, 0.4).unwrap();
         assert!((up.saturation_before - 250.0).abs() < 1e-9 && (up.saturation_rate - 125.0).abs() < 1e-9, "{up:?}");
         let down = with_burstiness(&model(), "cpu", &demand, 0.4, 0.0).unwrap();
@@ -146,7 +146,7 @@ mod tests {
         );
         assert!(fit_burst_demand(&[level, BurstLevel { demand: f64::NAN, ..level }]).is_err());
         let fit = fit_burst_demand(&[level, BurstLevel { b: 0.5, demand: 0.009 }]).unwrap();
-        assert_eq!(fit.alpha.value, 0.0, "bursts never help");
+        assert_eq!(fit.alpha.value, 0.0, "alpha is never negative");
         assert!(with_burstiness(&model(), "gpu", &fit, 0.0, 0.1).unwrap_err().to_string().contains("cpu, disk"));
         assert!(with_burstiness(&model(), "cpu", &fit, 0.0, -0.1).is_err());
     }

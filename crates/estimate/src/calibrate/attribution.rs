@@ -15,14 +15,15 @@ pub struct CalibrateOptions {
     pub resampling: Resampling,
 }
 
-/// A rule by which classes share a cost that is only known for all of them together (Menascé et al., CMG 1999).
+/// A rule by which classes share a cost that is only known for all of them together (equations of Menascé et al., CMG
+/// 1999).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attribution {
-    /// Every request costs the same (their Eq. 4).
+    /// Every request costs the same (Eq. 4).
     #[default]
     Requests,
-    /// The cost is in proportion to the bytes sent (their Eq. 2). The known cost of other classes is subtracted first
-    /// (Eq. 3).
+    /// The cost is in proportion to the bytes sent (Eq. 2). The known cost of other classes is subtracted first (Eq.
+    /// 3).
     Bytes,
 }
 

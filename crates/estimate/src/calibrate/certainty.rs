@@ -28,8 +28,8 @@ pub enum Source {
     SingleClassRun,
     /// The utilization law, from runs of several mixes.
     Regression,
-    /// A rule of proportion, because the runs cannot distinguish the class from others. The interval is that of their
-    /// joint demand, in proportion; it does not include the error of the rule.
+    /// A rule of proportion, because the runs cannot distinguish the class from others. The interval is derived from
+    /// the interval of the joint demand, in proportion; it does not include the error of the rule.
     Proportional,
     /// The part of the response times that the stations do not explain.
     ResponseTimes,

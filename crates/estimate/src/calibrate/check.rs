@@ -1,5 +1,5 @@
-//! Rejects Records of another version, or with impossible figures. They are an error, and not only excluded, because
-//! the program that wrote them may also be wrong about other figures.
+//! Rejects Records of another version, or with impossible figures. Such a Record is an error instead of being excluded,
+//! because the program that wrote it may also be wrong about other figures.
 
 use crate::EstimateError;
 use crate::window::{completed_in_window, window_means};
@@ -10,7 +10,7 @@ use brimful_core::server::{CpuShares, Server};
 /// Greatest ratio of busy CPUs to CPUs. It may exceed 1 because the two are measured by different clocks.
 const MAX_BUSY_RATIO: f64 = 1.1;
 
-/// Upper bound of the CPUs in a Record without their number: the most that Linux supports.
+/// Upper bound of the number of CPUs, for a Record that does not state it: the largest number that Linux supports.
 const MAX_CPUS: usize = 8192;
 
 /// Shares may be outside of 0..1 by this rounding error.

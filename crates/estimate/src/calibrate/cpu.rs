@@ -1,8 +1,9 @@
 //! Demands at the CPU: regression over the runs, load dependence, and the bootstrap within the runs.
 //!
 //! Where the Server Module measured the CPU time of requests, it determines the differences between classes. The rest
-//! of the cost is fitted by the utilization law and charged to every request alike. It contains what requests have in
-//! common, and the server's work outside of that measurement (connections, waiting for events, interrupts).
+//! of the cost is fitted by the utilization law and charged to every request alike. The rest is the work that requests
+//! have in common, and the server's work that the module does not measure (connections, waiting for events,
+//! interrupts).
 
 use super::attribution::{CalibrateOptions, factors};
 use super::certainty::{Source, Uncertainty, interval, wider};
@@ -28,7 +29,7 @@ use serde::Serialize;
 /// If background work uses more than this share of the CPUs, there is a warning.
 const NOTABLE_BACKGROUND: f64 = 0.05;
 
-/// Greatest ratio of the CPU time that the Server Module measured to that of the server's processes.
+/// Greatest ratio of the CPU time that the Server Module measured to the CPU time of the server's processes.
 const MAX_MODULE_EXCESS: f64 = 1.1;
 
 /// The demand of the mean request of one run, for the mix of that run.
@@ -150,7 +151,7 @@ fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) ->
     moving_blocks(&series, resampling, statistic).ok()
 }
 
-/// The observation that a run would be if it had consisted of these seconds.
+/// The observation of a run that consists of these seconds.
 fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
     let ratio = |figure: fn(&TimeSlice) -> f64| {
         let measured = run.slices.iter().map(figure).fold(0.0, |sum, value| sum + value);

@@ -13,7 +13,7 @@ pub(super) struct DemandErrors {
     pub bootstrap: Option<Bootstrap>,
     /// The ratio of the demand of each class to the fitted joint demand of the classes that it is merged with.
     pub factors: Vec<f64>,
-    /// The load dependence's addition to each demand at saturation, in units of its weight.
+    /// The addition of the load dependence to each demand at saturation, divided by the weight of the load dependence.
     pub load_per_request: f64,
     /// Standard error of the Server Module's measurement of each class.
     pub sampling: Vec<f64>,
@@ -37,8 +37,8 @@ impl DemandErrors {
         Uncertainty::unknown(source).with_intervals(interval(demand, fit.map(with_sampling)), bootstrap)
     }
 
-    /// Correlation of the errors of the demands, classes × classes. It is that of the regression or of the bootstrap,
-    /// whichever has the larger variance.
+    /// Correlation of the errors of the demands, classes × classes. It is taken from the regression or from the
+    /// bootstrap, whichever has the larger variance.
     pub fn correlation(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         let fit = self.fit.covariance(self.load_per_request).map(|mut covariance| {

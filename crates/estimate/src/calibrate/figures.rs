@@ -1,4 +1,4 @@
-//! Figures of one Record, in addition to those of its window ([`crate::window`]).
+//! Figures of one Record, in addition to the figures of its window ([`crate::window`]).
 
 use crate::burstiness::dispersion;
 use crate::window::{course, in_use, overlap};
@@ -7,7 +7,7 @@ use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// An interval of a run, of a second or more.
+/// A part of a run: one of the generator's intervals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeSlice {
     pub completed: f64,

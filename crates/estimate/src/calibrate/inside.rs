@@ -1,9 +1,9 @@
-//! Demands measured by the Server Module, compared with those that the runs alone yield.
+//! Demands measured by the Server Module, compared with the demands that the runs alone yield.
 //!
 //! The module measures how much more a request of one class costs than one of another class, for any mix. The remaining
 //! CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the utilization law
 //! and shared equally by all requests. The runs alone also determine demands, by regression. The report shows both; the
-//! model uses those of the module.
+//! model uses the module's demands.
 
 use super::attribution::CalibrateOptions;
 use super::certainty::Source;
@@ -62,8 +62,8 @@ pub struct InsideDemand {
     pub ratio: Option<f64>,
 }
 
-/// Compares the demands of `model`, which use the module's measurements, with those of the runs alone. Returns `None`
-/// without the module.
+/// Compares the demands of `model`, which use the module's measurements, with the demands that the runs alone yield.
+/// Returns `None` without the module.
 pub(super) fn compare(
     runs: &Runs,
     options: CalibrateOptions,

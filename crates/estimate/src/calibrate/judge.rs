@@ -55,7 +55,7 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
 }
 
 /// Whether a run is invalid only because calls began late. Its response times are then wrong, but its throughput and
-/// CPU time are not.
+/// CPU time are right.
 pub(super) fn only_late(record: &Record) -> bool {
     let reasons = &record.verdict.reasons;
     !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)
@@ -66,8 +66,7 @@ pub(super) fn past_saturation(record: &Record) -> bool {
     record.rates.completed < MIN_COMPLETED * record.rates.offered || failed(record) > 1.0 - MIN_COMPLETED
 }
 
-/// Number of busy CPUs in a valid run that used the whole capacity: one that was past saturation, or that used
-/// S-Clients.
+/// Number of busy CPUs in a valid run that used the whole capacity: a run past saturation, or a run of S-Clients.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;

@@ -11,14 +11,14 @@ use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Greatest difference between a class's share in a run and its share in the model's mix, for the run to count as of
-/// that mix.
+/// A run has the model's mix if no class's share in the run differs by more than this from the share in the model's
+/// mix.
 const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 
 /// Sensitivity of Kneedle, as its authors recommend.
 const SENSITIVITY: f64 = 1.0;
 
-/// Greatest relative distance of a knee from the model's saturation without a warning.
+/// There is a warning if the relative distance of a knee from the model's saturation exceeds this.
 const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
@@ -37,7 +37,7 @@ pub struct KneeCheck {
     /// The universal scalability law of the throughput as a function of the number of requests present. It is fitted to
     /// closed runs if there are any, and otherwise to the open runs that kept up.
     pub usl: Option<UslFit>,
-    /// The reason why there is no such law, and what to do about it.
+    /// The reason why no law was fitted, and what to do about it.
     pub usl_absent: Option<String>,
 }
 

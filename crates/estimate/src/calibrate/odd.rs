@@ -1,8 +1,8 @@
 //! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server at the
 //! time.
 //!
-//! Each run is compared with the law fitted to all other runs, including their load dependence. If all runs are good,
-//! the externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in
+//! Each run is compared with a fit to all other runs, including their load dependence. If all runs are good, the
+//! externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in
 //! Regression*, 1982, §2.2.1). The run with the largest residual is reported if such a residual has a probability below
 //! 5 % among all runs (Bonferroni), and if the residual is more than 2 % of the CPU time.
 
@@ -18,14 +18,14 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Smallest residual that is reported, as a share of the CPU time.
 const MIN_SHARE: f64 = 0.02;
 
-/// A run whose CPU time disagrees with the law of the other runs.
+/// A run whose CPU time differs significantly from the prediction of a fit to all other runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OddRun {
     /// Index of the Record in the input, from 0.
     pub record: usize,
     /// Measured number of busy CPUs.
     pub busy: f64,
-    /// Number of busy CPUs that the law of the other runs predicts for this run's rates.
+    /// Number of busy CPUs that a fit to all other runs predicts at this run's rates.
     pub expected: f64,
     /// The difference divided by its standard error (externally studentized residual).
     pub residual: f64,
@@ -33,7 +33,7 @@ pub struct OddRun {
     pub p: f64,
 }
 
-/// Finds the odd run, if there is one. `law` is the law without load dependence.
+/// Finds the outlier, if there is one. `law` is the form of the fit without load dependence.
 pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
@@ -60,7 +60,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
     odd.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Number of busy servers that a fit of the other runs predicts for an observation, and the standard error of the
+/// Number of busy servers that a fit to the other runs predicts for an observation, and the standard error of the
 /// residual.
 fn expected(
     fit: &DemandFit,

@@ -40,10 +40,10 @@ pub struct Calibrated {
     pub demand_curve: Vec<DemandAtRate>,
     /// For each run that the demands were fitted to: the demand of its mean request, as measured and as fitted.
     pub runs: Vec<RunDemand>,
-    /// The run whose CPU time the law of the other runs does not explain, if there is one.
+    /// The outlier: the run whose CPU time differs significantly from the prediction of a fit to all other runs.
     pub odd: Option<OddRun>,
-    /// Demands measured inside the server, compared with those of the runs alone; `None` without the Server Module or
-    /// if it does not have the load's classes.
+    /// Demands measured inside the server, compared with the demands that the runs alone yield. `None` without the
+    /// Server Module, or if it does not have the load's classes.
     pub inside: Option<InsideDemands>,
     /// The dependence of demands on response sizes, if there are at least three sizes.
     pub sizes: Option<SizeDemand>,
@@ -99,7 +99,7 @@ pub struct SizeDemand {
 pub struct Merged {
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Shares of the classes in the requests of all of them, over all used runs. The joint demand is valid for these
+    /// Share of each class in the requests of these classes, over all used runs. The joint demand is valid for these
     /// shares.
     pub shares: Vec<f64>,
     /// Demand of the mean request of these classes, in seconds.

@@ -69,8 +69,8 @@ impl Bootstrap {
 
 /// Resamples the series and computes the statistic of each draw.
 ///
-/// The statistic is `None` for a draw that does not determine it. It is an error if this is so for more than half of
-/// the draws.
+/// The statistic is `None` for a draw that does not determine it. It is an error if more than half of the draws have no
+/// statistic.
 pub fn moving_blocks<S>(
     series: &[Vec<S>],
     resampling: Resampling,

@@ -1,4 +1,4 @@
-//! Whether the demand of a request depends on the load, and how.
+//! Tests whether the demand of a request depends on the load, and how.
 //!
 //! The utilization law with constant demands, busy = b₀ + Σ X_r·D_r, is tested against the same law with one more term:
 //!
@@ -12,14 +12,14 @@
 //! and third shape as its `IdleCost`. A call finds the servers idle with probability I and causes the cost of waking
 //! them. Its response causes the cost of waking the recipient, which is idle about as often. The square is empirical:
 //! on nginx and on the reference server, I² predicts the cost of a request at saturation from levels up to 60 %, and I
-//! does not. A survey knows more about the server and can distinguish other powers (`server::law` explains the
+//! alone does not. A survey knows more about the server and can distinguish other powers (`server::law` explains the
 //! difference).
 //!
 //! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
 //! Bonferroni's correction for the number of shapes. The shape with the smallest residuals is chosen. The terms are
 //! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the
-//! last level. An nginx worker saturated at 60,000 requests per second. Four levels up to a third of that predict a
-//! saturation that is 19 % too low with constant demands, 12 % with a step function and 4 % with the first term.
+//! last level. An nginx worker saturated at 60,000 requests per second. From four levels up to a third of this rate,
+//! constant demands predict a saturation that is 19 % too low. A step function is 12 % too low, and the first term 4 %.
 
 use super::collinear::COLLINEAR;
 use super::fit::DemandFit;
@@ -50,7 +50,8 @@ pub struct LoadDependence {
     pub weight: Estimate,
     /// The F statistic.
     pub f: f64,
-    /// The probability of such an F statistic under constant demands, corrected for the number of shapes tried.
+    /// The probability of an F statistic at least this large under constant demands, corrected for the number of shapes
+    /// tried.
     pub p: f64,
     /// D without the term, in seconds, for each class.
     pub demands: Vec<Estimate>,
@@ -65,7 +66,7 @@ pub struct LoadDependence {
 }
 
 /// Tests for load-dependent demand at a station of `servers` servers. Returns `None` if constant demands fit as well,
-/// or if there are too few levels: it needs at least two more levels than classes.
+/// or if there are too few levels: the test needs at least two more levels than classes.
 ///
 /// `background` is as in [`fit_demands`](super::fit_demands). A fitted background is the term of [`Shape::PerSecond`],
 /// so that shape is then not tried.
@@ -151,8 +152,8 @@ impl LoadDependence {
         self.saturation_beside(0.0, mix)
     }
 
-    /// The saturation by each other shape that fits about as well (F test of the residuals), while `others` servers are
-    /// busy with other work. The runs do not show which shape is right beyond the measured levels.
+    /// The saturation according to each other shape that fits about as well (F test of the residuals), while `others`
+    /// servers are busy with other work. The runs do not show which shape is right beyond the measured levels.
     pub(crate) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
         self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
     }
@@ -257,7 +258,7 @@ mod tests {
         let noisy: Vec<Observation> =
             levels.into_iter().zip(noise).map(|(o, e)| Observation { busy: o.busy + e, weight: 1.0, ..o }).collect();
         assert_eq!(fit_load_dependence(1, &noisy, Background::Known(0.0), 1), Ok(None));
-        assert_eq!(fit_load_dependence(1, &noisy[..2], Background::Known(0.0), 1), Ok(None), "too few to tell");
+        assert_eq!(fit_load_dependence(1, &noisy[..2], Background::Known(0.0), 1), Ok(None), "two levels are too few");
         assert!(fit_load_dependence(1, &[], Background::Known(0.0), 1).is_err());
     }
 }

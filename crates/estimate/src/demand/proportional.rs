@@ -1,8 +1,8 @@
 //! Demands from the busy time of a single level, by a rule of proportion: Menascé, Peraino, Dinh & Dinh, CMG 1999.
 //!
 //! Eq. 1, D = U_r·T/C_r, requires the utilization by each class, which cannot be observed on a server that serves all
-//! classes at once. Eq. 2 divides the busy time in proportion to a share f_r, such as that of the bytes sent: D_r =
-//! U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes whose demand is already known. Eq. 4 charges every
+//! classes at once. Eq. 2 divides the busy time in proportion to a share f_r, such as the share of the bytes sent: D_r
+//! = U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes whose demand is already known. Eq. 4 charges every
 //! request the same.
 
 use crate::EstimateError;
@@ -10,7 +10,8 @@ use brimful_core::number::non_negative;
 
 /// The same demand for every class (Eq. 4): busy time divided by all completions.
 ///
-/// `busy_s` is utilization × servers × the time measured; `completions` are those of each class in that time.
+/// `busy_s` is utilization × servers × the time measured; `completions` are the completed requests of each class in
+/// that time.
 pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, EstimateError> {
     let busy_s = non_negative(busy_s, || "the busy time".into())?;
     for (class, completed) in completions.iter().enumerate() {
@@ -23,8 +24,8 @@ pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, E
     Ok(vec![busy_s / total; completions.len()])
 }
 
-/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2). The busy time of classes with a `known`
-/// demand is subtracted first (Eq. 3).
+/// Demands in proportion to a share, such as the share of the bytes sent (Eq. 2). The busy time of classes with a
+/// `known` demand is subtracted first (Eq. 3).
 ///
 /// `busy_s` is utilization × servers × the time measured; the other arguments are by class. Shares are not normalized:
 /// if they sum to less than 1, some busy time remains unattributed. The share of a known class is ignored.

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// One response, or the mean of several of the same size.
+/// One response, or the mean of several responses of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
     /// Size of the response in bytes.

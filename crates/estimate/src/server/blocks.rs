@@ -22,8 +22,8 @@ pub struct ServerFacts {
     pub idle_busy: f64,
     /// Share of the CPUs' capacity that is not available to requests.
     pub background: f64,
-    /// Whether the largest number of clients achieved no more throughput than half as many, which shows that a resource
-    /// is full.
+    /// Whether the largest number of clients achieved no more throughput than half as many clients, which shows that a
+    /// resource is full.
     pub filled: bool,
     /// Number of connections that the server serves at a time, if the largest number of clients used all of them.
     pub served_at_once: Option<u32>,
@@ -223,7 +223,7 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
         weighted.sum::<Option<f64>>().map(|sum| sum / seconds)
     };
     let throughput = |class: usize| mean_by_time(&|m: &Measurement| m.throughput.get(class).copied()).unwrap_or(0.0);
-    // If a disk is missing from some of the measurements, not every call needs it.
+    // If a disk is missing from some of the measurements, not every call needs the disk.
     let disk =
         |name: &String| Some((name.clone(), mean_by_time(&|m: &Measurement| m.kernel.disks.get(name).copied())?));
     let calls: f64 = answered.iter().map(|measurement| measurement.calls()).sum();

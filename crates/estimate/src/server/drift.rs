@@ -1,9 +1,9 @@
 //! Changes of the host's speed during calibration, and their effect on a future level.
 //!
 //! Each measurement shows the slowness of the host in short stretches: the ratio of the CPU time of a call to its usual
-//! value at that load. The time until the next measurement is filled by repeating the slowness of the measurement. A
-//! future level is predicted to have a part of that series of the same length, which begins at a random instant (a
-//! moving block: Künsch 1989).
+//! value at that load. The time until the next measurement is filled by repeating the slowness of the measurement. The
+//! result is a series. For a future level, a random part of the series with the length of the level is drawn (a moving
+//! block: Künsch 1989).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::model_fit::ModelFit;
@@ -41,7 +41,7 @@ struct HostSlowness {
     calls: f64,
     /// For each stretch: its length in seconds, the ratio of its slowness to `level`, and its number of calls.
     stretches: Vec<(f64, f64, f64)>,
-    /// Seconds from the start of the measurement to the start of the next.
+    /// Seconds from the start of the measurement to the start of the next measurement.
     lasts: f64,
 }
 
@@ -56,7 +56,7 @@ impl Drift {
         if !(mean.is_finite() && mean > 0.0) {
             return Drift { widening: 1.0, ..Drift::default() };
         }
-        // Differences between the calls themselves are not due to the host.
+        // Calls differ in their CPU time; this part of the scatter is not due to the host.
         let variability = fit.variability(&facts.mix);
         let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability);
         let stretches = all().flat_map(|seen| seen.stretches.iter().map(|(_, slowness, calls)| (*slowness, *calls)));
@@ -84,8 +84,8 @@ impl Drift {
         drift
     }
 
-    /// A random part of the series with this length: lengths in seconds, and slowness. Empty if calibration measured no
-    /// slowness over time.
+    /// A random part of the series, `seconds` long: stretches with their lengths in seconds and their slowness. Empty
+    /// if calibration measured no slowness over time.
     pub fn draw(&self, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(f64, f64)> {
         let Some(mean) = mean_slowness(&self.course) else { return Vec::new() };
         let mut to_skip = rng.random::<f64>() * self.seconds;
@@ -110,7 +110,8 @@ impl Drift {
     }
 }
 
-/// The ratio of the 95th percentile of a future block, estimated from this many blocks, to that of the measured blocks.
+/// The ratio of the 95th percentile of a future block, estimated from this many blocks, to the percentile of the
+/// measured blocks.
 fn widening(blocks: usize) -> f64 {
     let n = blocks as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };
@@ -120,7 +121,8 @@ fn widening(blocks: usize) -> f64 {
 /// Number of blocks to draw for each bootstrap sample.
 ///
 /// Drawing all n blocks would make intervals of few blocks too narrow: the variance would be too small by the factor (n
-/// − 1)/n, and the quantile would be that of the normal distribution. Drawing fewer blocks widens them to Student's t.
+/// − 1)/n, and the quantile would be a normal quantile. Drawing fewer blocks makes the intervals as wide as with
+/// Student's t.
 pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
     let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));

@@ -61,7 +61,7 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
 }
 
 /// The demand of each class, scaled so that the mean request of the mix needs `mean`. The measurements of each class
-/// alone determine the differences between classes. Without these, all classes have the same demand.
+/// alone determine the differences between classes. Without these measurements, all classes have the same demand.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
         let measurement = &alone(loads, class)?.measurement;
@@ -86,8 +86,8 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
     };
     let mut stations = Vec::new();
     let mut demands = Vec::new();
-    // If a pool is held around the CPUs, its holding time includes the time on the CPUs, which must not be counted
-    // twice.
+    // If calls hold the pool while they are on the CPUs, the holding time includes the time on the CPUs, which must not
+    // be counted twice.
     if bottleneck.pool.as_ref().is_none_or(|pool| !pool.includes_cpu_time) {
         stations.push(cpu.station.clone());
         demands.push(cpu.demands.clone());

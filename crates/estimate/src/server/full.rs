@@ -11,8 +11,8 @@ use super::programs::ProgramSeen;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
-/// CPUs, a disk or workers are full if they are busy for at least this share of the available time. CPUs are also full
-/// if their idle share is less than the rest, whatever uses them.
+/// A disk or the workers are full if they are busy for at least this share of the time. The CPUs are full if calls use
+/// at least this share of the capacity that requests can use, or if less than the remaining share is idle.
 const FULL: f64 = 0.9;
 /// Largest number of places of a pool that is tried.
 const MAX_POOL: u32 = 256;
@@ -78,7 +78,7 @@ struct HighestLoad<'a> {
 impl Bottleneck {
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Bottleneck {
         let free = 1.0 - facts.background;
-        // If there are no more clients than CPUs, each client is idle at times, and they may not fill any resource.
+        // If there are no more clients than CPUs, each client is idle at times. Such clients may not fill any resource.
         let leaves_no_rest = |(clients, pooled): &(u64, &PooledMeasurement)| {
             facts.filled || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
@@ -214,7 +214,7 @@ impl HighestLoad<'_> {
     }
 
     /// The pool that follows from the throughput, or the workers that match it; `None` if not even the largest number
-    /// of clients fills it.
+    /// of clients fills the pool.
     fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
         let workers = ladder.first().and_then(|(fewest, rate)| {
             let alone = *fewest as f64 / rate;
@@ -245,8 +245,8 @@ impl HighestLoad<'_> {
     }
 
     /// Time for which each class holds a place, scaled so that a call of the mix holds it for `mean`. `held` derives
-    /// the time from the load of a class alone. It returns `None` if another resource was full at that load; such
-    /// classes share the remaining time.
+    /// the time from the load of a class alone. `held` returns `None` if another resource was full at that load; the
+    /// classes without a time share the remaining time.
     fn held_by_class(&self, mean: f64, held: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone = |class| alone(self.loads, class).and_then(held).filter(|held| held.is_finite());
@@ -332,7 +332,8 @@ fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     loads.iter().filter_map(rung).collect()
 }
 
-/// The pool that explains the throughput of the ladder best, if a call spends `on_cpu` seconds on a CPU.
+/// The pool that best explains the throughput for each number of clients (`ladder`), if a call spends `on_cpu` seconds
+/// on a CPU.
 ///
 /// Up to the number of places, each client achieves the throughput of a lone client; more clients share the throughput
 /// of all places.
@@ -350,8 +351,8 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
         let log_error =
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
-        // Time outside of the pool and the CPUs has no explanation, so of equally good fits the one with the least such
-        // time is chosen.
+        // Time outside of the pool and the CPUs has no explanation, so among equally good fits, the fit with the least
+        // unexplained time is chosen.
         log_errors + (elsewhere.max(on_cpu) - on_cpu).max(0.0) / alone * 1e-3
     };
     let places = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;

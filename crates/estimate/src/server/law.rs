@@ -4,12 +4,12 @@
 //! service (Welch 1964): a call that finds the server idle costs S + W. A greater p represents a server that must have
 //! been idle for longer; W < 0 with p = 1 represents contention between calls.
 //!
-//! The shapes, their names, their form in a Model and the least squares are those of [`crate::demand::load`]. The known
-//! quantities differ. There, the runs are of any number and mix, and the background work may be unknown. The question
-//! is whether the cost depends on the load at all (an F test against constant demands). Here, one mix is measured at
-//! four levels, the background work is known, and S is usually measured too. The cost almost certainly depends on the
-//! load; the question is which law predicts best between the levels. So each level is left out in turn, and more powers
-//! can be distinguished.
+//! The shapes, their names, their form in a Model and the least squares are as in [`crate::demand::load`]. The known
+//! quantities differ. There, the number and the mix of the runs are arbitrary, and the background work may be unknown.
+//! The question is whether the cost depends on the load at all (an F test against constant demands). Here, one mix is
+//! measured at four levels, the background work is known, and S is usually measured too. The cost almost certainly
+//! depends on the load; the question is which law predicts best between the levels. So each level is left out in turn,
+//! and more powers can be distinguished.
 
 use crate::demand::Shape;
 use crate::least_squares::fit_non_negative;
@@ -18,7 +18,7 @@ use brimful_core::survey::Law;
 
 /// The highest power p that is tried.
 const MAX_POWER: u32 = 4;
-/// Errors of cross-validation well below this count as equal: the smaller one is no evidence for a law.
+/// Errors of cross-validation well below this count as equal: a smaller one does not support a law.
 const INDISTINCT: f64 = 0.005;
 /// Greatest ratio of W to S. In measurements of real servers, the cost of a call doubled.
 const MAX_WEIGHT: f64 = 2.0;
@@ -50,7 +50,7 @@ pub(super) fn choose(costs: &[CallCost], saturated: Option<f64>, chance: Option<
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
     let mut tried: Vec<(f64, Option<Shape>)> = candidates.map(|shape| (error(shape), shape)).collect();
-    // The sort is stable, so of equally good laws the simpler one remains first.
+    // The sort is stable, so among equally good laws, the simpler law remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| saturated.is_none()).and_then(|chance| draw(costs, chance));

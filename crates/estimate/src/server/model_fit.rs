@@ -21,7 +21,8 @@ pub(super) struct ModelFit {
     /// Squared coefficient of variation of the service time within a class. It explains the scatter between stretches
     /// of few calls; the network's own `scv` explains the waiting times.
     pub service_scv: f64,
-    /// Ratios of the measured percentiles of response times to those of the network, for the percentiles 50, 95 and 99.
+    /// Ratios of the measured percentiles of response times to the network's percentiles, for the percentiles 50, 95
+    /// and 99.
     pub percentile_ratios: [f64; 3],
     /// The laws of the cost of a call that were tried, the best law first.
     pub laws: Vec<Law>,
@@ -50,8 +51,8 @@ pub struct ResponseSummary {
 }
 
 impl ResponseSummary {
-    /// Summarizes the network's response times. Each percentile is multiplied by its factor in `percentile_ratios`. Returns `None`
-    /// if there are no times.
+    /// Summarizes the network's response times. Each percentile is multiplied by its factor in `percentile_ratios`.
+    /// Returns `None` if there are no times.
     pub(super) fn new(mut times: Vec<f64>, percentile_ratios: [f64; 3]) -> Option<ResponseSummary> {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         times.sort_unstable_by(f64::total_cmp);
@@ -68,7 +69,8 @@ pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
 }
 
 impl ModelFit {
-    /// Whether calls wait for the CPUs, and not for workers or another resource that is held around the CPUs.
+    /// Whether calls wait for the CPUs, and not for workers or another resource that calls hold while they are on the
+    /// CPUs.
     pub fn waits_for_cpu(&self) -> bool {
         self.network.stations[0].name == self.cpu.station.name
     }
@@ -107,8 +109,8 @@ impl ModelFit {
         model
     }
 
-    /// The expected cost of a call at `rate`. Its mean is `mean` CPU seconds; on a server that is never idle it is
-    /// `saturated`.
+    /// The expected cost of a call at `rate`. The mean cost is `mean` CPU seconds; the cost on a server that is never
+    /// idle is `saturated`.
     pub fn expected_cost(&self, facts: &ServerFacts, saturated: f64, mean: f64, rate: f64) -> ExpectedCost {
         let servers = f64::from(facts.servers);
         let free = 1.0 - self.cpu.station.background;

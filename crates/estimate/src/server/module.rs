@@ -14,7 +14,7 @@ const MAX_HALF_WIDTH: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModuleDemands {
     pub classes: Vec<ModuleDemand>,
-    /// Whether more workers than CPUs compete, or their number is unknown. They then take turns on the CPUs, and
+    /// Whether more workers than CPUs compete, or their number is unknown. The workers then take turns on the CPUs, and
     /// waiting times do not show the variability of service.
     pub takes_turns: bool,
 }
@@ -29,8 +29,8 @@ pub(super) struct MeasuredService {
 }
 
 impl ModuleDemands {
-    /// Combines the loads with the largest number of clients. Returns `None` unless the CPU time of every class is
-    /// known precisely under these loads.
+    /// Pools the measurements under the loads that have the largest number of clients. Returns `None` unless they
+    /// determine the CPU time of every class precisely.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
         let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::Alone(_, clients) if *clients == most);
@@ -65,14 +65,14 @@ impl ModuleDemands {
     }
 }
 
-/// The measured variability of service, if the demands are those of the module and calls wait for the CPUs. The time
-/// for which workers, or other resources around the CPUs, are held varies differently.
+/// The measured variability of service, if the demands come from the module and calls wait for the CPUs. If calls hold
+/// workers or another resource while they are on the CPUs, the holding times vary differently.
 pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<MeasuredService> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module && fit.waits_for_cpu())?;
     measured.service(&facts.mix, &fit.cpu.demands)
 }
 
-/// The module's measurements for the survey's document; `None` if the demands are not those of the module.
+/// The module's measurements for the survey's document; `None` if the demands do not come from the module.
 pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<InsideServer> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module)?;
     let service = measured.service(&facts.mix, &fit.cpu.demands);

@@ -40,7 +40,7 @@ pub struct ExpectedLevel {
     pub utilization: PredictedFigure,
 }
 
-/// Models fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost of a call is
+/// Models fitted to blocks drawn with replacement. If the capacity is extrapolated, the form of the load dependence is
 /// drawn too.
 pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>], seed: u64) -> Vec<ModelFit> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -95,7 +95,7 @@ pub(super) fn expect_level(
         let model = fit.model_at(rate, mix);
         let stretches = drift.draw(seconds, &mut rng);
         let calls = arrivals(index as u64, replayed_seconds);
-        // The rate that was drawn. It deviates from the mean by chance, or because of bursts.
+        // The drawn rate deviates from the mean by chance, or because of bursts.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
         let course = HostSlowness::from_stretches(stretches);

@@ -3,16 +3,16 @@
 //! A host that is slow for a moment causes queues, and so does variable service. To distinguish them, the arrivals of
 //! each measurement are replayed through the model, on a host whose speed changes as measured: once with constant
 //! service times, once with exponential ones. The delay elsewhere is the remainder of the measured response times at
-//! all loads. The squared coefficient of variation follows from where the measured response time lies between those of
-//! the two replays.
+//! all loads. The squared coefficient of variation follows from where the measured response time lies between the
+//! response times of the two replays.
 //!
 //! The response times of a single client, which never waits, provide a prior for the variability. Where the Server
 //! Module measured the CPU time of single calls, its figure is the prior, and the fit stays within its interval unless
 //! workers take turns on the CPUs.
 //!
 //! The model provides only means. The shape of the distribution is measured, because calls that take turns on a CPU
-//! have a different distribution than calls that are served one after another, with the same mean. Percentiles are
-//! those of the model times the ratio of measured to modelled percentiles during calibration.
+//! have a different distribution than calls that are served one after another, with the same mean. Percentiles are the
+//! model's percentiles multiplied by the ratio of measured to modelled percentiles during calibration.
 
 use super::blocks::{
     Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, mean_shape,

@@ -2,7 +2,7 @@
 
 use crate::window::RunStretch;
 
-/// Below this share of idle CPUs, the cost of a call is assumed not to depend on it.
+/// Below this share of idle CPUs, the cost of a call is assumed not to depend on the share.
 const MIN_IDLE: f64 = 0.05;
 
 /// The expected CPU time of a call at one load. A call that finds the server idle may cost more.

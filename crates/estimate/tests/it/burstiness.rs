@@ -20,7 +20,7 @@ fn the_dispersion_of_poisson_arrivals_is_1_as_often_as_its_interval_says() {
         (ci.low..=ci.high).contains(&1.0)
     });
     let covered = covered.count();
-    assert!((368..=392).contains(&covered), "{covered} of 400, where 95 % would be 380");
+    assert!((368..=392).contains(&covered), "{covered} of 400 intervals cover the true value; 380 are expected");
 }
 
 proptest! {
@@ -32,7 +32,7 @@ proptest! {
         prop_assert_eq!((one.b, one.dispersion, one.peak_to_mean), (other.b, other.dispersion, other.peak_to_mean));
         prop_assert!(one.a.is_none_or(|a| a > 1.0 && a <= one.peak_to_mean * (1.0 + 1e-12) && near(other.a.unwrap(), a)));
         prop_assert!((0.0..1.0).contains(&one.b));
-        prop_assert!(one.a.is_none_or(|a| a * one.b <= 1.0 + 1e-12), "no more arrives in bursts than arrives");
+        prop_assert!(one.a.is_none_or(|a| a * one.b <= 1.0 + 1e-12), "at most all arrivals are in bursts");
     }
 
     #[test]

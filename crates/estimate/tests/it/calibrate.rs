@@ -20,7 +20,7 @@ fn records_of_a_server_become_its_model() {
     let c = from(&runs()).unwrap();
     assert_eq!((c.used.as_slice(), c.idle.as_slice(), c.left_out.len()), (&[1, 2, 3, 4][..], &[0][..], 0));
     let names: Vec<&str> = c.model.stations.iter().map(|s| s.name.as_str()).collect();
-    assert_eq!(names, ["cpu", "sda", "elsewhere"], "sdb did nothing");
+    assert_eq!(names, ["cpu", "sda", "elsewhere"], "an idle disk is not a station");
     let classes: Vec<(&str, f64)> = c.model.classes.iter().map(|k| (k.name.as_str(), k.rate.unwrap())).collect();
     assert_eq!(classes, [("heavy", 50.0), ("light", 200.0)]);
     // The disk's 0.2 ms and the background work explain part of the 5 ms, so a smaller delay elsewhere remains.
@@ -146,7 +146,7 @@ fn cpu_time_of_late_calls_is_used() {
         r["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_late", "message": "Too late." }] });
     }
     let c = from(&records).unwrap();
-    assert_eq!((c.used.len(), c.response), (4, None), "their response times are the generator's");
+    assert_eq!((c.used.len(), c.response), (4, None), "response times of late runs are not used");
     assert!(near(c.model.demands[0][0], 0.005, 1e-9), "{:?}", c.model.demands);
     assert!(c.warnings.iter().any(|w| w.contains("in 4 of the runs")), "{:?}", c.warnings);
 }

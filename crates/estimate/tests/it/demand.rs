@@ -41,7 +41,10 @@ fn the_bootstrap_covers_where_students_t_does_not() {
         by_t += u64::from((demand.value - 0.004).abs() <= demand.ci95_half_width.unwrap());
     }
     let (by_blocks, by_t) = (by_blocks as f64 / TRIALS as f64, by_t as f64 / TRIALS as f64);
-    assert!(by_blocks > 0.80 && by_blocks > by_t + 0.05, "blocks {by_blocks}, t {by_t}, of nominally 0.95");
+    assert!(
+        by_blocks > 0.80 && by_blocks > by_t + 0.05,
+        "coverage {by_blocks} by blocks and {by_t} by Student's t; nominal 0.95"
+    );
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn load_dependence_is_rarely_found_where_there_is_none() {
         fit_load_dependence(1, &levels, Background::Known(0.0), 1).unwrap().is_some()
     };
     let alarms = (0..400).filter(|seed| alarm(*seed)).count();
-    assert!(alarms <= 28, "{alarms} of 400, where 5 % would be 20");
+    assert!(alarms <= 28, "{alarms} false alarms in 400; 20 are expected");
 }
 
 fn near(a: f64, b: f64, within: f64) -> bool {

@@ -1,5 +1,5 @@
 //! Integration tests: the reference cases, and Records of servers whose demands are known.
-#![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
+#![allow(clippy::unwrap_used)] // Helpers of tests may panic, like the tests.
 
 mod burstiness;
 mod calibrate;

@@ -52,7 +52,7 @@ fn configurations_are_compared_by_price_and_time() {
     let [broken, small, medium, _, large] = table.rows.as_slice() else { panic!("{table:?}") };
     assert!(!broken.lasts && broken.crossing.is_none() && broken.headroom.is_none());
     assert!(broken.cost_per_million_at_capacity.is_none());
-    // A peak of 300 was exceeded before the last week: the peak of its first day is 386.
+    // A peak of 300 was exceeded before the last week: the peak of the first day of that week is 386.
     assert!(small.crossing.unwrap().already && small.headroom.unwrap() < 0.0);
     assert_eq!((small.months_of_headroom, small.lasts), (Some(0.0), false));
     // A peak of 799 means a mean of 399.5, which is reached 201 days after the last day of the history.

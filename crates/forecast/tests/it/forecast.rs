@@ -34,8 +34,8 @@ pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 
-/// Share of the values inside the 80 % and 95 % intervals, over many histories: of the values that followed, and in
-/// back-tests.
+/// Share of the values inside the 80 % and 95 % intervals, over many histories: for the values after the history, and
+/// for back-tests.
 fn coverage(step_s: u32, n: usize, ahead: usize, rates: fn(&[f64]) -> Vec<f64>) -> [f64; 4] {
     let (histories, mut sums) = (30, [0.0; 4]);
     for seed in 0..histories {
@@ -198,7 +198,7 @@ fn far_ahead_hours_become_days_and_tell_their_peak() {
     assert_eq!(far.history.start.to_string(), "2026-01-02T00:00:00Z");
     assert_eq!(far.peak.basis, PeakBasis::Learnt);
     assert!((far.peak.factor - 2.0).abs() < 1e-9, "{:?}", far.peak);
-    assert_eq!(far.seasons, [7], "what was asked for in hours is a week of days");
+    assert_eq!(far.seasons, [7], "a season of 168 hours becomes 7 days");
     assert!((far.points[89].likely / (51.0 + 38.0 + 90.0) - 1.0).abs() < 0.02, "{:?}", far.points[89]);
     let near = forecast(&hours, &options(48, HOUR)).unwrap();
     assert_eq!((near.history.step_s, near.peak.factor), (HOUR, 1.0));
@@ -281,7 +281,7 @@ fn a_history_is_read_however_it_is_written() {
         let again = Series::parse(same, Unit::Counts, None).unwrap();
         assert_eq!((again.start.unix(), again.step_s), (read.start.unix(), read.step_s), "{same}");
         assert_eq!(again.rates, read.rates, "{same}");
-        // The third history has times with two offsets; that of the latest time is used.
+        // The third history has times with two offsets; the offset of the latest time is used.
         assert_eq!((again.mixed_offsets, again.zone), (same.contains("+01:00"), read.zone.clone()), "{same}");
     }
     assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
@@ -449,7 +449,7 @@ fn what_nothing_vouches_for_is_not_extrapolated_far() {
             }
             let upper = forecast.points.iter().map(|p| p.upper95).fold(0.0, f64::max);
             assert_eq!(says(&forecast, "the highest rate of the history: so far ahead"), upper > 10.0 * seen);
-            assert_eq!(forecast.growth_per_month, None, "59 days are no two months");
+            assert_eq!(forecast.growth_per_month, None, "growth is not reported for 59 days");
         }
     }
 }
@@ -466,7 +466,7 @@ fn growth_in_a_month_takes_two_to_see() {
         short.notes
     );
     let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
-    // The rate grows by 0.2 per hour from about 390, to 3.2 times that after 180 days: about 22 % per month.
+    // The rate grows by 0.2 per hour from about 390, to 3.2 times this rate after 180 days: about 22 % per month.
     assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);
     assert!(!says(&long, "No growth per month"), "{:?}", long.notes);
 }
@@ -498,8 +498,8 @@ fn holidays_neither_bend_a_forecast_nor_blur_it() {
             again += (rates[end - 7 + h % 7] - rates[end + h]).abs();
         }
     }
-    assert!(named > 7 && widths[1] < 2.0 * widths[0], "{named} of 14, {widths:?}");
-    assert!(off < again, "{off}, {again}: no better than repeating the last week");
+    assert!(named > 7 && widths[1] < 2.0 * widths[0], "{named} of 14 notes, {widths:?}");
+    assert!(off < again, "error {off}, seasonal naive error {again}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Tests of the crate with reference cases and with histories whose future is known.
-#![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
+#![allow(clippy::unwrap_used)] // Helpers of tests may panic, like the tests.
 
 mod cases;
 mod cost;

@@ -1,15 +1,15 @@
 //! Approximate solution of closed classes of any population: the fixed point of Bard & Schweitzer, and the Linearizer.
 //!
 //! An arriving customer finds the network as it is with one customer fewer of its class. Schweitzer (1979; Bard, 1979)
-//! assumes that every class's distribution over the stations does not change with one customer fewer. He iterates on
-//! the whole population alone; errors are mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in
-//! de Souza e Silva & Muntz, 1990) also solves the populations with one customer fewer. It derives from them how the
-//! distributions shift, and assumes that this shift is constant. Its error is at most 0.9 % on average and 20 % at
-//! worst, in 300 random networks in product form (`cargo test -p brimful-model --test it approximations`). Residence
-//! times follow from the state that an arrival finds ([`crate::residence`]). So several servers, order of arrival,
-//! priorities and open classes are supported, though with unknown errors outside product form. With several servers,
-//! the shifts of the throughputs are used too. Cost: iterations × stations × classes; for the Linearizer, this ×
-//! classes × rounds; where the order of service matters, × classes once more.
+//! assumes that every class's distribution over the stations does not change with one customer fewer. This method
+//! iterates on the whole population alone; errors are mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982;
+//! its sums as in de Souza e Silva & Muntz, 1990) also solves the populations with one customer fewer. From these
+//! solutions, it derives how the distributions shift, and assumes that this shift is constant. Its error is at most 0.9
+//! % on average and 20 % at worst, in 300 random networks in product form (`cargo test -p brimful-model --test it
+//! approximations`). Residence times follow from the state that an arrival finds ([`crate::residence`]). So several
+//! servers, order of arrival, priorities and open classes are supported, though with unknown errors outside product
+//! form. With several servers, the shifts of the throughputs are used too. Cost: iterations × stations × classes; for
+//! the Linearizer, this × classes × rounds; where the order of service matters, × classes once more.
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
@@ -71,9 +71,9 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
     iteration.performance(&iteration.settle(&iteration.population, &shifts, whole, FINAL_TOLERANCE)?)
 }
 
-/// Mean behaviour of one customer of each class. First the shares of its time at each queue, queue by queue. Then, for
-/// each class, the ratio of a lone customer's cycle time to the present cycle time. The type is also used for the
-/// change of these figures with one customer fewer.
+/// Mean behaviour of one customer of each class. The vector begins with the shares of the customer's time at each
+/// queue, queue by queue. It ends, for each class, with the ratio of a lone customer's cycle time to the present cycle
+/// time. The type is also used for the change of these figures with one customer fewer.
 type Shares = Vec<f64>;
 
 /// The constants of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
@@ -144,8 +144,9 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Computes a starting point near the fixed point. From a distant one, the iteration does not converge if several
-    /// stations are nearly saturated. So a small population is solved first; it is then doubled until it is whole.
+    /// Computes a starting point near the fixed point. From a distant starting point, the iteration does not converge
+    /// if several stations are nearly saturated. So a small population is solved first; the population is then doubled
+    /// until it is complete.
     fn start(&self) -> Result<Shares, ModelError> {
         let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
         let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
@@ -234,7 +235,7 @@ impl<'a> Iteration<'a> {
         (0..classes).map(found).collect()
     }
 
-    /// R of any class of the network at a queue where it depends on the classes of the customers that an arrival finds.
+    /// R of an open or closed class at a queue where R depends on the classes of the customers that an arrival finds.
     fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
         let (network, k) = (self.network, queue.station);
         let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
@@ -300,8 +301,8 @@ impl Queue {
     }
 
     /// R of each class with processor sharing. Only the number of customers matters and, with several servers, the
-    /// number of busy servers. `at` are the shares of time at this queue, `rates` those of a lone customer, and
-    /// `shifted` the additions that the shifts make for each arriving class.
+    /// number of busy servers. `at` are the shares of time at this queue, `rates` the throughputs per customer of each
+    /// class, and `shifted` the additions that the shifts make for each arriving class.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;

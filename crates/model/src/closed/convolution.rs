@@ -12,7 +12,7 @@
 //! require the constants of all other centres. Halving the set of centres recursively computes them in K·log K
 //! convolutions.
 //!
-//! Valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
+//! It is valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 
 use super::mva::count;
 use super::wide::Wide;
@@ -107,7 +107,7 @@ impl Solver<'_> {
     }
 }
 
-/// All populations, ordered so that a population comes after those with one customer fewer.
+/// All populations, ordered so that a population comes after all populations with one customer fewer.
 struct Lattice {
     most: Vec<u32>,
     /// For each class: distance in the order to the population with one customer fewer.
@@ -131,7 +131,7 @@ impl Lattice {
         self.populations - 1
     }
 
-    /// Π Zⁿ/n!: the weights of the populations that are all at the delays.
+    /// Π Zⁿ/n!: the weight of each population if all of it is at the delays.
     fn delays(&self, delays: &[f64]) -> Vec<Wide> {
         let mut g = vec![Wide::ONE; self.populations];
         let mut present = vec![0; self.most.len()];
@@ -159,7 +159,7 @@ impl Lattice {
         sum
     }
 
-    /// h ← T[h]/α. It proceeds from the last population down, so the values that it reads are the old ones.
+    /// h ← T[h]/α. The loop proceeds from the last population down, so the values that it reads are the old ones.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -169,8 +169,8 @@ impl Lattice {
         }
     }
 
-    /// h ← h + T[h]/α + T²[h]/α² + …. It proceeds from the first population up, so the values that it reads are the new
-    /// ones.
+    /// h ← h + T[h]/α + T²[h]/α² + …. The loop proceeds from the first population up, so the values that it reads are
+    /// the new ones.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];
@@ -188,7 +188,7 @@ impl Lattice {
     }
 }
 
-/// Steps to the previous population; the last one precedes the empty one.
+/// Steps to the previous population. The empty population is followed by the last one.
 fn count_down(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n > 0 {

@@ -1,9 +1,9 @@
 //! Solves x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
 //!
 //! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each
-//! round combines the last few so that their residuals f(x) − x cancel if f is linear. If the residual increases, the
-//! algorithm returns to the plain iteration. If it does not converge, it takes shorter and shorter steps, because full
-//! steps may oscillate where the order of service matters. Cost in addition to f: depth × length.
+//! round combines the last few rounds so that their residuals f(x) − x cancel if f is linear. If the residual
+//! increases, the algorithm returns to the plain iteration. If it does not converge, it takes shorter and shorter
+//! steps, because full steps may oscillate where the order of service matters. Cost in addition to f: depth × length.
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
@@ -18,7 +18,7 @@ const MAX_RESIDUAL_GROWTH: f64 = 10.0;
 /// rounds.
 const ACCELERATED_ROUNDS: usize = 300;
 
-/// Number of rounds with one step length before it is halved again.
+/// Number of rounds with one step length before the step length is halved again.
 const ROUNDS_PER_STEP: usize = 1000;
 
 /// Upper bound of the number of rounds.
@@ -101,8 +101,8 @@ impl History {
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The combination of the residuals' changes that is nearest to the residual. It is slightly regularized in case
-    /// rounds are alike.
+    /// The combination of the residuals' changes that is nearest to the residual. The equations are slightly
+    /// regularized in case rounds are alike.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);

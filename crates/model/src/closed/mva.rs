@@ -2,7 +2,7 @@
 //!
 //! An arriving customer finds the network as it is without this customer: R = D·(1 + N(n − 1)), X = n/(Z + Σ R), N =
 //! X·R, starting with the empty network. No step subtracts, so the recursion is numerically stable. It is valid in
-//! product form. Cost: Π (N + 1) × centres × classes in time. In memory, one queue per centre and per population of all
+//! product form. Cost: time Π (N + 1) × centres × classes; memory for one queue per centre and per population of all
 //! classes except the largest.
 
 use super::{Closed, Steady};
@@ -16,8 +16,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
     let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
     let demands: Vec<Vec<f64>> = demands.collect();
-    // Distance to the population with one customer fewer of class c. It is 0 for the first class: the new queues
-    // overwrite those of the previous round in the same array elements.
+    // Distance to the population with one customer fewer of class c. It is 0 for the first class, because the new
+    // queues overwrite the queues of the previous round in place.
     let mut back = vec![0; classes];
     let mut plane = 1;
     for c in 1..classes {
@@ -41,7 +41,7 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The last population is the whole one.
+    // The loop ended with the whole population, so these are its figures.
     let place = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
     let row = |k: usize| (0..classes).map(|c| residence[place(c)][k]).collect();
     Steady {

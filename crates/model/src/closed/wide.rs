@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(Wide::ONE.plus(tiny), Wide::ONE);
         assert_eq!(tiny.plus(Wide::ZERO), tiny);
         assert_eq!(Wide::ZERO.plus(tiny), tiny);
-        // Nothing is lost where the exponent changes.
+        // Checks that no digits are lost where the exponent changes.
         let edge = Wide::ONE.times(0.75 * HIGH);
         let sum = edge.plus(edge);
         assert_eq!(sum.over(edge), 2.0);

@@ -134,7 +134,7 @@ mod tests {
         }
         assert_eq!(moment(Gamma::new(2.0, 0.0), 1), 2.0);
         assert_eq!(moment(Gamma::new(0.0, 1.0), 1), 0.0);
-        assert_eq!(moment(Gamma::new(2.0, f64::NAN), 1), 2.0, "an unknown variation counts as none");
+        assert_eq!(moment(Gamma::new(2.0, f64::NAN), 1), 2.0, "a NaN variation counts as 0");
     }
 
     #[test]

@@ -10,9 +10,9 @@ pub(super) enum Sojourn<'a> {
     Service(f64, Family),
     /// A service time with this mean, after a wait.
     Ordered(f64, Family, Wait<'a>),
-    /// A service time with this mean. It is stretched by one of these factors, with its weight as the probability.
+    /// A service time with this mean, stretched by one of these factors. The weight of a factor is its probability.
     Shared(f64, Family, [(f64, f64); 3]),
-    /// A constant service time that is stretched: a constant, and a gamma distributed addition.
+    /// A stretched constant service time: the sum of a constant and a gamma distributed time.
     SharedConstant(f64, Gamma),
     /// One of several alternatives.
     OneOf(Vec<Alternative<'a>>),
@@ -56,7 +56,7 @@ pub(super) struct OrderedWait<'a> {
     pub(super) left_squared: f64,
 }
 
-/// The wait of requests that find all servers busy, where other requests have woken up idle servers.
+/// The wait of requests that find all servers busy, at a station where other requests have woken up idle servers.
 #[derive(Clone)]
 pub(super) struct WakingWait<'a> {
     /// The demand of a request that finds all servers busy, for each class.
@@ -146,9 +146,9 @@ impl OrderedWait<'_> {
 
 impl WakingWait<'_> {
     /// E\[e^(−sW)\] of the wait in order of arrival, for a request that must wait: (E − ρ·F)/(1 − ρ·F). E is the
-    /// remaining service of all requests, F that of requests without an additional time, and ρ the load of the latter.
-    /// At one server, E − ρ·F is (1 − ρ) times the remaining service of a request with the additional time, and the
-    /// formula is that of Welch (1964).
+    /// remaining service of all requests, F the remaining service of requests without an additional time, and ρ the
+    /// load of these requests. At one server, E − ρ·F is (1 − ρ) times the remaining service of a request with the
+    /// additional time, and the formula is Welch's (1964).
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         let near = |k: usize| ONE - z * self.left[k] + z * z * self.left_squared[k];

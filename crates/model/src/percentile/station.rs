@@ -1,10 +1,10 @@
-//! The distribution of each class's time at one station. The mean of the distribution is that of the solver.
+//! The distribution of each class's time at one station. The mean of the distribution is the solver's mean.
 //!
 //! - Delay: the time is a service time.
 //! - First come, first served: the time is a wait and a service time. There is no wait with probability 1 − P.
-//!   Otherwise the wait is that of M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is that
-//!   of the remaining service. This is exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is
-//!   the approximation of Hokstad (1978).
+//!   Otherwise the wait is as in M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is the
+//!   transform of the remaining service. This is exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for
+//!   M/G/m it is the approximation of Hokstad (1978).
 //! - Processor sharing: the stretched service time S·(1 + H), with H gamma. H has the solver's mean. Its variance is
 //!   chosen such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)): the stretch varies by σ² and is correlated over τ
 //!   seconds of received service. σ² is the variance at an arrival, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for
@@ -12,17 +12,17 @@
 //!   the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
 //! - Servers that must be woken up ([`crate::exceptional`]): a request that finds idle servers, with the probability of
 //!   M/M/m, does not wait and has the longer service. Other requests have the shorter service, after a wait of (E −
-//!   ρ·F)/(1 − ρ·F). E is the remaining service of all requests, F that of requests with the shorter service, and ρ the
-//!   load with the shorter service alone. This is exact for one server (Welch 1964). With processor sharing, a request
-//!   that finds no idle server finds 1 + K requests for each server, with K geometric at ρ, as in M/M/m. For a request
-//!   that finds an idle server, mean and variance are reduced by the same factor. With processor sharing, p50 and p95
-//!   are within 8 % (exponential) to 14 %.
+//!   ρ·F)/(1 − ρ·F). E is the transform of the remaining service of all requests, F the same for requests with the
+//!   shorter service, and ρ the load with the shorter service alone. This is exact for one server (Welch 1964). With
+//!   processor sharing, a request that finds no idle server finds 1 + K requests for each server, with K geometric at
+//!   ρ, as in M/M/m. For a request that finds an idle server, mean and variance are reduced by the same factor. With
+//!   processor sharing, p50 and p95 are within 8 % (exponential) to 14 %.
 //! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait, and with
 //!   preemption also the service.
 //!
-//! The number of closed customers at a station varies less than that of Poisson arrivals: the more are present, the
-//! fewer can arrive. With the variance V at a station and V' at all others, V·V'/(V + V') remains, as for independent
-//! numbers with a known sum. The wait of closed customers is 0 or gamma distributed.
+//! The number of closed customers at a station varies less than the number of Poisson arrivals: the more are present,
+//! the fewer can arrive. With the variance V at a station and V' at all others, V·V'/(V + V') remains, as for
+//! independent numbers with a known sum. The wait of closed customers is 0 or gamma distributed.
 
 use super::service::{Family, Gamma};
 use super::sojourn::{Alternative, OrderedWait, Sojourn, Wait, WakingWait};
@@ -56,7 +56,8 @@ pub(super) struct StationView<'a> {
     /// Share of the variance of the number of closed customers that remains, given their total; `None` without closed
     /// classes.
     closed_variance_share: Option<f64>,
-    /// The effect of idle servers that must be woken up, and the demands at busy servers; `None` if they need not be.
+    /// The effect of idle servers that must be woken up, and the demands at busy servers; `None` if no server must be
+    /// woken up.
     waking: Option<(Exceptional, &'a [f64])>,
 }
 
@@ -126,8 +127,8 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
 }
 
 impl<'a> StationView<'a> {
-    /// The alternatives of the time of class `c`; empty if the class does not visit the station. There are several only
-    /// if their constant parts differ: the constant must be removed before a transform is inverted.
+    /// The alternatives of the time of class `c`; empty if the class does not visit the station. There are several
+    /// alternatives only if their constant parts differ: the constant must be removed before a transform is inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
         match self.sojourn(c) {
             None => Vec::new(),
@@ -247,8 +248,9 @@ impl<'a> StationView<'a> {
         }
     }
 
-    /// An exponential wait, prolonged by more urgent requests. If these interrupt, the service is prolonged too. A time
-    /// V becomes a busy period of the more urgent requests, with the variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³.
+    /// An exponential wait, prolonged by more urgent requests. If these requests interrupt service, the service is
+    /// prolonged too. A time V becomes a busy period of the more urgent requests, with the variance Var(V)/(1 − σ)² +
+    /// V·λ·E[S²]/(1 − σ)³.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
         let level = |j: usize| self.classes[j].priority;
@@ -316,8 +318,8 @@ impl<'a> StationView<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (stretch.least + node, weight)))
     }
 
-    /// The stretch at an arrival, which must wait for K ends of service: one if all servers are busy, and one for each
-    /// waiting closed customer. Behind each of them, a geometric number of open requests waits.
+    /// The stretch at an arrival. The arrival must wait for one end of service if all servers are busy, and for one end
+    /// of service for each waiting closed customer. Each of these is followed by a geometric number of open requests.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);

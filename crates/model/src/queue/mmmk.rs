@@ -131,7 +131,7 @@ mod tests {
             assert!(close(solved.number, number) && close(solved.response_time, number / solved.throughput));
             assert!(
                 close(solved.throughput, offered / 0.2 * (1.0 - solved.blocking)),
-                "who is not turned away is served"
+                "every request that is not rejected is served"
             );
         }
     }

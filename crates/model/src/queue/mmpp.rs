@@ -36,8 +36,8 @@ pub struct MmppM1 {
 
 type Matrix = [[f64; 2]; 2];
 
-/// Upper bound of the squarings of the logarithmic reduction. Each doubles the number of levels that are taken into
-/// account.
+/// Upper bound of the squarings of the logarithmic reduction. Each squaring doubles the number of levels that are taken
+/// into account.
 const SQUARINGS: usize = 64;
 
 impl Mmpp2 {
@@ -253,7 +253,7 @@ mod tests {
         let slow = Mmpp2 { rates: [8.0, 2.0], leave: [1e-9, 1e-9] };
         assert!(close(mmpp_m1(&slow, 0.1).unwrap().number, (4.0 + 0.25) / 2.0, 1e-5));
         let quick = Mmpp2 { rates: [8.0, 2.0], leave: [1e9, 1e9] };
-        assert!(close(mmpp_m1(&quick, 0.1).unwrap().number, 1.0, 1e-5), "and far shorter: Poisson of the mean rate");
+        assert!(close(mmpp_m1(&quick, 0.1).unwrap().number, 1.0, 1e-5), "very short phases equal Poisson arrivals");
     }
 
     #[test]

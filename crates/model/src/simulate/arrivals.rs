@@ -1,14 +1,14 @@
-//! Arrival process of an open class: a Poisson process with a constant rate, or with one that switches between two
+//! Arrival process of an open class: a Poisson process with a constant rate, or with a rate that switches between two
 //! values.
 //!
-//! The mean rate is that of the model. The next arrival is drawn at the current rate. If the rate changes first, the
+//! The model determines the mean rate. The next arrival is drawn at the current rate. If the rate changes first, the
 //! arrival is drawn again from that instant. This is valid because the exponential distribution has no memory.
 
 use crate::ModelError;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-/// Arrival process of an open class. Its mean rate is always that of the model.
+/// Arrival process of an open class. The model determines its mean rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Arrivals {
     /// A Poisson process, as many independent users cause.

@@ -81,7 +81,7 @@ mod tests {
             let expected = demand * f64::from(seen[class]);
             assert!((work[class] / expected - 1.0).abs() < 0.05, "{class}: {work:?} {seen:?}");
         }
-        // A seed determines the result, which is the same as that of the figures.
+        // With the same seed, the figures of `simulate` describe the same run.
         let options = SimulationOptions { precision: None, time_s: Some(1000.0), ..SimulationOptions::default() };
         let figures = super::super::simulate(&model, &options).unwrap();
         for (class, seen) in seen.into_iter().enumerate() {

@@ -3,14 +3,14 @@
 //! Warm-up: slices are removed from the beginning so that the standard error of the mean of the rest is smallest (MSER;
 //! White 1997, White, Cobb & Spratt 2000). Removal stops at the latest where the values first cross that mean (Fishman
 //! 1973). The network has then reached its usual state, and removing more slices would bias a short run. The warm-up is
-//! computed for the number of requests at all stations and for that at the busiest station. The longer of the two
-//! counts, and at most half the run. A minimum at that limit means that the network has not settled.
+//! computed for the number of requests at all stations, and for the number at the busiest station. The longer warm-up
+//! is used, but at most half the run. A minimum at this limit means that the network has not settled.
 //!
 //! Intervals: the rest is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little). Every
-//! figure is a ratio of two sums, such as seconds over requests. Its standard error is that of the batches' residuals
-//! about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow Skart
-//! (Tafazzoli & Wilson 2011). Successive batches of a congested network are correlated: a lag-1 correlation r > 0 of
-//! the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near
+//! figure is a ratio of two sums, such as seconds over requests. Its standard error is computed from the batches'
+//! residuals about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow
+//! Skart (Tafazzoli & Wilson 2011). Successive batches of a congested network are correlated: a lag-1 correlation r > 0
+//! of the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near
 //! saturation batches are also skewed: queues are occasionally very long, and a run without such a queue would state
 //! too low a figure and too short an interval. Willink (2005) shifts the ends of Student's interval by the third
 //! moment; the longer side is used for both ends. At a utilization of 0.98, 94 % of the intervals cover the true value
@@ -188,7 +188,8 @@ mod tests {
     fn a_ratio_is_that_of_the_sums() {
         let (estimate, correlation) = ratio([[1.0, 1.0], [3.0, 1.0], [1.0, 1.0], [3.0, 1.0]]).unwrap();
         assert_eq!(estimate.value, 2.0);
-        // The residuals are −1, 1, −1, 1. Their variance is 4/3, that of their mean 1/3, and there is no skewness.
+        // The residuals are −1, 1, −1, 1. Their variance is 4/3, the variance of their mean is 1/3, and there is no
+        // skewness.
         assert!((estimate.ci95_half_width.unwrap() - STUDENT / 3.0f64.sqrt()).abs() < 1e-12);
         assert!((correlation + 0.75).abs() < 1e-12);
         assert!(ratio([[0.0, 0.0]; 4]).is_none());

@@ -38,8 +38,8 @@ pub(super) struct Station {
     pub(super) servers: f64,
     /// For each class: demand of a request that finds all servers busy.
     pub(super) demands: Vec<f64>,
-    /// Additional demand of a request that finds all servers idle, in seconds. If only some are idle, it is
-    /// proportional to their share.
+    /// Additional demand of a request that finds all servers idle, in seconds. If only some servers are idle, the
+    /// additional demand is proportional to their share.
     pub(super) waking: f64,
     /// The next station that a class visits; `None` after the last one.
     pub(super) next: Vec<Option<usize>>,

@@ -31,7 +31,7 @@ pub(super) enum Capacity {
     Unlimited,
     /// The speed of each server, and the number of servers.
     Servers(f64, f64),
-    /// The total speed with 1, 2, … requests present; the last value applies to any more.
+    /// The total speed with 1, 2, … requests present; the last value applies to larger numbers.
     Table(Vec<f64>),
 }
 
@@ -152,12 +152,12 @@ impl Queue {
         self.waiting.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    /// Sets the speed by the requests that are present and in service. Returns the time of the next departure if no
-    /// further request arrives; ∞ if no request is in service.
+    /// Sets the speed according to the requests that are present and in service. Returns the time of the next departure
+    /// if no further request arrives; ∞ if no request is in service.
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {
-            (self.clock, self.speed) = (0.0, 0.0); // Restarting keeps it precise.
+            (self.clock, self.speed) = (0.0, 0.0); // Restarting the clock keeps it precise.
             return f64::INFINITY;
         };
         let (present, served) = (self.present, self.serving.len() as f64);
@@ -196,7 +196,7 @@ mod tests {
         let mut q = queue(usize::MAX, vec![0], false);
         assert_eq!(arrive(&mut q, 10.0, 0, 0, 3.0), 13.0);
         // After 1 s, 2 s of the first request are left. The new request needs 1 s and takes 2 s; then 1 s of the first
-        // is left.
+        // request is left.
         assert_eq!(arrive(&mut q, 11.0, 1, 0, 1.0), 13.0);
         q.clock(13.0);
         assert_eq!(q.leave(), Some(1));
@@ -225,8 +225,8 @@ mod tests {
         q.clock(2.0);
         let class = |request| (if request < 2 { 2 } else { 1 }, f64::from(request));
         assert_eq!(q.interrupt(2, class), None);
-        // Both requests in service share the work of one server and have received ½ s each. Before that, the first has
-        // received 1 s alone.
+        // Both requests in service share the work of one server and have received ½ s each. Before that, the first
+        // request has received 1 s alone.
         assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
         assert_eq!(q.next_waiting(), Some(1));
     }

@@ -41,7 +41,7 @@ impl Record {
         self.slice_s * (self.slices.len() + 1) as f64
     }
 
-    /// Ends the current slice at that time.
+    /// Ends the current slice at [`Record::next_end`].
     pub(super) fn close(&mut self, world: &mut World<'_>) {
         world.integrate();
         let slice = Slice {

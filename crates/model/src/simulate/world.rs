@@ -131,8 +131,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes all events before this time, but no more than `events` since the start. Returns whether that time was
-    /// reached.
+    /// Processes all events before the time `until`, but no more than `events` since the start. Returns whether `until`
+    /// was reached.
     pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
         loop {
             let (instant, place) = self.calendar.soonest();

@@ -1,7 +1,7 @@
 //! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
-//! A range has the given number of points from its first to its last number. They are evenly spaced or, with `:log`,
-//! grow by a constant factor. Counts are whole numbers. A unit given only after the last number applies to both
+//! A range has the given number of points from its first to its last number. The points are evenly spaced or, with
+//! `:log`, grow by a constant factor. Counts are whole numbers. A unit given only after the last number applies to both
 //! numbers: `1..4x`.
 
 use brimful_core::units::{Bytes, Count, Nanos, Rate};
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(points("1..2x:5", Unit::Factor), [1.0, 1.25, 1.5, 1.75, 2.0]);
         assert_eq!(points("8..2", Unit::Count), [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
         assert_eq!(points("1..100:3:log", Unit::Number), [1.0, 10.0, 100.0]);
-        assert_eq!(points("1..4:9:log", Unit::Count), [1.0, 2.0, 3.0, 4.0], "whole, and none twice");
+        assert_eq!(points("1..4:9:log", Unit::Count), [1.0, 2.0, 3.0, 4.0], "counts are whole and distinct");
         assert_eq!(points("10..20ms:2", Unit::Time), [0.01, 0.02]);
         assert_eq!(points("1..10k:2", Unit::Rate), [1.0, 10_000.0]);
         assert_eq!(points("10..200/s:2", Unit::Rate), [10.0, 200.0]);

@@ -1,8 +1,8 @@
 //! One change of a what-if: `TARGET.PROPERTY=VALUE`.
 //!
 //! The value follows the last `=`, and the property the last `.` before it. The rest is the target, which may contain
-//! any characters. The names in it are looked up in the model when the change is applied. A change without a target, or
-//! with `all`, applies to all stations or classes.
+//! any characters. The names in the target are looked up in the model when the change is applied. A change without a
+//! target, or with the target `all`, applies to all stations or classes.
 
 use super::amount::{Amount, Unit};
 use super::suggestions::listed;

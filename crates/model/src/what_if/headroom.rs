@@ -2,7 +2,7 @@
 //!
 //! The load is the rate of all open classes together at their present mix; closed classes remain unchanged. Without
 //! open classes, the load is the population of all closed classes, in their present proportions. The limit is found by
-//! bisection, because times and utilizations never decrease with the load. Percentiles are those of
+//! bisection, because times and utilizations never decrease with the load. Percentiles are computed by
 //! [`crate::percentile`]. Utilization includes background work, as an observer would measure it.
 
 use super::names::{class_named, station_named};
@@ -72,7 +72,7 @@ const SIMULATED_PRECISION: f64 = 1e-3;
 /// Upper bound of the bisection steps; it is reached only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Upper bound of the time of an exact solution when many are needed, in seconds.
+/// Upper bound of the time of an exact solution, in seconds, when many solutions are needed.
 const QUICK_SECONDS: f64 = 0.005;
 
 /// An objective that is met with this many customers counts as met at any load.
@@ -202,7 +202,7 @@ impl Objective {
         Ok(Until::Population(low))
     }
 
-    /// Whether a network meets the objective. A saturated network does not.
+    /// Whether a network meets the objective. A saturated network never does.
     fn is_met_by(&self, model: &Model, method: Method) -> Result<bool, ModelError> {
         match solve(model, method) {
             Ok(solution) => self.is_met(model, &solution),

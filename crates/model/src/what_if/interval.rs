@@ -3,8 +3,8 @@
 //! The intervals are computed by the Monte Carlo method. The demands at a station are drawn from a joint normal
 //! distribution with their means, half widths and correlations ([`Model::demand_correlation`]), folded at 0. The
 //! interval of a result extends from its 5 % to its 95 % quantile over many draws. Results before and after a change
-//! use the same draws (common random numbers), so their ratio is more precise than either. The response time of a
-//! saturated draw is infinite.
+//! use the same draws (common random numbers), so their ratio is more precise than either result. The response time of
+//! a saturated draw is infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
@@ -56,8 +56,8 @@ pub struct Intervals {
 pub struct Effect {
     /// Ratio of the saturation rates.
     pub saturation_rate: Interval90,
-    /// Ratio of the response times R, for each class of the model before. Draws that keep up neither before nor after
-    /// are excluded.
+    /// Ratio of the response times R, for each class of the model before. Draws with a saturated station both before
+    /// and after the change are excluded.
     pub response_time: Vec<Interval90>,
 }
 

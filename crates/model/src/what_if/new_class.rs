@@ -11,11 +11,11 @@ use std::str::FromStr;
 /// station that the class visits. A demand is a time or, with `like=`, also a change such as `1.5x` or `+20%` of that
 /// class's demand. Numbers may be ranges.
 ///
-/// Its demands are those at the present server; a change of a station's speed also changes them.
+/// The demands refer to the present server; a change of a station's speed also changes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClass {
     pub(super) name: String,
-    /// The class whose demands are used at stations for which none is given.
+    /// The class whose demands are used at stations without a demand in the text.
     pub(super) like: Option<String>,
     pub(super) rate: Option<Amount>,
     pub(super) population: Option<Amount>,

@@ -162,7 +162,7 @@ impl Variants {
     }
 
     /// Checks that changes do not contradict one another. Several factors may change the same figure. Any other change
-    /// must be the only one of its figure. Two changes must not have the same property and target.
+    /// must be the only change of its figure. Two changes must not have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
         let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {
@@ -183,7 +183,7 @@ impl Variants {
         Ok(())
     }
 
-    /// Checks that classes whose demands are known only jointly are all changed alike, or each set.
+    /// Checks that classes whose demands are known only jointly are all changed alike, or are all set.
     fn check_joint_demands(&mut self) -> Result<(), ModelError> {
         let mut kept = Vec::new();
         for joint in &self.base.joint_demands {

@@ -1,6 +1,6 @@
 //! Suggestions for unknown names.
 
-/// Lists the known names, those most similar to `wanted` first.
+/// Lists the known names in order of their similarity to `wanted`, the most similar first.
 pub(super) fn listed<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_cached_key(|name| distance(wanted, name));

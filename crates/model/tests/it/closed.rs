@@ -90,10 +90,10 @@ proptest! {
         let s = solve(&model, method).unwrap();
         for (c, class) in model.classes.iter().enumerate() {
             let present: f64 = s.queue_length.iter().map(|row| row[c]).sum();
-            prop_assert!(close(present, s.throughput[c] * s.response_time[c], 1e-9), "Little");
+            prop_assert!(close(present, s.throughput[c] * s.response_time[c], 1e-9), "Little's law for one class");
             if let Some(n) = class.population {
                 let thinking = s.throughput[c] * class.think;
-                prop_assert!(close(present + thinking, f64::from(n), 1e-9), "no one is lost: {} of {n}", present + thinking);
+                prop_assert!(close(present + thinking, f64::from(n), 1e-9), "{} of {n} customers exist", present + thinking);
             }
         }
         for (k, station) in model.stations.iter().enumerate() {
@@ -102,11 +102,11 @@ proptest! {
             let over = if method == Method::Linearizer { 0.005 } else { 1e-9 };
             prop_assert!(used <= most * (1.0 + over), "U = {used}");
             for (c, demand) in model.demands[k].iter().enumerate() {
-                prop_assert!(s.residence[k][c] >= demand * (1.0 - 1e-9), "no one is served faster than his demand");
+                prop_assert!(s.residence[k][c] >= demand * (1.0 - 1e-9), "the residence is at least the demand");
             }
         }
         let (x, n): (f64, f64) = (s.throughput.iter().sum(), s.queue_length.iter().flatten().sum());
-        prop_assert!(close(n, x * s.mean_response_time, 1e-9), "Little, of the whole network");
+        prop_assert!(close(n, x * s.mean_response_time, 1e-9), "Little's law for the whole network");
     }
 
     #[test]

@@ -63,13 +63,13 @@ proptest! {
                 prop_assert_eq!(Some(s.throughput[c]), class.rate);
                 prop_assert!(close(s.queue_length[i][c], s.throughput[c] * s.residence[i][c]), "N = X·R");
                 prop_assert!(close(s.utilization[i][c], s.throughput[c] * model.demands[i][c] / servers), "U = X·D/m");
-                prop_assert!(s.residence[i][c] >= model.demands[i][c], "no one is served faster than his demand");
+                prop_assert!(s.residence[i][c] >= model.demands[i][c], "the residence is at least the demand");
             }
             let used: f64 = s.utilization[i].iter().sum();
             prop_assert!(!queue || used < 1.0 - station.background, "U < 1 − b");
         }
         let (x, n): (f64, f64) = (s.throughput.iter().sum(), s.queue_length.iter().flatten().sum());
-        prop_assert!(close(n, x * s.mean_response_time), "Little, of the whole network");
+        prop_assert!(close(n, x * s.mean_response_time), "Little's law for the whole network");
         prop_assert!(s.saturation_rate > x);
     }
 

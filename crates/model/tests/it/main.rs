@@ -1,5 +1,5 @@
 //! Integration tests: reference cases, and laws that are valid for every model.
-#![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
+#![allow(clippy::unwrap_used)] // Helpers of tests may panic, like the tests.
 
 mod cases;
 mod closed;

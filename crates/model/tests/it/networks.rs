@@ -9,9 +9,9 @@ use rand_pcg::rand_core::SeedableRng;
 
 /// Generates the network with this number. Open, closed and mixed networks alternate.
 ///
-/// Processor sharing and delays have any distribution of service times. FCFS has an exponential one that is the same
-/// for all classes. Stations have one to four servers, speeds that depend on the load, or background work. Open classes
-/// use 30 to 85 % of the busiest station.
+/// Processor sharing and delays have any distribution of service times. At FCFS stations, service times are exponential
+/// with the same mean for all classes. Stations have one to four servers, speeds that depend on the load, or background
+/// work. Open classes use 30 to 85 % of the busiest station.
 pub fn network(number: u64) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
     let classes: Vec<ModelClass> = (0..rng.random_range(1..=3)).map(|c| class(&mut rng, c, number % 3)).collect();

@@ -54,8 +54,9 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// Relative errors of the solver's mean response times, for each class that the solver and a long simulation with
-/// another seed have. Only the part of a difference that exceeds the interval of that simulation counts.
+/// Relative errors of the solver's mean response times, for each class with a response time in both the solution and a
+/// long simulation with another seed. Only the part of a difference that exceeds the interval of that simulation
+/// counts.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

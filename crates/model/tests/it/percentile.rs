@@ -66,7 +66,7 @@ fn constant_service_matches_erlangs_formula() {
         let found = share_within(&model, None, t + 0.1);
         assert!((found - 0.3 * sum).abs() < 2e-3, "{t}: {found} {}", 0.3 * sum);
     }
-    assert_eq!(share_within(&model, None, 0.099), 0.0, "no one is served faster than the service takes");
+    assert_eq!(share_within(&model, None, 0.099), 0.0, "no response is shorter than the constant service");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub fn every_case_holds(room: &str, answer: impl Fn(&Value) -> Value) {
     let cases = cases();
     assert!(cases.len() >= 53, "only {} cases", cases.len());
     let ours: Vec<&Value> = cases.iter().filter(|case| room_of(text(&case["solver"])) == room).collect();
-    assert!(!ours.is_empty(), "no case of the room {room}");
+    assert!(!ours.is_empty(), "no case is for the crate {room}");
     for case in ours {
         let tolerance = number(&case["tolerance"]["relative"]);
         compare(&answer(case), &case["expected"], tolerance, text(&case["name"]));

@@ -52,7 +52,7 @@ fn mean(simulation: &Simulation, class: usize) -> Estimate {
 fn assert_known(figure: Estimate, truth: f64, share: f64) {
     let half = figure.ci95_half_width.unwrap();
     assert!((figure.value - truth).abs() <= 1.5 * half + 1e-9 * truth, "{figure:?} is not {truth}");
-    assert!(half <= share * truth, "{figure:?} says too little of {truth}");
+    assert!(half <= share * truth, "the interval of {figure:?} is too wide");
 }
 
 #[test]
@@ -295,7 +295,8 @@ fn a_run_ends_when_its_time_is_over() {
 
 #[test]
 fn warm_up_is_left_out() {
-    // All 200 customers think at first, for 100 s on average. The delay of 50 s then fills slowly to a third of them.
+    // All 200 customers think at first, for 100 s on average. Then a third of the customers slowly enters the delay of
+    // 50 s.
     let delay = Station { kind: StationKind::Delay, ..Station::default() };
     let model = Model {
         stations: vec![delay],
@@ -434,8 +435,8 @@ proptest! {
             if let Some(population) = class.population {
                 let population = f64::from(population);
                 prop_assert!(present <= population * (1.0 + 1e-9));
-                // All other customers think: their mean number is X·Z, apart from those that began to think before the
-                // batches.
+                // All other customers think: their mean number is X·Z, apart from customers that began to think before
+                // the batches.
                 prop_assert!(class.think > 0.0 || (present / population - 1.0).abs() < 1e-9, "{present} of {population}");
                 let thinking = found.throughput[c].value * class.think;
                 prop_assert!((present + thinking - population).abs() <= 0.15 * population, "{present} + {thinking}");

@@ -48,7 +48,7 @@ fn simulated(model: &Model, events: u64) -> brimful_model::Simulation {
 fn assert_near(simulated: Estimate, ours: f64, share: f64) {
     let half = simulated.ci95_half_width.unwrap();
     let off = (ours - simulated.value).abs();
-    assert!(off <= 1.5 * half + share * simulated.value, "{ours} where {simulated:?} is simulated");
+    assert!(off <= 1.5 * half + share * simulated.value, "computed {ours}, simulated {simulated:?}");
 }
 
 const LOADS: [f64; 4] = [0.2, 0.5, 0.8, 0.95];

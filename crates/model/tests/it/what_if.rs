@@ -1,4 +1,4 @@
-//! Checks what-ifs: those of the paper, laws of all what-ifs, and invalid what-ifs.
+//! Checks the what-ifs of the paper, laws that are valid for every what-if, and invalid what-ifs.
 
 mod bad;
 mod headroom;
@@ -60,7 +60,7 @@ fn terminals() -> Model {
 
 #[test]
 fn the_papers_faster_cpu() {
-    // From 168 MHz to 250 MHz, the paper prints "0.592 s" and "183 tps".
+    // For the change from 168 MHz to 250 MHz, the paper prints "0.592 s" and "183 tps".
     let found = ask(&server(1.0), &["CPU.demand=0.672x"]);
     let after = found.after.unwrap();
     let class4 = after.solution.as_ref().unwrap().response_time[3];
@@ -77,7 +77,7 @@ fn the_papers_faster_cpu() {
 
 #[test]
 fn the_papers_slow_clients() {
-    // Figs. 8 and 9, with the size that fits them: 45,553 bytes. The printed figures do not include the round trip.
+    // Figs. 8 and 9, with the size that matches them: 45,553 bytes. The printed figures do not include the round trip.
     for (speed, printed) in [("128kbps", Some(9.51)), ("1Mbps", None), ("10Mbps", Some(6.70))] {
         let asked = with_client(&format!("class4:speed={speed},size=45553B,rtt=200ms"));
         let found = what_if(&server(1.0), &asked, &seidmann()).unwrap().after.unwrap().solution.unwrap();
@@ -154,13 +154,13 @@ fn what_each_change_does() {
     assert_eq!(changed("cpu.speed=2x").demands[0], [0.05, 0.1]);
     assert_eq!(changed("cpu.demand=0.5x").demands[0], [0.05, 0.1]);
     assert_eq!(changed("users.demand=2x").demands, [[0.2, 0.2], [0.1, 0.0], [0.02, 0.0]]);
-    assert_eq!(changed("disk 0.demand=7ms").demands[1], [0.007, 0.0], "of who visits");
-    assert_eq!(changed("disk 0.batch.demand=7ms").demands[1], [0.05, 0.007], "of who is named");
+    assert_eq!(changed("disk 0.demand=7ms").demands[1], [0.007, 0.0], "only classes that visit the station change");
+    assert_eq!(changed("disk 0.batch.demand=7ms").demands[1], [0.05, 0.007], "only the named class changes");
     assert_eq!(changed("demand=2x").demands, [[0.2, 0.4], [0.1, 0.0], [0.02, 0.0]]);
     assert_eq!(changed("lan.speed=2x").demands[2], [0.005, 0.0]);
     assert_eq!(changed("cpu.background=20%").stations[0].background, 0.2);
     assert_eq!(changed("cpu.scheduling=fcfs").stations[0].scheduling, Scheduling::Fcfs);
-    assert_eq!(changed("scheduling=fcfs").stations[2].scheduling, Scheduling::Ps, "a delay has none");
+    assert_eq!(changed("scheduling=fcfs").stations[2].scheduling, Scheduling::Ps, "a delay keeps its order of service");
     assert_eq!(changed("cpu.scv=4").stations[0].scv, 4.0);
     assert_eq!(changed("batch.rate=+30%").classes[1].rate, Some(1.3));
     assert_eq!(changed("rate=1.5k").classes[1].rate, Some(1500.0));
@@ -192,10 +192,13 @@ fn background_is_an_amount_of_work() {
     assert!(close(apply(&model, &["cpu.speed=2x"]).stations[0].background, 0.2));
     assert!(close(apply(&model, &["cpu.servers=4"]).stations[0].background, 0.1));
     let both = ["cpu.background=30%", "cpu.speed=2x"];
-    assert_eq!(apply(&model, &both).stations[0].background, 0.3, "what is said is so in the end");
+    assert_eq!(apply(&model, &both).stations[0].background, 0.3, "an explicit background is not scaled by the speed");
     // The background work is the same amount on a machine of twice the speed.
     let left = |m: &Model| f64::from(m.stations[0].servers) * (1.0 - m.stations[0].background);
-    assert!(close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0), "all of the new server is ours");
+    assert!(
+        close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0),
+        "the new server does no background work"
+    );
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn load_dependence_is_carried_along() {
     model.stations[0].rate_multipliers = vec![1.0, 1.6, 2.0];
     let doubled = apply(&model, &["cpu.servers=2x"]).stations[0].clone();
     for (ours, expected) in doubled.rate_multipliers.iter().zip([1.0, 2.0, 2.6, 3.2, 3.6, 4.0]) {
-        assert!(close(*ours, expected), "two such stations, each with half the requests: {doubled:?}");
+        assert!(close(*ours, expected), "two such stations would each have half of the requests: {doubled:?}");
     }
     assert_eq!((doubled.servers, doubled.rate_multipliers.len()), (1, 6));
     assert_eq!(apply(&model, &["cpu.speed=2x"]).stations[0].rate_multipliers, [1.0, 1.6, 2.0]);
@@ -219,7 +222,11 @@ fn intervals_of_demands_are_carried_along() {
     model.demand_ci95_half_width = vec![vec![0.01, 0.02], vec![0.005, 0.0], vec![0.0, 0.0]];
     assert_eq!(apply(&model, &["cpu.speed=2x"]).demand_ci95_half_width[0], [0.005, 0.01]);
     assert_eq!(apply(&model, &["cpu.demand=+100%"]).demand_ci95_half_width[0], [0.02, 0.04]);
-    assert_eq!(apply(&model, &["cpu.users.demand=1s"]).demand_ci95_half_width[0], [0.0, 0.02], "taken as exact");
+    assert_eq!(
+        apply(&model, &["cpu.users.demand=1s"]).demand_ci95_half_width[0],
+        [0.0, 0.02],
+        "a demand that is set has no interval"
+    );
     assert_eq!(apply(&model, &["cpu.users.demand=+1s"]).demand_ci95_half_width[0], [0.01, 0.02]);
     let copied = with_class("more:rate=1,like=users,cpu=2x").apply(&model).unwrap();
     assert_eq!(copied.demand_ci95_half_width, [[0.01, 0.02, 0.02], [0.005, 0.0, 0.005], [0.0; 3]]);
@@ -237,7 +244,7 @@ fn a_new_class_joins() {
     let all =
         Scenario { changes: scenario(&["cpu.speed=2x", "batch.rate=3"]).changes, ..with_class("r:rate=1,cpu=20ms") };
     let found = all.apply(&model).unwrap();
-    assert_eq!(found.demands[0], [0.05, 0.1, 0.01], "its demands are for the server as it is");
+    assert_eq!(found.demands[0], [0.05, 0.1, 0.01], "a change of speed also changes a new class");
     let curve = curve(&model, &with_class("report:rate=0..5:6,cpu=20ms"), Method::Auto).unwrap();
     assert_eq!((curve.points.len(), curve.axes[0].subject.as_str()), (6, "report.rate"));
 }
@@ -251,9 +258,13 @@ fn clients_behind_one_line_wait_for_it() {
         (after.model.clone(), after.solution.unwrap().response_time[2])
     };
     let ((model, own), (_, shared)) = (response(&own), response(&shared));
-    assert!(own > 1.0 && shared > own + 0.5, "one second each on the line: {own} {shared}");
+    assert!(own > 1.0 && shared > own + 0.5, "each client needs one second on the line: {own} {shared}");
     let names: Vec<&str> = model.stations.iter().map(|s| s.name.as_str()).collect();
-    assert_eq!(names, ["cpu", "disk 0", "lan", "access-link"], "no round trip, no Internet");
+    assert_eq!(
+        names,
+        ["cpu", "disk 0", "lan", "access-link"],
+        "without a round trip, there is no station for the Internet"
+    );
     let two = Scenario { clients: [own_line("8Mbps"), own_line("16Mbps")].concat(), ..Scenario::default() };
     let names: Vec<String> = two.apply(&terminals()).unwrap().classes.into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["users", "batch", "client", "client 2"]);

@@ -211,8 +211,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// A display shows what the Record of that moment would say. It does not matter which summaries were published
-    /// before, and which could not be published because a reader had locked them.
+    /// A display shows what the Record of that moment would say. It does not matter which earlier summaries were
+    /// published, and which were skipped because a reader held the lock.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = Live::default();

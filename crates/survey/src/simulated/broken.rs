@@ -26,7 +26,7 @@ fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
 fn has_reason(bench: &mut Simulated, level_s: f64, code: ReasonCode, text: &str) {
     let reasons = reasons_against(bench, level_s);
     let has_reason = reasons.iter().any(|reason| reason.code == code && reason.message.contains(text));
-    assert!(has_reason, "no {code:?} with «{text}»: {reasons:#?}");
+    assert!(has_reason, "no reason {code:?} with «{text}»: {reasons:#?}");
 }
 
 fn is_predicted_well(bench: &mut Simulated, level_s: f64) {
@@ -75,7 +75,7 @@ fn pauses_that_come_with_the_calls() {
 #[test]
 fn other_work_that_is_always_there() {
     let reasons = reasons_against(&mut Simulated::single(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
-    // About half of the calls wait for the other work. So the median lies between two peaks of the distribution.
+    // About half of the calls wait for the background work. So the median lies between two peaks of the distribution.
     let of_median =
         |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
     assert!(reasons.iter().all(of_median), "{reasons:#?}");
@@ -83,7 +83,8 @@ fn other_work_that_is_always_there() {
 
 #[test]
 fn other_work_that_comes_later() {
-    // The work starts above 650/s, and calibration's levels end at 600/s, so it starts only after calibration.
+    // The background work starts at rates above 650/s. Calibration's levels end at 600/s, so the work starts only after
+    // calibration.
     let later = |share: f64| {
         let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.01);
         bench.under_load =
@@ -171,12 +172,17 @@ fn a_rate_limiter_stops_calibration_and_is_named() {
     let [reason] = survey.verdict.reasons.as_slice() else { panic!("{:#?}", survey.verdict) };
     assert_eq!(reason.code, ReasonCode::RateLimited);
     assert!(["at about 4", "at about 5"].iter().any(|about| reason.message.contains(about)), "{}", reason.message);
-    assert!(survey.model.stations.is_empty(), "nothing was fitted to it");
+    assert!(survey.model.stations.is_empty(), "no model was fitted");
     // The limit is above the rates of calibration, so it only puts the affected levels in doubt.
     bench.fails = Box::new(move |rate, number| ((750.0..1e9).contains(&rate) && number % 5 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
     let limited = |level: &&Level| level.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::RateLimited);
-    assert_eq!(survey.levels.iter().filter(limited).count(), 2, "80 and 90 %: {:#?}", survey.levels);
+    assert_eq!(
+        survey.levels.iter().filter(limited).count(),
+        2,
+        "only the levels at 80 and 90 % are limited: {:#?}",
+        survey.levels
+    );
 }
 
 #[test]

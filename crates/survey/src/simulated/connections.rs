@@ -17,7 +17,7 @@ fn a_server_that_gives_each_connection_a_worker_is_surveyed_by_as_many_connectio
         let survey = bench.survey(&[1.0], 20.0);
         let workers = u64::from(workers);
         assert_eq!(bench.pools.last().unwrap().size, Some(workers));
-        assert_eq!(most_clients(&bench), workers, "the capacity is that of all workers");
+        assert_eq!(most_clients(&bench), workers, "the largest load has one client per worker");
         assert_eq!(survey.connections.served_at_once, Some(workers));
         let summary = format!("This server serves {workers} connections at a time: the survey uses {workers}.");
         assert_eq!(survey.connections.to_string(), summary);
@@ -66,5 +66,5 @@ fn a_server_that_only_redirects_is_not_surveyed() {
     let setup = bench.setup(&[1.0], 3.0);
     let error = conduct(&setup, &mut bench, &mut |_| ()).unwrap_err();
     assert!(error.to_string().starts_with("every answer is 301 to https://simulated/: survey that URL"), "{error}");
-    assert_eq!(bench.offered.borrow().len(), 1, "only the first look");
+    assert_eq!(bench.offered.borrow().len(), 1, "only the first look loads the server");
 }

@@ -66,7 +66,7 @@ fn threads_that_sleep() {
     assert!(survey.bottleneck_evidence.unwrap().contains(" at a time, as many as "));
 }
 
-/// The numbers of processes and threads are no evidence here, but the Server Module's count of workers is.
+/// The numbers of processes and threads do not show how many workers there are, but the Server Module reports it.
 #[test]
 fn workers_by_the_servers_own_count() {
     let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);

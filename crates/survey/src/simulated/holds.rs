@@ -30,7 +30,7 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
     assert_eq!(bottleneck, "cpu");
     let predicted = survey.saturation_rate.predicted.unwrap();
     let off = |predicted: f64, truth: f64| (predicted / truth - 1.0).abs();
-    assert!(off(predicted, truth) < SATURATION, "{predicted} where {truth} is true");
+    assert!(off(predicted, truth) < SATURATION, "predicted {predicted}, true value {truth}");
     let error = survey.saturation_rate.error.unwrap();
     assert!(error.abs() < SATURATION, "{:?}", survey.saturation_rate);
 
@@ -41,9 +41,10 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let response = level.response_time_s;
         let truth = solve(&at(level.fraction * predicted), Method::Auto).unwrap().mean_response_time;
         let predicted = level.steady_response_s.unwrap();
-        assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
+        assert!(off(predicted, truth) < RESPONSE, "{}: predicted {predicted}, true value {truth}", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        // Variable service times look like a host of variable speed, so either part of the error may be the small one.
+        // Variable service times look like a host of variable speed. So it is enough if the total error or the model's
+        // part is small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(error < RESPONSE + half_width || response.holds() == Some(true), "{}: {response:?}", level.fraction);
     }
@@ -75,7 +76,7 @@ fn several_classes_measured_by_the_server_module() {
     assert!((inside.scv.unwrap() - 0.25).abs() < 0.01 && !inside.takes_turns, "{inside:?}");
     assert!(inside.scv_ci95_half_width.is_some_and(|half| half < 0.02) && inside.workers.is_none(), "{inside:?}");
     let scv = survey.model.stations[0].scv;
-    assert!((scv - 0.25).abs() < 0.05, "the fit keeps the measured value: {scv}");
+    assert!((scv - 0.25).abs() < 0.05, "the fitted scv is not the measured one: {scv}");
     for (demand, truth) in survey.demands.iter().zip([0.000_8, 0.001_6]) {
         assert!((demand.seconds / truth - 1.0).abs() < SATURATION, "{demand:?}");
     }

@@ -101,9 +101,13 @@ impl Errors {
         let share = self.intervals_held / self.intervals;
         println!("{found:?}, {share} of {} intervals hold", self.intervals);
         for (found, allowed) in found.into_iter().zip([saturation, response, utilization]) {
-            assert!(found.0 < allowed.0 && found.1 < allowed.1, "{found:?} where {allowed:?} is allowed");
+            assert!(found.0 < allowed.0 && found.1 < allowed.1, "{found:?} exceeds {allowed:?}");
         }
-        assert!((held[0]..=held[1]).contains(&share), "{share} of {} intervals hold", self.intervals);
+        assert!(
+            (held[0]..=held[1]).contains(&share),
+            "a share of {share} of {} intervals contains the measurement",
+            self.intervals
+        );
     }
 }
 

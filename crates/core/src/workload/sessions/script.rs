@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A call inherits from its class what it does not specify, and is reported under that class. If it names no class, it
-//! belongs to the first one of the document. The calls of a burst after the first are sent when the first is answered.
+//! belongs to the first class of the document. The calls of a burst after the first are sent when the first is
+//! answered.
 
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
@@ -69,7 +70,7 @@ pub struct ScriptedRequest<'w> {
 }
 
 impl ScriptedRequest<'_> {
-    /// The [`RequestId`] of the first scripted call. It is above those of all classes.
+    /// The [`RequestId`] of the first scripted call. It is greater than the `RequestId`s of all classes.
     const FIRST: u64 = 1 << 63;
 
     /// The [`RequestId`] of the `nth` scripted call, counted from 0 over all sessions.
@@ -77,7 +78,7 @@ impl ScriptedRequest<'_> {
         RequestId(ScriptedRequest::FIRST | u64::from(nth))
     }
 
-    /// The number of the scripted call with this [`RequestId`]; `None` if the request is not that of a scripted call.
+    /// The number of the scripted call with this [`RequestId`]; `None` if the request belongs to no scripted call.
     pub fn index_of(request: RequestId) -> Option<usize> {
         request.0.checked_sub(ScriptedRequest::FIRST).map(|nth| nth as usize)
     }

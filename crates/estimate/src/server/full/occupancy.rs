@@ -4,7 +4,8 @@
 use crate::server::programs::ProgramSeen;
 use std::fmt;
 
-/// Greatest distance of the predicted throughput of the workers from the measured one, as the logarithm of their ratio.
+/// Greatest distance of the predicted throughput of the workers from the measured throughput, as the logarithm of the
+/// ratio of the two.
 const MAX_DISTANCE: f64 = 0.1;
 /// A program with more processes than this is assumed not to have one worker for each call.
 const MAX_WORKERS: u32 = 4096;
@@ -39,7 +40,7 @@ impl fmt::Display for WorkerKind {
 }
 
 /// The program whose workers' predicted throughput is closest to `rate`. `alone` is the duration of a call that does
-/// not wait, `on_cpu` its part on a CPU, and `cpus` the number of CPUs.
+/// not wait, `on_cpu` the part of this time on a CPU, and `cpus` the number of CPUs.
 pub(super) fn find_workers(
     programs: &[ProgramSeen],
     rate: f64,

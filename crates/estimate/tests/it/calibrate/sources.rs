@@ -73,7 +73,7 @@ fn a_module_that_reports_too_much_cpu_time_causes_a_warning() {
     assert!(c.warnings.iter().any(|w| w.contains("Server Module")), "{:?}", c.warnings);
     let one_class = measured_inside(record("/", &[("light", 100.0), ("other", 10.0)]), 0.005, 0.001);
     let c = from(&[record("/", &[]), one_class]).unwrap();
-    assert_ne!(c.uncertainty[0][0].source, Source::Direct, "nothing was measured of `other`");
+    assert_ne!(c.uncertainty[0][0].source, Source::Direct, "the module has no figures of the class `other`");
     let said = c.warnings.iter().find(|w| w.contains("Server Module")).unwrap();
     assert!(said.contains("no class other, only heavy, light") && said.contains("module install nginx"), "{said}");
 }
@@ -118,7 +118,7 @@ fn a_single_run_has_intervals_by_its_samples() {
     let light = c.uncertainty[0][1].fit_ci95.unwrap();
     assert!(near((light.high - light.low) / 2.0, 1.96 * 0.0007 * 0.02, 1e-6), "{light:?}");
     let heavy = c.model.demands[0][0] - c.model.demands[0][1];
-    assert!(near(heavy, 0.004, 1e-9), "the run says what the two cost together, the module how they differ");
+    assert!(near(heavy, 0.004, 1e-9), "the difference of the demands is the module's");
 }
 
 #[test]
@@ -141,7 +141,11 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
     assert_eq!(c.model.stations[0].scv, response.scv);
     assert!(response.scv_standard_error.is_some_and(|error| error > 0.0 && error < 0.01), "{response:?}");
     let c = with_workers(8);
-    assert_ne!(c.response.unwrap().basis, ScvBasis::Measured, "eight workers on one CPU");
+    assert_ne!(
+        c.response.unwrap().basis,
+        ScvBasis::Measured,
+        "with eight workers on one CPU, the variability is not the measured one"
+    );
 }
 
 #[test]
@@ -159,7 +163,10 @@ fn a_joint_demand_is_shared_equally_or_by_bytes() {
     let bytes = by(Attribution::Bytes);
     assert!(near(bytes.model.demands[0][0], 0.0072, 1e-9) && near(bytes.model.demands[0][1], 0.00045, 1e-9));
     assert!(near(bytes.merged[0].joint_demand_s, 0.0018, 1e-9));
-    assert!(near(bytes.saturation.rate, alike.saturation.rate, 1e-9), "the mix costs what it costs");
+    assert!(
+        near(bytes.saturation.rate, alike.saturation.rate, 1e-9),
+        "the rule of attribution does not change the saturation rate"
+    );
     let unsized_records: Vec<Value> = runs().drain(3..).collect();
     let c = with(&unsized_records, CalibrateOptions { attribution: Attribution::Bytes, ..Default::default() }).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("how many bytes")), "{:?}", c.warnings);
@@ -182,7 +189,7 @@ fn three_sizes_make_a_line() {
     assert_eq!(
         from(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4)]).unwrap().sizes,
         None,
-        "two are always on a line"
+        "two sizes do not determine a fit"
     );
 }
 

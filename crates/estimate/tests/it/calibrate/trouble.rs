@@ -61,7 +61,7 @@ fn bursty_runs_show_only_the_cost_of_bursts() {
 fn bursty_runs_are_used_if_there_are_no_others() {
     let c = from(&[in_bursts(100.0, 1.0), in_bursts(200.0, 1.0), record("/", &[])]).unwrap();
     assert_eq!((c.used.as_slice(), c.bursts.measured_at_b), (&[0, 1][..], 0.2));
-    assert_eq!(c.bursts.demand, None, "there is one level of burstiness only");
+    assert_eq!(c.bursts.demand, None, "one level of burstiness does not determine the cost of bursts");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn closed_runs_yield_the_scalability_law() {
     let c = from(&[1, 2, 4, 8, 16, 32].map(|n| of_clients(n, law(f64::from(n)).round()))).unwrap();
     let usl = c.knee.usl.unwrap();
     assert!(near(usl.gamma.value, 100.0, 0.02) && near(usl.alpha.value, 0.1, 0.1), "{usl:?}");
-    assert!(c.bursts.runs.is_empty(), "when clients call is up to the server");
+    assert!(c.bursts.runs.is_empty(), "the burstiness of closed runs is not measured");
     assert_eq!(c.response, None);
 }
 
@@ -100,7 +100,7 @@ fn closed_runs_yield_the_scalability_law() {
 fn one_level_many_times_does_not_tell_demands_from_background() {
     let records: Vec<Value> = [199.0, 200.0, 201.0, 200.0].map(even).into();
     let c = from(&records).unwrap();
-    assert!(near(c.model.demands[0][0], 0.0011, 0.01), "all of it is charged to requests: {:?}", c.model.demands);
+    assert!(near(c.model.demands[0][0], 0.0011, 0.01), "the background is charged to requests: {:?}", c.model.demands);
     assert!(c.warnings.iter().any(|w| w.contains("no Record is of the idle server")), "{:?}", c.warnings);
 }
 
@@ -132,7 +132,7 @@ fn impossible_records_are_rejected() {
         *records[1].pointer_mut(key).unwrap() = value;
         let error = from(&records).unwrap_err().to_string();
         assert!(error.starts_with("record 2: ") && error.contains(words), "{key}: {error}");
-        assert!(error.contains("measure again"), "says what to do: {error}");
+        assert!(error.contains("measure again"), "the message lacks the advice: {error}");
     }
 }
 
@@ -159,7 +159,7 @@ fn the_odd_run_is_reported() {
         assert!(found.is_none_or(|f| f.record == odd + 1 && f.busy > f.expected), "{odd} {found:?}");
         named += u32::from(found.is_some());
     }
-    assert!(named >= 27, "{named} of 30");
+    assert!(named >= 27, "only {named} of 30 odd runs were found");
     let odd = from(&with_cron_job(Some(3), 0.3, 1)).unwrap().odd.unwrap();
     assert!(odd.p < 0.05 && near(odd.busy - odd.expected, 0.3, 0.2), "{odd:?}");
     let said = odd.warning("high.json");
@@ -169,8 +169,8 @@ fn the_odd_run_is_reported() {
 #[test]
 fn runs_that_agree_are_not_reported() {
     let named = (0..100).filter(|seed| from(&with_cron_job(None, 0.0, *seed)).unwrap().odd.is_some()).count();
-    assert!(named <= 10, "{named} of 100, where 5 are expected");
-    assert_eq!(from(&runs()).unwrap().odd, None, "differences of rounding are none");
+    assert!(named <= 10, "{named} false alarms in 100; 5 are expected");
+    assert_eq!(from(&runs()).unwrap().odd, None, "rounding errors do not make an odd run");
     let two_agree = [record("/", &[]), even(100.0), even(200.0)];
     assert_eq!(from(&two_agree).unwrap().odd, None);
 }

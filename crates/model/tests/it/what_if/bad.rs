@@ -86,7 +86,11 @@ fn unknown_names() {
     let mut same = terminals();
     same.classes[1].name = "cpu".into();
     assert!(refused(&same, &["cpu.demand=2x"]).contains("more than one thing"));
-    assert_eq!(apply(&same, &["cpu.speed=2x"]).demands[0], [0.05, 0.1], "only stations have a speed");
+    assert_eq!(
+        apply(&same, &["cpu.speed=2x"]).demands[0],
+        [0.05, 0.1],
+        "a class with the station's name is ignored, because it has no speed"
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn of_mm1_it_is_a_formula() {
         assert!((rate(&model, "utilization<70%") - 7.0).abs() < 1e-6);
         let now = of(&model, "mean<500ms");
         assert_eq!(now.met, present < 8.0);
-        assert_eq!(now.now.is_some(), present < 10.0, "no station can say more than it can do");
+        assert_eq!(now.now.is_some(), present < 10.0, "an overloaded station has no present measure");
     }
     assert_eq!(of(&queue(2.0), "mean<500ms").to_string(), "mean<500ms holds to 8.000 requests/s");
     assert_eq!(of(&queue(2.0), "mean<100ms").until, Until::Never);
@@ -57,9 +57,13 @@ fn the_papers_server_has_little_headroom() {
     let limit = rate(&model, "class4:mean<1s");
     let at = |rate: f64| solve(&apply(&model, &[&format!("rate={rate}")]), Method::Auto).unwrap().response_time[3];
     assert!(at(limit) < 1.0 && at(limit * 1.000_001) > 1.0, "{limit}");
-    assert_eq!(of(&model, "class4:p95<1s").until, Until::Never, "one in twenty needs more than that alone");
+    assert_eq!(
+        of(&model, "class4:p95<1s").until,
+        Until::Never,
+        "5 % of the requests take longer even without queueing"
+    );
     assert!(rate(&model, "class4:p95<2s") < rate(&model, "class4:mean<2s"));
-    assert!(rate(&model, "p50<1s") > limit, "most requests are not of class 4");
+    assert!(rate(&model, "p50<1s") > limit, "less than half of the requests are of class 4");
     let (mean, tail) = (rate(&model, "mean<100ms"), rate(&model, "mean<1h"));
     assert!(mean < tail && tail < 123.2501 && tail > 123.24, "{mean} {tail}");
 }
@@ -85,8 +89,12 @@ fn closed_classes_grow_by_customers() {
         let met = |n: f64| of(&apply(&model, &[&format!("users.population={n}")]), slo).met;
         assert!(met(most) && !met(most + 1.0), "{slo}: {most}");
     }
-    assert_eq!(of(&model, "mean<150ms").until, Until::Never, "0.16 s is what it takes alone");
-    assert_eq!(of(&model, "disk 0.utilization<60%").until, Until::Always, "the CPU gives out first");
+    assert_eq!(of(&model, "mean<150ms").until, Until::Never, "a lone request takes 0.16 s");
+    assert_eq!(
+        of(&model, "disk 0.utilization<60%").until,
+        Until::Always,
+        "the CPU saturates before the disk reaches 60 %"
+    );
     let found = of(&model, "mean<500ms").to_string();
     assert!(found.ends_with(" customers"), "{found}");
 }

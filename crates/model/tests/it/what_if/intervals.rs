@@ -1,4 +1,4 @@
-//! Tests the intervals of results that follow from those of the demands.
+//! Tests the intervals of results that follow from the intervals of the demands.
 
 use super::{scenario, terminals};
 use crate::paper::server;
@@ -132,9 +132,9 @@ fn correlated_errors_add_up_or_cancel() {
     let change = format!("{name}.rate=3x");
     let [[opposed, opposed_after], [independent, _], [alike, alike_after]] =
         [-1.0, 0.0, 1.0].map(|correlation| width_at(correlation, &[&change]));
-    assert!(opposed < 1e-9, "what one class costs less the other costs more: {opposed}");
-    // If the errors are ±e, the mean demand has the error (3·e − e)/4 = e/2 after the change. If both are e, its error
-    // is e before the change, (e + e)/2, and after it, (3·e + e)/4.
+    assert!(opposed < 1e-9, "opposite errors of the two demands cancel: {opposed}");
+    // If the errors are e and −e, the mean demand has the error (3·e − e)/4 = e/2 after the change. If both errors are
+    // e, the mean demand has the error (e + e)/2 = e before the change, and (3·e + e)/4 = e after it.
     assert!((opposed_after / alike - 0.5).abs() < 0.05 && (alike_after / alike - 1.0).abs() < 0.05, "{opposed_after}");
     assert!((alike / independent - 2f64.sqrt()).abs() < 0.1, "{alike} {independent}");
 }
