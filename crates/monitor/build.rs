@@ -1,6 +1,6 @@
 //! Compiles the eBPF programs in `bpf/` with clang, for `src/ebpf/object.rs` to embed.
 //!
-//! The kernel's own headers are not needed (`bpf/kernel.h` explains why). The libbpf headers are those of the linked
+//! The kernel's own headers are not needed (`bpf/kernel.h` explains why). The libbpf headers belong to the linked
 //! libbpf: its crate passes their path to its dependents. `CLANG` selects another compiler.
 //!
 //! libelf and zlib, which libbpf needs, are linked statically if the host has their archives. The program then runs on
@@ -59,8 +59,8 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
     }
 }
 
-/// Makes the options `-lelf` and `-lz`, which libbpf's crate requests, link the archives. To do so, it creates linker
-/// scripts with the names that the linker looks for first.
+/// Changes the effect of the options `-lelf` and `-lz`, which libbpf's crate requests: they link the archives. To do
+/// so, the function creates linker scripts with the names that the linker looks for first.
 fn prefer_archives() -> Result<(), String> {
     let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
         println!(
@@ -95,8 +95,8 @@ fn mentions(file: &Path, word: &[u8]) -> io::Result<bool> {
     Ok(fs::read(file)?.windows(word.len()).any(|bytes| bytes == word))
 }
 
-/// Text of a linker script that links all of these archives in place of one library, in whichever order they depend on
-/// each other.
+/// Text of a linker script that links all of these archives in place of one library. The order of the archives does not
+/// matter.
 fn linker_script(archives: &[PathBuf]) -> String {
     let names: Vec<String> = archives.iter().map(|path| format!("\"{}\"", path.display())).collect();
     format!("GROUP ( {} )\n", names.join(" "))

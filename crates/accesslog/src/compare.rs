@@ -1,8 +1,8 @@
-//! Compares two profiles figure by figure: whether the traffic of one log resembles that of another.
+//! Compares two profiles figure by figure: whether the traffic of two logs is alike.
 //!
 //! Each figure has a tolerance, which is stated with the result, in the figure's own unit. The tolerance of a share
 //! includes random variation. A figure that one profile lacks is shown, but does not count. Rates, mix and dispersion
-//! are those of the peak windows; all other figures are those of the whole logs.
+//! are compared in the peak windows, and all other figures over the whole logs.
 
 use crate::profile::classes::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
@@ -32,7 +32,7 @@ const EPOCH_S: f64 = 1.0;
 pub struct Comparison {
     /// The compared figures.
     pub differences: Vec<Difference>,
-    /// Whether all figures that both profiles have are within tolerance, and there is at least one.
+    /// Whether all figures that both profiles have are within tolerance; false if there is no such figure.
     pub alike: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Difference {
     pub off: Option<f64>,
     /// The tolerance, in the figure's unit.
     pub allowed: f64,
-    /// Whether the values differ by at most the tolerance; `None` if one of them is unknown.
+    /// Whether the values differ by at most the tolerance; `None` if a value is unknown.
     pub holds: Option<bool>,
 }
 
@@ -107,7 +107,7 @@ impl Pair<'_> {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
 
-    /// Compares the share of the requests that `count` returns in all requests.
+    /// Compares the share of some requests in all requests. `count` returns the number of these requests in a profile.
     fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
         let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
         let requests = self.before.requests.min(self.after.requests);
@@ -115,10 +115,10 @@ impl Pair<'_> {
     }
 
     /// Compares the index of dispersion of the requests per second: variance divided by mean. The tolerance is chosen
-    /// so that overlapping confidence intervals agree.
+    /// so that the figures agree if their confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // The tolerance is the sum of the two half widths between the values.
+        // The tolerance is the sum of two half widths: each interval's half width on the side of the other index.
         let allowed = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
@@ -205,7 +205,7 @@ impl Difference {
             after,
             off: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
             allowed,
-            // The addition covers rounding errors.
+            // The additional tolerance covers rounding errors.
             holds: both.map(|(before, after)| (after - before).abs() <= allowed * (1.0 + 1e-9) + 1e-12),
         }
     }
@@ -325,8 +325,8 @@ mod tests {
         }
         let figures: Vec<&str> = comparison.differences.iter().map(|difference| difference.figure.as_str()).collect();
         assert!(figures.contains(&"class large: share of data") && figures.contains(&"method POST"), "{figures:?}");
-        assert!(!figures.contains(&"method PATCH"), "rare ones are left out");
-        assert!(!compare(&Profile::default(), &Profile::default()).alike, "there is nothing to compare");
+        assert!(!figures.contains(&"method PATCH"), "rare methods are not compared");
+        assert!(!compare(&Profile::default(), &Profile::default()).alike, "empty profiles have no comparable figures");
     }
 
     #[test]
@@ -400,13 +400,17 @@ mod tests {
         };
         assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &with_empty("2-99", 0.11, 0.89)), [""; 0]);
         let none = with(vec![class("3-100", 10_000, 1.0, 1.0)]);
-        assert_eq!(apart(&with_empty("1-100", 0.01, 0.99), &none), [""; 0], "few of its answers have no body");
+        assert_eq!(
+            apart(&with_empty("1-100", 0.01, 0.99), &none),
+            [""; 0],
+            "a small share of responses without a body is within tolerance"
+        );
         assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &none).len(), 2);
         let one = with(vec![class("small", 10_000, 1.0, 1.0)]);
-        assert_eq!(apart(&a_profile(), &one).len(), 4, "a class that is missing has none of the requests");
+        assert_eq!(apart(&a_profile(), &one).len(), 4, "a missing class counts as a share of zero");
         assert_eq!(apart(&one, &a_profile()).len(), 4);
         let unknown = with(Vec::new());
-        assert_eq!(apart(&a_profile(), &unknown), [""; 0], "what is not known is held against nobody");
+        assert_eq!(apart(&a_profile(), &unknown), [""; 0], "unknown classes are not compared");
     }
 
     #[test]

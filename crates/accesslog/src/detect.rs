@@ -16,7 +16,7 @@ use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
 
-/// The formats of one log, the likeliest first, and the number of lines that each format has read.
+/// The formats of one log, in order of likelihood, and the number of lines that each format has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
     formats: Vec<CountedFormat>,
@@ -65,7 +65,7 @@ impl Formats {
     }
 
     /// Detects formats from sample lines (without newlines). Keeps the formats that read at least one line, sorted by
-    /// the number of lines. Of formats that read the same lines, it keeps the most specific.
+    /// the number of lines. If several formats read the same lines, it keeps the most specific one.
     pub fn detect(sample: &[&[u8]]) -> Result<Formats, LogError> {
         let lines: Vec<Cow<'_, [u8]>> = sample.iter().map(|line| without_wrapping(line)).collect();
         let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).filter(|line| !line.trim_ascii().is_empty()).collect();
@@ -90,7 +90,7 @@ impl Formats {
         Ok(Formats { formats: chosen, current: 0 })
     }
 
-    /// Appends formats that are not known yet, and adds the counts of those that are known.
+    /// Appends the formats that this set lacks, and adds the counts of the formats that both sets have.
     pub fn join(&mut self, others: Formats) {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
@@ -112,7 +112,7 @@ impl Formats {
         Formats { formats: self.formats.iter().map(with_zero_counts).collect(), current: 0 }
     }
 
-    /// Reads a line by the format that read the last one, or else by another format, and counts the line. If no format
+    /// Reads a line by the format that read the last line, or else by another format, and counts the line. If no format
     /// reads it, the likeliest format describes the error. A line wrapped by Docker is unwrapped first.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
         let Scratch { bytes, line: place } = scratch;
@@ -160,7 +160,8 @@ impl Formats {
         Err(likeliest)
     }
 
-    /// The share of requests that each format has read, the largest first. Formats that have read none are not listed.
+    /// The share of requests that each format has read, the largest first. Formats that have read no request are not
+    /// listed.
     pub fn shares(&self) -> Vec<FormatShare> {
         let all: u64 = self.formats.iter().map(|counted| counted.lines).sum();
         let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
@@ -175,7 +176,7 @@ impl Formats {
         most.map(|counted| counted.sample.clone()).unwrap_or_default()
     }
 
-    /// Notes on how lines were read, from the formats that have read at least one.
+    /// Notes on how lines were read. Only formats that have read at least one line have notes.
     pub fn remarks(&self) -> Vec<String> {
         self.formats.iter().filter(|counted| counted.lines > 0).filter_map(|counted| counted.remark.clone()).collect()
     }
@@ -263,7 +264,8 @@ fn is_host(client: &[u8]) -> bool {
     parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
 
-/// If a format with a virtual host and one with a forwarded client read the same lines, rejects one of them.
+/// If a format with a virtual host and a format with a forwarded client read the same lines, rejects one of the
+/// formats.
 fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
     let forwarded: Vec<String> = candidates
@@ -284,7 +286,8 @@ fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     }
 }
 
-/// The candidate that reads the most lines not read by others; of equal candidates, the first.
+/// The candidate that reads the most lines that no other candidate has read yet. If several candidates are equal, the
+/// first.
 fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     let reads = |candidate: &Candidate| {
         let new = candidate.outcomes.iter().zip(is_read);

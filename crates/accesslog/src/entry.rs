@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-/// One request. A text is empty if the line does not have it, or has `-` for it. Texts are bytes of the line, including
-/// its escapes. Only JSON escapes are undone, in [`Scratch`].
+/// One request. A text is empty if it is missing in the line, or if the line has `-` for it. Texts are bytes of the
+/// line, including its escapes. Only JSON escapes are undone, in [`Scratch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entry<'a> {
-    /// Start time of the request, in nanoseconds since 1970. If a log has the end of the response and its duration,
-    /// this is their difference.
+    /// Start time of the request, in nanoseconds since 1970. If a log has the end time of the response and its
+    /// duration, the start time is their difference.
     pub time_ns: i64,
     /// Whether the log's time has fractions of a second.
     pub is_fine: bool,

@@ -2,9 +2,9 @@
 //! the Workload lists, in the document, in a file or in a set. URL templates get no file, because a program answers
 //! them.
 //!
-//! File names have no query, so URLs that differ only in the query share one file. Its size is their mean size,
-//! weighted by requests. A URL that ends with a slash becomes `index.html`; so does a URL that is also a directory of
-//! other URLs.
+//! File names have no query, so URLs that differ only in the query share one file. The file's size is the mean size of
+//! these URLs, weighted by requests. A URL that ends with a slash becomes `index.html`; so does a URL that is also a
+//! directory of other URLs.
 
 use crate::LogError;
 use brimful_core::template::is_template;
@@ -34,8 +34,8 @@ pub struct FilesetTotals {
 /// have the name of a created file.
 ///
 /// # Errors
-/// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its file
-/// would be too large.
+/// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its
+/// file would be too large.
 pub fn fileset(workload: &Workload, directory: &Path) -> Result<FilesetTotals, LogError> {
     let mut made = FilesetTotals::default();
     for (name, bytes) in file_sizes(workload)? {

@@ -187,15 +187,15 @@ fn addition_format(name: &str) -> Option<String> {
 }
 
 impl BuiltIn {
-    /// Whether servers are often configured to write additional fields after those of this format.
+    /// Whether servers are often configured to write additional fields after the fields of this format.
     fn is_extended(&self) -> bool {
         self.name.ends_with("combined") || self.name.ends_with("common")
     }
 }
 
 impl Format {
-    /// Returns the format with a name that `--format` takes, such as `combined`, `json` or `w3c` (see [`Format::names`]).
-    /// Also accepts the names of detected formats, such as `combined + %D`.
+    /// Returns the format with a name that `--format` takes, such as `combined`, `json` or `w3c` (see
+    /// [`Format::names`]). Also accepts the names of detected formats, such as `combined + %D`.
     pub fn named(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
         let reader = match lower.as_str() {

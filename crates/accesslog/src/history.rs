@@ -8,7 +8,8 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step in seconds. It is short enough to show daily patterns, and divides changes of daylight saving time.
+/// Length of a step in seconds. Hours are short enough to show daily patterns, and daylight saving time shifts clocks
+/// by whole hours.
 pub const HISTORY_STEP_S: i64 = 3600;
 const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
 /// The longest gap between two requests, in hours. A longer gap means that a stamp is wrong.
@@ -19,8 +20,8 @@ const MAX_GAP_HOURS: i64 = 24 * 366;
 pub struct History {
     /// Start of the first hour, in seconds since 1970.
     pub from_s: i64,
-    /// The offset of the logs' clocks from UTC, in seconds east, according to most of the logs' first stamps; 0 if
-    /// these state no offset.
+    /// The offset of the logs' clocks from UTC, in seconds east, according to most of the logs' first stamps. 0 if the
+    /// first stamps state no offset.
     pub offset_s: i32,
     /// Requests in each whole hour. The incomplete hours at the start and end of the logs are not included.
     pub counts: Vec<u64>,

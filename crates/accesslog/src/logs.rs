@@ -1,16 +1,17 @@
 //! All logs of a site, merged by time.
 //!
 //! A rotated set has one log for each time period; a site of several servers has several logs of the same period. The
-//! reader distinguishes the two. It reads the logs one after another, starting with the log whose first request is the
-//! oldest. If a log overlaps the start of the next one, a second thread reads that one concurrently, and the oldest
-//! request of both is delivered next. So a rotated set costs no more than [`read()`](crate::read::read()).
+//! reader distinguishes the two cases. It reads the logs one after another, starting with the log whose first request
+//! is the oldest. If the next log begins before the current log ends, a second thread reads the next log concurrently.
+//! The oldest request of both logs is then delivered next. So a rotated set costs no more than
+//! [`read()`](crate::read::read()).
 //!
 //! Servers write a line when a response has ended, so a log is slightly out of order. The requests of one log are not
 //! sorted. If a stamp is far ahead, its request is held until the next line is known, so that a wrong stamp does not
 //! delay its log until all other logs have ended. `read = parsed + malformed + filtered` over all logs.
 //!
-//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT_LOGS`]. Requests of any additional
-//! logs of the same period are delivered later, out of order.
+//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT_LOGS`]. Requests of any
+//! additional logs of the same period are delivered later, out of order.
 
 mod batch;
 
@@ -54,8 +55,8 @@ impl Logs {
         Ok(Logs { prepared: prepare(source::find(paths)?, &options)?, options })
     }
 
-    /// The offset of the logs' clocks from UTC, in seconds east, according to most of their first stamps; `None` if
-    /// these state no offset.
+    /// The offset of the logs' clocks from UTC, in seconds east, according to most of the logs' first stamps. `None` if
+    /// the first stamps state no offset.
     pub fn offset_s(&self) -> Option<i32> {
         sample::offset_s(&self.prepared.logs, &self.prepared.formats)
     }
@@ -100,7 +101,7 @@ struct Merge<'s, S> {
     /// Logs that have not been started, with their indices. Logs without a readable request come last.
     waiting: VecDeque<(usize, OpenedLog)>,
     concurrent: Vec<ConcurrentLog>,
-    /// Until this time, only the log that this thread reads has requests.
+    /// Until this time, no concurrent log has requests: all requests come from the log that this thread reads.
     next_ns: i64,
     options: ReadOptions,
     shared: Arc<SharedProgress>,
@@ -246,7 +247,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
     }
 
     /// Passes on the oldest request of the concurrent logs if it arrived at `time_ns` or earlier. Returns whether there
-    /// was one.
+    /// was such a request.
     fn pass_on_oldest(&mut self, time_ns: i64) -> bool {
         let mut oldest: Option<(usize, i64)> = None;
         let mut index = 0;
@@ -392,7 +393,7 @@ fn read_concurrently(
         shared.add(now, &mut before);
     };
     let read = read_prepared(prepared, options, limits, &mut sink, &mut progress)?;
-    // A send fails if the receiver no longer exists, and then the batch is not needed.
+    // A send fails if the receiver no longer exists. The batch is not needed then.
     let _ = batches.send(batch);
     Ok(read)
 }

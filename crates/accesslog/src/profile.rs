@@ -5,9 +5,9 @@
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
 //! - `notes`: warnings for users of the figures.
 //!
-//! The peak window is the given one. Otherwise it is the whole log if that is not longer than a window, or else the
-//! busiest window that starts at a whole multiple of its length. All figures of the peak are those of this window, as
-//! far as the log covers it.
+//! The peak window is the given one. Otherwise it is the whole log, if the log is not longer than a window. Otherwise
+//! it is the busiest window that starts at a whole multiple of its length. All figures of the peak are for this window,
+//! as far as the log covers it.
 
 mod bursts;
 mod calendar;
@@ -154,7 +154,7 @@ impl Profiler {
     /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
     ///
     /// # Errors
-    /// [`LogError::NoRequests`] if there was no request, or none in the given peak window.
+    /// [`LogError::NoRequests`] if there was no request at all, or no request in the given peak window.
     pub fn finish(mut self, read: &ReadSummary) -> Result<Profile, LogError> {
         let Some(span) = self.calendar.span() else { return Err(read.no_requests_error()) };
         let zone = self.options.zone.clone();
@@ -240,7 +240,7 @@ impl Profiler {
         }
     }
 
-    /// The whole seconds of the window that the log covers; all of its seconds if it has only stray requests.
+    /// The whole seconds of the window that the log covers. If the window has only stray requests, all of its seconds.
     fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
         let from = window.from_ns.div_euclid(NS);
         let to = from.saturating_add_unsigned(window.seconds);

@@ -141,7 +141,7 @@ pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared,
     Ok(Prepared { logs, formats, total_bytes })
 }
 
-/// Reads opened logs, with the options with which they were opened.
+/// Reads opened logs. `options` must be the options with which the logs were opened.
 pub(crate) fn read_prepared(
     prepared: Prepared,
     options: &ReadOptions,
@@ -190,7 +190,7 @@ enum MessageKind {
     End { bytes: u64, cut_short: Option<String> },
 }
 
-/// Passes all blocks of the logs to `deliver`. It returns a block for reuse, or `None` to stop reading.
+/// Passes all blocks of the logs to `deliver`. `deliver` returns a block for reuse, or `None` to stop reading.
 fn read_blocks(
     logs: Vec<OpenedLog>,
     follow_growth: bool,
@@ -334,7 +334,7 @@ impl ProgressReporter<'_> {
 }
 
 impl ReadSummary {
-    /// The error for logs without a request. It contains the counts of lines, and the first malformed lines.
+    /// The error for logs without a request. It shows the counts of lines, and the first malformed lines.
     pub fn no_requests_error(&self) -> LogError {
         let lines = &self.lines;
         LogError::NoRequests(format!(
@@ -347,8 +347,8 @@ impl ReadSummary {
     }
 }
 
-/// The first malformed lines with their positions and what was expected there, as the end of a message; empty if no
-/// line was malformed.
+/// The end of a message with the first malformed lines, their positions, and what was expected at each position. Empty
+/// if no line was malformed.
 pub fn first_malformed(lines: &Lines) -> String {
     let one = |line: &MalformedLine| {
         let MalformedLine { file, line, column, expected, text } = line;
@@ -442,7 +442,7 @@ mod tests {
         let shares = read.formats.shares();
         assert!(shares.len() >= 2 && (shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
         let other = 2009.0 / read.lines.parsed as f64;
-        assert!((shares[1].share - other).abs() < 1e-9, "lines from before the change count: {shares:?}");
+        assert!((shares[1].share - other).abs() < 1e-9, "lines from before the change of format count: {shares:?}");
     }
 
     #[test]

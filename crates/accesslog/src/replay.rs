@@ -3,9 +3,9 @@
 //! Gaps between calls are the log's own, divided by the speed. A stamp in whole seconds does not show the time of the
 //! request within its second. `spread` chooses this time, either from finer stamps of the same logs, or at equal
 //! distances. Servers write lines when responses end, so lines are slightly out of order: they are sorted within
-//! [`Options::window_ns`]. A request that is behind by more than that is due at once, and is counted; so is one with a
-//! stamp far ahead of its neighbours. `timeline` identifies these requests. Pauses longer than [`Options::max_gap_ns`]
-//! are shortened to that length.
+//! [`Options::window_ns`]. A request that is behind by more than this window is due at once, and is counted. The same
+//! applies to a request with a stamp far ahead of its neighbours. `timeline` identifies these requests. Pauses longer
+//! than [`Options::max_gap_ns`] are shortened to that length.
 //!
 //! Memory is bounded by the number of requests within `window_ns`, and by [`MAX_BUFFERED_REQUESTS`] requests.
 
@@ -121,14 +121,14 @@ pub struct Replayer {
     summary: Summary,
 }
 
-/// A request that is waiting to be sorted. The order is by time, then whole seconds before finer stamps, then the order
-/// of the log.
+/// A request that is waiting to be sorted. Requests are ordered by time. At equal times, stamps in whole seconds come
+/// before finer stamps, and then the order of the log applies.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PendingRequest {
     time_ns: i64,
     is_fine: bool,
     sequence: u64,
-    /// Whether `spread` chose `time_ns` within its second.
+    /// Whether `spread` chose the time of the request within its second.
     is_placed: bool,
     class: u16,
     method: String,
@@ -181,7 +181,7 @@ impl Replayer {
         self.summary
     }
 
-    /// Judges the next request by those that follow it, and emits the calls that are then in order.
+    /// Judges the next request by the requests that follow it, and emits the calls that are then in order.
     fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
@@ -235,7 +235,7 @@ impl Replayer {
         Ok(path)
     }
 
-    /// Emits the calls before the horizon. All requests of a whole second are emitted together.
+    /// Emits the calls before `horizon_ns`. All requests of a whole second are emitted together.
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let time_ns = next.time_ns;
@@ -293,8 +293,8 @@ impl Replayer {
         self.due_at_once(held)
     }
 
-    /// Creates the call of a request that is due at the same time as the latest call. In a flattened replay, it is due
-    /// in its turn.
+    /// Creates the call of a request that is due at the same time as the latest call. In a flattened replay, the call
+    /// is due at the next instant of the constant rate.
     fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.flattened {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
@@ -353,8 +353,8 @@ mod tests {
     fn those_of_a_second_are_spread_over_it() {
         let log = [entry(100, "/a"), entry(100, "/b"), entry(101, "/c"), entry(103, "/d"), entry(103, "/e")];
         let (calls, summary) = replayed(&log, Options::default());
-        // Two requests are placed at 0.25 and 0.75 of their second, and one in the middle of its second. The times are
-        // relative to the first.
+        // Two requests are placed at 0.25 and 0.75 of their second, and one request in the middle of its second. The
+        // times are relative to the first call.
         assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
         assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
         let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });
@@ -387,7 +387,7 @@ mod tests {
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
         // From the third second on, there are enough fine stamps.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
-        assert!((70..=110).contains(&close), "{close} of 180 are the second of a pair");
+        assert!((70..=110).contains(&close), "{close} of 180 calls are close to the previous call");
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
         let log = [fine(1000, "/a"), fine(3000, "/c"), fine(2000, "/b"), fine(20_000, "/e"), fine(4000, "/late")];
         let (calls, summary) = replayed(&log, Options::default());
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
-        assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the last one is still held when it comes");
+        assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the last request waits until the late request arrives");
         assert_eq!(summary.late, 0);
         let log = [fine(1000, "/a"), fine(20_000, "/b"), fine(30_000, "/c"), fine(2000, "/late"), fine(31_000, "/d")];
         let (calls, summary) = replayed(&log, Options::default());

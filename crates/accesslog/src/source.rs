@@ -2,7 +2,7 @@
 //!
 //! - [`find`]: paths and patterns → [`Log`]s.
 //! - `input`: the stored bytes, up to the size that a file had when it was found.
-//! - `decode`: decompression, chosen by the bytes themselves and not by a file's name.
+//! - `decode`: decompression, chosen by the bytes and not by a file's name.
 //! - `blocks`: blocks of whole lines, in constant memory.
 //! - `sample`: the beginning of a log, its formats, and its position in time.
 //!
@@ -83,8 +83,8 @@ impl Log {
         matches!(self.place, Origin::Stream(_))
     }
 
-    /// Opens the log at its beginning. It is read up to the size that it had when it was found, or with `follow_growth`
-    /// to its end.
+    /// Opens the log at its beginning. Reading ends at the size that the log had when it was found, or with
+    /// `follow_growth` at its current end.
     pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
         match &mut self.place {
             Origin::Stream(stream) => {
@@ -193,8 +193,8 @@ impl LogSet {
         if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
     }
 
-    /// Adds the regular files among `paths`, and returns whether there are any. Skips other files, as opening a FIFO might
-    /// wait forever.
+    /// Adds the regular files among `paths`, and returns whether there are any. Skips other files, as opening a FIFO
+    /// might wait forever.
     fn add_regular(&mut self, paths: Vec<PathBuf>) -> Result<bool, LogError> {
         let mut any = false;
         for path in paths {

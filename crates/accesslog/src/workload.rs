@@ -1,6 +1,6 @@
 //! Converts a profile into a `Workload` with the same traffic: classes with their shares, and their most popular URLs
-//! with the bytes of their responses. Calls arrive in sessions at the rate of the peak window. If the log does not
-//! distinguish users, they arrive by an arrival process with the same bursts.
+//! with the bytes of the responses. Calls arrive in sessions at the rate of the peak window. If the log does not
+//! distinguish users, calls arrive by an arrival process with the same bursts.
 //!
 //! Requests whose responses had no body are sent so that any server responds without a body: 304 (Not Modified) with
 //! `If-None-Match: *`, HEAD with HEAD, and 404 (Not Found) with a path that does not exist.
@@ -109,7 +109,7 @@ fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
 }
 
-/// A URL of a class: its own path if that can be requested, otherwise a synthetic one.
+/// A URL of a class: its own path if that path can be requested, otherwise a synthetic path.
 fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     let path = requestable_path(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
@@ -225,7 +225,11 @@ mod tests {
         assert_eq!(names[2], ("1-500", 0.6));
         assert_eq!(made.classes[2].urls[0], Url { path: "/a".to_owned(), weight: 40.0, bytes: Some(210) });
         let paths: Vec<&str> = made.classes[2].urls.iter().map(|url| url.path.as_str()).collect();
-        assert_eq!(paths, ["/a", "/brimful/1-500/1", "/brimful/1-500/2"], "nothing hostile is requested");
+        assert_eq!(
+            paths,
+            ["/a", "/brimful/1-500/1", "/brimful/1-500/2"],
+            "URLs that cannot be requested are replaced by synthetic ones"
+        );
         assert!(matches!(made.load, Some(Load::Open { rate, .. }) if rate.0 == 12.5));
         let written = toml::to_string(&made).unwrap();
         assert_eq!(toml::from_str::<Workload>(&written).unwrap(), made);

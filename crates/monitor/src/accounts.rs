@@ -27,8 +27,8 @@ pub(crate) struct ProcessReading {
     pub started: Nanos,
     /// Usage of the process since it began, including threads that ended.
     pub own: Usage,
-    /// Usage of children that ended and that the process waited for, including their own such children. The kernel sums
-    /// neither run-queue waits nor context switches here.
+    /// Usage of children that ended and that the process waited for, and of their own such children. The kernel sums
+    /// neither run-queue waits nor context switches of children.
     pub reaped: Usage,
     pub threads: u64,
     pub running: u64,
@@ -45,7 +45,8 @@ pub(crate) struct Usage {
     pub major_faults: u64,
 }
 
-/// The accounts of all programs. Every process belongs to at most one program. Sources read processes by ascending pid.
+/// The accounts of all programs. Every process belongs to at most one program. Sources must read processes by ascending
+/// pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// The time at which the watch began, counted like [`ProcessReading::started`].
@@ -57,7 +58,7 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// Whether the program takes the name of its first process, as long as that process lives.
+    /// Whether the program is named after its first process, as long as that process lives.
     nameless: bool,
     /// The process that the program is named after.
     named_after: Option<u32>,
@@ -78,7 +79,7 @@ struct ProgramAccount {
 #[derive(Debug)]
 struct Member {
     program: usize,
-    /// The last reading. Its `reaped` counters are those of [`Accounts::reliably_reaped`].
+    /// The last reading. Its `reaped` field is the result of [`Accounts::reliably_reaped`].
     reading: ProcessReading,
     /// The reaped counters at the last reading.
     reaped: Usage,
@@ -89,8 +90,8 @@ struct Member {
 
 impl Accounts {
     /// Creates the accounts for a watch that begins at `began` (now), counted like [`ProcessReading::started`]. `names`
-    /// has a name for each program, and whether the name is final; a name that is not final is replaced by that of the
-    /// program's first process.
+    /// has a flag and a name for each program. The flag says whether the name is final. A name that is not final is
+    /// replaced by the name of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -150,9 +151,9 @@ impl Accounts {
         true
     }
 
-    /// The reaped counters of a process, without children that were read as living and that the process may have reaped
-    /// before it was read itself. That can happen if younger processes have lower pids, because pids wrap around; the
-    /// last reading is used then.
+    /// The reaped counters of a process. If a younger process has a lower pid, because pids wrap around, it was read
+    /// first: as living, although its parent may have reaped it before the parent was read. The younger process would
+    /// count twice, so the counters of the last reading are returned in this case.
     fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
         let Some(member) = self.members.get(&pid).filter(|member| member.reaped != reading.reaped) else {
             return reading.reaped;
@@ -336,16 +337,32 @@ mod tests {
         assert_eq!(
             total(&[(1, reading(0, 200, 1000)), (2, reading(1, 400, 0))]),
             0,
-            "what was used before is not counted"
+            "usage from before the watch is not counted"
         );
         assert_eq!(total(&[(1, reading(0, 200, 1000)), (2, reading(1, 500, 0))]), 100);
-        assert_eq!(total(&[(1, reading(0, 200, 1000))]), 100, "vanished, not yet waited for");
-        assert_eq!(total(&[(1, reading(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
-        assert_eq!(total(&[(1, reading(0, 200, 1650))]), 250, "a child came and went unseen");
+        assert_eq!(
+            total(&[(1, reading(0, 200, 1000))]),
+            100,
+            "a child vanished, and its parent has not waited for it yet"
+        );
+        assert_eq!(
+            total(&[(1, reading(0, 200, 1550))]),
+            150,
+            "the parent waited for the child: 550 ms, of which 500 ms were seen"
+        );
+        assert_eq!(
+            total(&[(1, reading(0, 200, 1650))]),
+            250,
+            "a child that started and ended between two readings counts"
+        );
         assert_eq!(total(&[]), 250);
-        assert_eq!(total(&[(3, newborn(0, 50, 0))]), 300, "restarted");
-        assert_eq!(total(&[(3, newborn(0, 40, 0))]), 300, "a source that falls short for once");
-        assert_eq!(total(&[(4, reading(0, 5000, 0))]), 300, "found late, but it is older than the watch");
+        assert_eq!(total(&[(3, newborn(0, 50, 0))]), 300, "the program was restarted");
+        assert_eq!(total(&[(3, newborn(0, 40, 0))]), 300, "a lower reading does not lower the total");
+        assert_eq!(
+            total(&[(4, reading(0, 5000, 0))]),
+            300,
+            "usage from before a process was found is not counted if the process is older than the watch"
+        );
         let sample = accounts.sample().remove(0);
         assert_eq!((sample.started, sample.ended, sample.pids.to_vec()), (1, 3, vec![4]));
         assert_eq!((sample.threads, sample.running, sample.rss_bytes), (2, 1, 3));
@@ -370,15 +387,19 @@ mod tests {
         accounts.admit(20, 0, &newborn(30, 500, 0));
         accounts.update(20, &newborn(30, 500, 0));
         accounts.update(30, &newborn(0, 10, 500 + 40));
-        assert_eq!(used(&mut accounts), [510], "as it was read living");
+        assert_eq!(used(&mut accounts), [510], "the usage that was read while the child lived");
         accounts.end(20);
         accounts.update(30, &newborn(0, 10, 500 + 40));
-        assert_eq!(used(&mut accounts), [510 + 40], "and another that nobody saw");
+        assert_eq!(used(&mut accounts), [510 + 40], "a child that no reading saw counts too");
         accounts.admit(21, 0, &newborn(30, 5, 0));
         accounts.update(30, &newborn(0, 10, 540 + 60));
         assert_eq!(used(&mut accounts), [550 + 5]);
         accounts.update(30, &newborn(0, 10, 540 + 60));
-        assert_eq!(used(&mut accounts), [550 + 5 + 60], "one reading later, though the younger one lives on");
+        assert_eq!(
+            used(&mut accounts),
+            [550 + 5 + 60],
+            "the ended child counts one reading later, although the younger child lives on"
+        );
     }
 
     #[test]
@@ -419,19 +440,18 @@ mod tests {
         let mut worker = reading;
         worker.comm[..5].copy_from_slice(b"other");
         accounts.admit(1235, 0, &worker);
-        assert_eq!(&*accounts.sample()[0].name, "nginx", "of the first");
+        assert_eq!(&*accounts.sample()[0].name, "nginx", "the name is the first process's");
         reading.comm[..5].copy_from_slice(b"httpd");
         accounts.update(1234, &reading);
-        assert_eq!(&*accounts.sample()[0].name, "httpd", "it has executed another program");
+        assert_eq!(&*accounts.sample()[0].name, "httpd", "the first process has executed another program");
         accounts.end(1234);
-        assert_eq!(&*accounts.sample()[0].name, "httpd", "as long as there is no other");
+        assert_eq!(&*accounts.sample()[0].name, "httpd", "the name stays until there is another process");
         accounts.admit(1236, 0, &worker);
         assert_eq!(&*accounts.sample()[0].name, "other");
     }
 
     proptest! {
-        /// A master waits for its workers. Workers start, use CPU time and end; each may or may not be seen by a
-        /// reading.
+        /// A master waits for its workers. Workers start, use CPU time and end. A reading may or may not see a worker.
         #[test]
         fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
             let mut accounts = accounts(1);

@@ -41,7 +41,7 @@ struct Place {
 }
 
 /// Restricts every thread of the tree to these CPUs until the guard is dropped. Threads and children that they start
-/// inherit the restriction. Threads that end meanwhile are no error. Before threads are moved, `announce` gets
+/// inherit the restriction. A thread that ends meanwhile is not an error. Before threads are moved, `announce` gets
 /// everything that is needed to restore them and all threads moved so far.
 ///
 /// [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
@@ -55,7 +55,7 @@ pub fn pin_tree(
     let set = cpu_set(cpus)?;
     let mut guard = PinGuard(FormerAffinity { pinned: CpuList::from(cpus).to_string(), ..FormerAffinity::default() });
     let roots = tree.pids();
-    // A thread may start another one after the listing and before it is pinned. Threads that it starts later inherit
+    // A thread may start another thread after the listing and before it is pinned. Threads that it starts later inherit
     // its CPUs.
     loop {
         let unpinned = guard.0.add(&roots, &set);
@@ -82,7 +82,7 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
 impl FormerAffinity {
     /// Restores every thread that still has the CPUs it was pinned to. A thread that was started meanwhile inherited
     /// these CPUs; it gets the former CPUs of the process that it belongs to or descends from. Threads that have ended,
-    /// or whose number was reused, are no error.
+    /// or whose number was reused, are ignored.
     pub fn restore_former_state(&self) {
         let Some(pinned) = to_cpu_set(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
@@ -94,7 +94,7 @@ impl FormerAffinity {
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
                 // A thread with other CPUs has moved itself and is left alone.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
-                    // The thread may have ended by now, which is no error.
+                    // The thread may have ended by now. The error is ignored then.
                     let _ = sched_setaffinity(Some(thread), &former);
                 }
             }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// A process that waits for nothing, killed when dropped.
+    /// An idle process, killed when dropped.
     struct Sleeper(Child);
 
     impl Sleeper {
@@ -231,7 +231,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!((now(sleeper.pid()), announced.len()), (cpu.to_string(), 1));
-        assert_eq!(announced[0].0, anywhere, "it was moved before it was announced");
+        assert_eq!(announced[0].0, anywhere, "the thread was announced before it was moved");
         // Simulates a kill: the guard is never dropped.
         std::mem::forget(guard);
         serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().restore_former_state();

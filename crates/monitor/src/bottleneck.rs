@@ -68,7 +68,7 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     findings
 }
 
-/// Reports busy CPUs in one sentence, and CPUs whose time the hypervisor takes in another.
+/// Reports busy CPUs in one sentence, and CPUs whose time the hypervisor takes in another sentence.
 fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let cores = cores(kernel);
     if let Some((severity, affected)) = worst(&cores, BUSY, busy) {
@@ -126,13 +126,13 @@ fn busy_sentence(cores: &[&Core]) -> String {
     text
 }
 
-/// The share of time in which a CPU was busy. Steal is not included, because it is reported as a finding of its own.
+/// The share of time in which a CPU was busy. Steal is not included, because it has its own finding.
 fn busy(shares: &CpuShares) -> f64 {
     shares.user + shares.system
 }
 
-/// Reports servers whose workers are all busy. Such servers handle at most as many requests or connections at a time as
-/// they have workers, and further ones wait.
+/// Reports servers whose workers are all busy. Such a server handles at most one request or connection per worker at a
+/// time. All others wait.
 fn workers(module: &Module, findings: &mut Vec<Finding>) {
     for server in &module.servers {
         let (Some(most), Some(busy)) = (server.workers_most.filter(|&most| most > 0), server.workers_busy) else {

@@ -50,7 +50,7 @@ pub struct PortSample {
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// The group of figures.
+/// The group `connections`.
 pub enum ConnectionsGroup {}
 
 /// Reads samples of the ports.
@@ -77,8 +77,8 @@ impl Group for ConnectionsGroup {
 
     const OF_NETNS: bool = true;
 
-    /// If the server was found in another namespace that cannot be entered, the group is absent. If the user asked for
-    /// a namespace that cannot be entered, that is an error.
+    /// If the server was found in another namespace that cannot be entered, the group is absent. But it is an error if
+    /// the user asked for a namespace that cannot be entered.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let proc = site.root.join("proc");
         let ports = site.ports;
@@ -142,13 +142,13 @@ impl Group for ConnectionsGroup {
 }
 
 impl ConnectionsWatch {
-    /// Must be called by a thread in the network namespace of the ports; `net` is the directory that is /proc/net
-    /// there. All sources are opened now, and stay in that namespace. If `ebpf` is false, eBPF is not used.
+    /// Must be called by a thread in the network namespace of the ports. `net` is the directory that is /proc/net in
+    /// this namespace. All sources are opened now, and stay in this namespace. If `ebpf` is false, eBPF is not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    /// Makes the next reading count the connections, however recent the last count is.
+    /// Makes the next reading count the connections, even if the last count is recent.
     pub fn restart_counting(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
     }
@@ -203,8 +203,8 @@ impl PortsWatch {
 }
 
 impl ConnectionsSample {
-    /// A copy of this sample in which each port without listening sockets has its last known ones: a server that has
-    /// ended had some.
+    /// A copy of this sample. A port that has no listening sockets gets the last listening sockets in `samples`,
+    /// because the server may have ended.
     fn with_last_listeners(&self, samples: &[&ConnectionsSample]) -> ConnectionsSample {
         let mut all = self.clone();
         for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!((all.syn_per_s, all.accepted_per_s, all.dropped_per_s), (Some(62.0), Some(60.0), 2.0));
         assert_eq!((all.accept_queue, all.accept_queue_max, all.backlog, all.sockets), (4, 6, 16, 2));
         assert_eq!(all.fullest, AcceptQueue { length: 3, limit: 80 });
-        assert_eq!(figures.ports[1].connections, None, "not counted this time");
+        assert_eq!(figures.ports[1].connections, None, "connections were not counted for this sample");
         assert_eq!(figures.connections, Some([(State::Established, 4)].into()));
     }
 

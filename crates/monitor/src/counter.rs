@@ -46,9 +46,9 @@ mod tests {
         assert_eq!(growth(5, 8), Some(3));
         assert_eq!(growth(8, 8), Some(0));
         assert_eq!(growth(u64::from(u32::MAX) - 1, 3), Some(5), "wrapped at 32 bits");
-        assert_eq!(growth(9_000_000_000, 9_000_000_700 - (1 << 32)), Some(700), "one of those summed wrapped");
-        assert_eq!(growth(1000, 3), None, "was reset");
-        assert_eq!(growth((1 << 31) + 7, 1 << 31), None, "fell a little: no wrap");
+        assert_eq!(growth(9_000_000_000, 9_000_000_700 - (1 << 32)), Some(700), "one of the summed counters wrapped");
+        assert_eq!(growth(1000, 3), None, "the counter was reset");
+        assert_eq!(growth((1 << 31) + 7, 1 << 31), None, "a small fall is a reset");
         assert_eq!(growth(1 << 40, 3), None);
         assert_eq!(growth(u64::MAX, 0), None);
         let over = TimeSpan(Nanos::from_millis(500));

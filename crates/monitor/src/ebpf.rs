@@ -3,9 +3,9 @@
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
 //! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
-//! capabilities BPF and PERFMON. No other figure depends on these programs: without them a figure comes from another
-//! source or is absent, and that source shows the [`EbpfError`]. In a build without the feature `ebpf`, `absent.rs`
-//! replaces `object.rs`.
+//! capabilities BPF and PERFMON. No figure requires these programs: if a program cannot be loaded, its figures come
+//! from another source or are absent, and `sources` shows the [`EbpfError`]. In a build without the feature `ebpf`,
+//! `absent.rs` replaces `object.rs`.
 
 mod connections;
 #[cfg(feature = "ebpf")]
@@ -57,7 +57,7 @@ pub(crate) enum EbpfError {
         /// The message of libbpf.
         why: String,
     },
-    /// The kernel refused the program for another reason; mostly the verifier did.
+    /// The kernel, usually its verifier, refused the program for another reason.
     #[error("the kernel refused eBPF program `{program}`: {why}; please report this with the output of `uname -a`")]
     Refused {
         /// The program's name.

@@ -15,7 +15,7 @@ pub struct Fixture {
     proc: PathBuf,
 }
 
-/// Offset of the process ids in a fixture: above the kernel's highest, so that no real process has one of them.
+/// Offset of the process ids in a fixture. It exceeds the kernel's highest pid, so no real process has such an id.
 pub const PID_OFFSET: u32 = 5_000_000;
 
 /// Time after which a test gives up waiting. No host is that slow.
@@ -29,7 +29,7 @@ pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = answer() {
             return answer;
         }
-        assert!(begun.elapsed() < TEST_TIMEOUT, "{what} does not come");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out waiting for {what}");
         std::thread::yield_now();
     }
 }
@@ -122,7 +122,7 @@ impl Fixture {
         std::os::unix::fs::symlink(path, self.root().join(format!("{pid}/exe"))).unwrap();
     }
 
-    /// Sets the arguments of a process, each of which ends in NUL, or its title.
+    /// Sets the command line of a process: arguments that each end in NUL, or a title.
     pub fn command_line(&self, pid: u32, arguments: &str) {
         std::fs::write(self.root().join(format!("{pid}/cmdline")), arguments).unwrap();
     }
@@ -141,7 +141,7 @@ impl Fixture {
         std::fs::write(directory.join("stat"), text).unwrap();
     }
 
-    /// Shows a process as the kernel does while its parent waits for it.
+    /// Shows an ended process as the kernel does for a moment after its parent has waited for it.
     pub fn waited_for(&self, pid: u32, comm: &str) {
         let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
         std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
@@ -153,7 +153,8 @@ impl Fixture {
         std::fs::write(directory.join(file), text).unwrap();
     }
 
-    /// Ends a process. The kernel would refuse to read its open file; an emptied file cannot be parsed either.
+    /// Ends a process. The kernel would refuse further reads of an open file. Here the file is emptied, so that it
+    /// cannot be parsed.
     pub fn end(&self, pid: u32) {
         std::fs::write(self.root().join(format!("{pid}/stat")), "").unwrap();
     }

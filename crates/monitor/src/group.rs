@@ -21,7 +21,7 @@ pub trait Group {
     /// The type of figures, as they appear in documents and in the group's log.
     type Figures: Clone + Debug + PartialEq + Serialize;
 
-    /// Whether the counters belong to a network namespace. Counters of two namespaces cannot be compared.
+    /// Whether the counters belong to a network namespace. Counters of different namespaces cannot be compared.
     const OF_NETNS: bool = false;
 
     /// Opens the sources. Returns `None` if the group has nothing to read; the reason goes to
@@ -33,18 +33,18 @@ pub trait Group {
     /// Reads a sample. All groups share the buffer.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
 
-    /// Adds the source of each kind of figures, or the reason why it is absent.
+    /// Adds the source of each kind of figures, or the reason why these figures are absent.
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
     /// Derives the figures between two samples that are `over` apart.
     fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
 
-    /// Derives the figures from the first to the last of one or more samples.
+    /// Derives the figures over one or more samples, from the first to the last.
     fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
 
-    /// Merges two samples into one that is kept, and adds to it what only the dropped one knows, such as the longest
+    /// Merges two samples into the kept one, which gets figures that only the dropped sample has, such as the longest
     /// queue.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
@@ -56,7 +56,7 @@ pub trait Group {
     fn put_interval(stretch: &Stretch<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
-/// What a group is asked to watch, and in which namespace and directories.
+/// The processes, ports and files that a group should watch, and the namespace and directories in which to find them.
 pub struct WatchContext<'s> {
     /// The directory that contains /proc and /sys.
     pub(crate) root: &'s Path,

@@ -12,7 +12,7 @@ pub trait GroupValue {
     type Of<G: Group>;
 }
 
-/// A group that is in this file's list.
+/// A group in the list at the end of this file.
 pub trait ListedGroup: Group + Sized {
     /// The group's name.
     const NAME: GroupName;

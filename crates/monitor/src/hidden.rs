@@ -1,5 +1,6 @@
 //! Whether processes are hidden from this user. /proc may hide the processes of other users, and a PID namespace hides
-//! those of the host and of other containers. Source: proc(5), mount options `hidepid` and `gid`; pid_namespaces(7).
+//! the processes of the host and of other containers. Source: proc(5), mount options `hidepid` and `gid`;
+//! pid_namespaces(7).
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +26,8 @@ pub(crate) fn hidden(root: &Path) -> Option<String> {
     ))
 }
 
-/// A hint where else to look, if this PID namespace does not show all processes of the host.
+/// A hint to look from the host or from the server's PID namespace, if this one does not show all processes of the
+/// host.
 pub(crate) fn elsewhere(root: &Path) -> Option<String> {
     let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     (own.as_os_str() != FIRST_NAMESPACE).then(|| {
@@ -77,6 +79,6 @@ mod tests {
         assert!(elsewhere(root.path()).unwrap().contains("from this PID namespace"));
         fs::create_dir_all(root.path().join("proc/1")).unwrap();
         fs::write(root.path().join("proc/1/stat"), "1 (init) S").unwrap();
-        assert_eq!(says("hidepid=2"), None, "not for those who see all the same");
+        assert_eq!(says("hidepid=2"), None, "no warning if all processes are visible anyway");
     }
 }

@@ -1,8 +1,8 @@
 //! Keeps the samples of a run of any length in bounded memory.
 //!
 //! When there are [`MAX_SAMPLES`] samples, or [`MAX_BYTES`] of samples from another host, every two samples are merged
-//! into one. From then on, each kept sample covers twice as long a time. Counters lose nothing by this; of the accept
-//! queue, the longest length is kept. The first and the last sample are always kept.
+//! into one. From then on, each kept sample covers twice as long a time. Counters lose nothing by merging. Of two
+//! accept queues, the longer one is kept. The first and the last sample are always kept.
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
@@ -32,7 +32,7 @@ pub struct History {
     taken: u64,
 }
 
-/// What a monitor returns when it ends.
+/// The result of a monitor at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
     /// The samples. Their instants are of this host's clock.
@@ -78,7 +78,7 @@ impl History {
         }
     }
 
-    /// Adds the last sample. It replaces the previous sample if that is too close for an interval of its own.
+    /// Adds the last sample. It replaces the previous sample if the two are too close for an interval.
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
             [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
@@ -100,8 +100,8 @@ impl History {
         }
     }
 
-    /// Summarizes the samples inside a window (start, end), or all samples. `epoch` is the instant from which `t_s` of
-    /// the intervals is counted. All instants are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
+    /// Summarizes the samples inside a window (start, end), or all samples. `epoch` is the start of the intervals'
+    /// `t_s`. All instants are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         summarize(&self.samples, epoch, window)
     }
@@ -128,8 +128,9 @@ impl History {
     }
 }
 
-/// Merges two samples into `kept`. The result is the later sample, or the one with more groups if the groups are not
-/// read equally often. Its accept queues are the longer and the fuller ones of both.
+/// Merges two samples into `kept`. If the groups are read at different intervals, the result is the sample with more
+/// groups, otherwise the later sample. It has the longer accept queues, and the fuller accept queues, of the two
+/// samples.
 fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);
@@ -168,7 +169,10 @@ mod tests {
         assert_eq!((samples[0].at, samples[samples.len() - 1].at), (Nanos::ZERO, last));
         assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at));
         let inner = &samples[1..samples.len() - 1];
-        assert!(inner.windows(2).all(|pair| pair[1].at - pair[0].at == Nanos::from_millis(160)), "evenly spaced");
+        assert!(
+            inner.windows(2).all(|pair| pair[1].at - pair[0].at == Nanos::from_millis(160)),
+            "the samples are evenly spaced"
+        );
         assert_eq!(samples.iter_mut().filter_map(|s| (listener(s).accept_queue_max == 77).then_some(())).count(), 1);
     }
 
@@ -179,7 +183,7 @@ mod tests {
             history.push(sample(k, k));
         }
         history.close(sample(240, 1));
-        assert_eq!(history.samples.len(), 3, "the last but one was too near");
+        assert_eq!(history.samples.len(), 3, "the last sample replaces the previous one, which is too close");
         let mut last = history.samples.pop().unwrap();
         assert_eq!((last.at, listener(&mut last).accept_queue_max), (Nanos::from_millis(2400), 200));
         history.close(sample(180, 1));

@@ -64,7 +64,7 @@ pub enum Status {
     Unknown,
 }
 
-/// Examines this host. Returns all findings, the most likely problems first.
+/// Examines this host. Returns all findings; the most likely problems are first.
 pub fn examine() -> Vec<Finding> {
     let root = Path::new("/");
     let mut findings = limits::examine(root, limits::descriptor_limits());
@@ -97,7 +97,7 @@ impl<T: Into<String>> From<T> for Fix {
     }
 }
 
-/// A finding that is no problem if `good`; otherwise a shortfall with this fix.
+/// An unproblematic finding if `good`; otherwise a shortfall with this fix.
 fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
     if good {
         return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };
@@ -112,7 +112,7 @@ fn unknown(topic: &'static str, path: &str, means: impl Into<String>) -> Finding
     Finding { topic, status: Status::Unknown, value, means: means.into(), fix: None, script: None }
 }
 
-/// The first N numbers in a file under `root`, such as that of a sysctl; `None` if there are fewer.
+/// The first N numbers in a file under `root`, such as a sysctl's; `None` if there are fewer.
 fn numbers<const N: usize>(root: &Path, path: &str) -> Option<[u64; N]> {
     let text = std::fs::read_to_string(root.join(path)).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());

@@ -1,8 +1,8 @@
 //! Kernel group: the figures of the whole machine.
 //!
-//! Every file stays open. If a file is missing, its figures are `None`, and opening is tried again at each sample.
-//! Rates are per time of `CLOCK_MONOTONIC`, which stops while the machine is suspended, as the counters do. So a night
-//! of suspension does not count as idle time, and a late tick lengthens the period instead of raising the rate.
+//! Every file stays open. If a file is missing, its figures are `None`, and each sample tries again to open it. Rates
+//! are per time of `CLOCK_MONOTONIC`. Like the counters, this clock stops while the machine is suspended. So a night of
+//! suspension does not count as idle time. A late sample lengthens the period instead of raising the rate.
 
 mod cpu;
 mod disk;
@@ -57,7 +57,7 @@ pub struct KernelSample {
     pub pressure: PressureSample,
 }
 
-/// The group of figures.
+/// The group `kernel`.
 pub enum KernelGroup {}
 
 /// Reads samples of the machine.
@@ -154,7 +154,7 @@ impl KernelWatch {
         }
     }
 
-    /// Adds the sources of the figures, or the reasons why there are none.
+    /// Adds the sources of the figures, or the reasons why there are no figures.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
         let cpus = CpuList::from(self.cpus.as_slice());

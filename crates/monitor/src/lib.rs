@@ -233,7 +233,7 @@ pub enum MonitorError {
 }
 
 impl MonitorError {
-    /// Whether the command line or a file is at fault, rather than the environment.
+    /// Whether the error is in the command line or in a file, rather than in the environment.
     pub fn is_usage(&self) -> bool {
         matches!(self, MonitorError::NoSuchCpu { .. } | MonitorError::OtherUser { .. } | MonitorError::Unusable(_))
     }

@@ -18,8 +18,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// The period of a quota, in microseconds. It is a tenth of the default, so that the server behaves nearly like one on
-/// a slower machine. If a thread exceeds the quota until the kernel's next tick, the excess is subtracted from the next
-/// period.
+/// a slower machine. The kernel enforces the quota only at its next tick, and subtracts the excess from later periods.
 const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that Linux accepts, in microseconds.
 const MIN_QUOTA_US: f64 = 1_000.0;
@@ -48,8 +47,8 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 }
 
 /// Limits the processes of the tree to this many CPUs in total until the guard is dropped. Children that they start
-/// meanwhile are included. Before processes are moved, `announce` gets everything that is needed to move them and all
-/// processes moved so far back.
+/// meanwhile are included. `announce` is called before processes are moved. It gets everything that is needed to move
+/// back these processes and all processes moved so far.
 ///
 /// # Errors
 /// [`MonitorError::OtherUser`]; [`MonitorError::Quota`] where a quota is not allowed; [`MonitorError::Announce`] with
@@ -74,8 +73,8 @@ pub fn limit_tree(
         fs::write(&file, text).map_err(refused(file))?;
     }
     let mut unmoved = first;
-    // A process may start another one after the listing and before it is moved. Children that it starts later are in
-    // the group.
+    // A process may start a child after the listing and before it is moved. Children that it starts later are in the
+    // group.
     while !unmoved.is_empty() {
         for pid in unmoved {
             enter(&group, pid).map_err(refused(group.join("cgroup.procs")))?;
@@ -123,7 +122,7 @@ fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
     }
 }
 
-/// Moves a process into the group. A process that has ended is no error.
+/// Moves a process into the group. It is not an error if the process has ended.
 fn enter(group: &Path, pid: u32) -> io::Result<()> {
     match fs::write(group.join("cgroup.procs"), pid.to_string()) {
         Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(()),
@@ -133,7 +132,7 @@ fn enter(group: &Path, pid: u32) -> io::Result<()> {
 
 impl FormerCgroups {
     /// Moves every process back, and removes the group. Processes started meanwhile move to the former group of the
-    /// process that they descend from. Processes that have ended are no error.
+    /// process that they descend from. Processes that have ended are ignored.
     pub fn restore_former_state(&self) {
         if !self.group.is_dir() {
             return;
@@ -160,7 +159,7 @@ impl FormerCgroups {
         }
     }
 
-    /// Adds these processes and their descendants, except those that are known or already in the group. Returns the
+    /// Adds these processes and their descendants, except processes that are known or already in the group. Returns the
     /// added processes.
     fn add(&mut self, root: &Path, roots: &[u32]) -> Vec<u32> {
         let table = process_table(&root.join("proc"), |pid, _| roots.contains(&pid).then_some(()));
@@ -202,7 +201,7 @@ mod tests {
     use crate::ProcessSelector;
     use std::process::{Child, Command, Stdio};
 
-    /// Processes that wait for nothing, killed when dropped.
+    /// Idle processes, killed when dropped.
     struct Sleepers(Child);
 
     impl Drop for Sleepers {
@@ -282,7 +281,7 @@ mod tests {
             }
             Err(error) => panic!("{error}"),
         };
-        assert_eq!(announced[0].0, None, "it was moved before it was announced");
+        assert_eq!(announced[0].0, None, "the process was announced before it was moved");
         let group = limited(parent).unwrap();
         let quota = brimful_os::cgroup::Quota::read(&group, |path| read_to_string(path).ok()).unwrap();
         assert_eq!(quota.cpus(), 0.25);

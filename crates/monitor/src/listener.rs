@@ -10,11 +10,12 @@
 //! - With `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it carries no data.
 //! - The reset of a half-open connection.
 //!
-//! Some errors remain. A retransmitted SYN whose first copy got a reply is not counted; while the queue overflows, it
-//! counts as a segment of the first kind, as does an out-of-order segment for a half-open connection. A SYN whose
-//! handshake never ends (the client is gone, or a SYN cookie does not return) is in neither sum. If several of the
-//! watched ports drop at once, the other segments are divided in proportion to the drops. Source: Linux 6.18,
-//! `tcp_conn_request`, `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
+//! Some errors remain. A retransmitted SYN whose first copy got a reply is not counted. But while the queue overflows,
+//! such a SYN counts as a segment of the first kind above, and so does an out-of-order segment for a half-open
+//! connection. A SYN whose handshake never ends (the client is gone, or a SYN cookie does not return) is in neither
+//! sum. If several of the watched ports drop at once, the other segments are divided in proportion to the drops.
+//! Source: Linux 6.18, `tcp_conn_request`, `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from
+//! `discard_and_relse` on.
 //!
 //! A server may open its port several times (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
 //! drops are then sums over the sockets. It may also restart: sockets are identified by their cookie, and drops
@@ -66,7 +67,8 @@ struct Port {
     drops: u64,
 }
 
-/// Maximum time for which an additional socket remains unnoticed. Listing all sockets takes longer than looking one up.
+/// Maximum time for which an additional socket remains unnoticed. Listing all sockets takes longer than looking up one
+/// socket.
 const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
@@ -191,7 +193,7 @@ impl ListenerWatch {
         }
         let (mut syns, mut left) = (self.syn_drops.among(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
-            // The drops are divided in proportion, in a way in which rounding loses none.
+            // The drops are divided in proportion. Rounding loses no drop.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
             (syns, left) = (syns - own, left - new);
             port.drops += own;
@@ -248,12 +250,12 @@ mod tests {
         let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
         let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].0.map(|l| l.sockets);
         watch.search_at = Nanos::MAX;
-        // The second socket has another address, so that a look-up of the first cannot find it.
+        // The second socket has another address, so that a look-up of the first socket cannot find it.
         let (_second, _) = open_at([127, 0, 0, 2], port);
         assert_eq!(sockets(&mut watch), Some(1));
         watch.search_at = Nanos::ZERO;
         assert_eq!(sockets(&mut watch), Some(2));
-        assert!(watch.search_at > Nanos::ZERO, "the next search is later");
+        assert!(watch.search_at > Nanos::ZERO, "the next search is scheduled");
     }
 
     #[test]
@@ -272,8 +274,8 @@ mod tests {
         assert_eq!((sample.fullest, sample.fullest.fullness()), (AcceptQueue { length: 65, limit: 64 }, 1.0));
     }
 
-    /// A look-up by an address that two sockets share finds either of them. If it finds the younger one, the result
-    /// does not match the older, and both are listed at once.
+    /// A look-up by an address that two sockets share finds either socket. If it finds the younger socket, the result
+    /// does not match the older socket. Both sockets are then listed at once.
     #[test]
     fn a_socket_that_joins_at_the_same_address_is_found_at_the_latest_when_it_is_time_to_search() {
         let (_first, port) = open(0);
@@ -286,7 +288,7 @@ mod tests {
         watch.search_at = Nanos::ZERO;
         assert_eq!(sockets(&mut watch), Some(2));
         watch.search_at = Nanos::MAX;
-        assert_eq!(sockets(&mut watch), Some(2), "two that a look-up could confuse are listed");
+        assert_eq!(sockets(&mut watch), Some(2), "sockets that a look-up could confuse are listed");
     }
 
     #[test]

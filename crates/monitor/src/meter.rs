@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 use brimful_core::server::Overhead;
 use std::collections::BTreeMap;
 
-/// A sampler that measures the CPU time of its samples. One thread must take all of them.
+/// A sampler that measures the CPU time of its samples. One thread must take all samples.
 #[derive(Debug)]
 pub struct Meter {
     sampler: Sampler,

@@ -1,6 +1,6 @@
 //! Server Module group: what servers record about their own requests (WebMonitor, Almeida, Almeida & Yates 1997, §3.2).
 //! A module inside the server (`server-module/`) writes counters into a file of shared memory, and the monitor reads
-//! them.
+//! this file.
 //!
 //! The file belongs to another program. It is read by `pread` into a buffer and never mapped, so a truncated file
 //! causes an error and no signal. At worst its contents can make figures wrong. Writers do not stop for a reader: a
@@ -116,7 +116,7 @@ pub struct ClassSample {
     pub failed: u64,
     /// Number of requests that the client abandoned.
     pub aborted: u64,
-    /// Number of times that a worker resumed a request that it had left waiting for its client or an upstream server.
+    /// Number of times that a worker resumed a request that had waited for its client or an upstream server.
     pub resumed: u64,
     /// Number of requests whose CPU time was measured (sampled requests).
     pub cpu_count: u64,
@@ -151,7 +151,7 @@ impl ServerSample {
     }
 }
 
-/// The group of figures.
+/// The group `module`.
 pub enum ModuleGroup {}
 
 impl Group for ModuleGroup {
@@ -208,8 +208,8 @@ impl Group for ModuleGroup {
     }
 }
 
-/// Scales the totals to another length of time. The numbers of sampled requests stay, because means are derived from
-/// them.
+/// Scales the totals to another length of time. The numbers of sampled requests are not scaled, because means are
+/// derived from them.
 fn scaled(class: ModuleClass, factor: f64) -> ModuleClass {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     ModuleClass { requests: count(class.requests), failed: count(class.failed), aborted: count(class.aborted), ..class }

@@ -3,7 +3,7 @@
 //! /proc/PID/net shows the namespace of a process; a netlink socket shows the namespace of the thread that opened it.
 //! Open files and sockets stay bound to their namespace, and keep it alive. So the monitor itself never changes its
 //! namespace: a short-lived thread enters the other namespace, opens the files and sockets that are needed, and ends.
-//! These must not be opened again outside.
+//! Other threads must not open them again.
 //!
 //! Namespaces are identified by the inode of `net/dev`: it is unique, and any user may read it, whereas
 //! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN; reading /proc/PID/net takes
@@ -22,16 +22,16 @@ use std::str::FromStr;
 /// Which network namespace the groups `network` and `connections` watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
-    /// The namespace of all watched processes, even if they are restarted in another one. If the processes are in
-    /// several namespaces, or if no process is named, the monitor's namespace. `sources` says if it is not the
-    /// monitor's.
+    /// The namespace of all watched processes, even if the processes are restarted in another namespace. If the
+    /// processes are in several namespaces, or if no process is named, it is the monitor's namespace. If it is not the
+    /// monitor's, `sources` says so.
     #[default]
     Server,
     /// The monitor's namespace, wherever the watched processes are.
     Own,
     /// The namespace of the process with this pid.
     Process(u32),
-    /// The namespace that a file represents, such as those of `ip netns` in /run/netns.
+    /// The namespace that a file represents, such as a file of `ip netns` in /run/netns.
     File(PathBuf),
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_server_is_watched_where_all_its_processes_are() {
-        // All files are created first: the inode number of a removed file is given to the next one.
+        // All files are created first, because the inode number of a removed file is given to the next file.
         let proc = proc_with(&[(7, "a"), (8, "a"), (9, "own"), (10, "own")]);
         let place_of = |pids: &[u32]| NetNamespace::Server.place(proc.path(), pids).unwrap();
         let elsewhere = place_of(&[7, 8]);

@@ -40,7 +40,7 @@ pub struct NetworkSample {
     pub tcp: TcpSample,
 }
 
-/// The group of figures.
+/// The group `network`.
 pub enum NetworkGroup {}
 
 /// Reads samples of a network namespace.
@@ -117,7 +117,7 @@ impl NetworkWatch {
         }
     }
 
-    /// Adds the sources of the figures, or the reasons why there are none.
+    /// Adds the sources of the figures, or the reasons why there are no figures.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let dev = self.dev.source();
         let softnet = self.softnet.source();

@@ -1,9 +1,9 @@
 //! Finds the owners of a port or a Unix socket: the processes that have its listening sockets open.
 //!
-//! `sock_diag` lists the inodes of a port's sockets, and /proc/net/unix those of Unix sockets by the path to which they
-//! were bound. /proc/PID/fd shows which process has `socket:[inode]` open. It can be read for processes that the caller
-//! may inspect: those of its own user, or all processes for root. A /proc that is mounted with `hidepid` does not even
-//! list other processes. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
+//! `sock_diag` lists the inodes of a port's sockets. /proc/net/unix lists the inodes of Unix sockets, with the paths to
+//! which they were bound. /proc/PID/fd shows which process has `socket:[inode]` open. It can be read only for processes
+//! that the caller may inspect: the processes of its own user, or all processes for root. A /proc that is mounted with
+//! `hidepid` does not even list other processes. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
 
 use crate::hidden::elsewhere;
 use crate::procfs::{self, process_table};
@@ -103,8 +103,8 @@ fn refusal() -> &'static str {
 }
 
 fn owners(root: &Path, links: &[String]) -> Vec<u32> {
-    // systemd holds the sockets of services that it starts on demand, and is the ancestor of all processes: it is not
-    // the server.
+    // systemd is not the server, although it holds the sockets of services that it starts on demand. It is also the
+    // ancestor of all processes.
     let table = process_table(root, |pid, comm| (comm != b"systemd" && holds(root, pid, links)).then_some(()));
     let holds = |pid| table.get(pid).is_some_and(|(_, tag)| tag.is_some());
     table.iter().filter(|(pid, (parent, _))| holds(pid) && !holds(parent)).map(|(&pid, _)| pid).collect()

@@ -1,5 +1,5 @@
 //! Reads /proc. Descriptors stay open and are read again from the start, which takes a third of the cost of opening
-//! them again. Parsers return `None` for what they do not understand and never panic: a kernel may not have a field,
+//! them again. Parsers return `None` for text that they cannot parse, and never panic: a kernel may not have a field,
 //! and a process may vanish in the middle of a line. Times are in ticks of `sysconf(_SC_CLK_TCK)`. Source: proc(5).
 
 use crate::MonitorError;
@@ -132,9 +132,9 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it got a CPU. A
-/// thread that runs again has been switched away from before, so the latter is also its number of context switches,
-/// voluntary and involuntary.
+/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it got a CPU.
+/// Before a thread gets a CPU again, it has been switched away from. So the second number is also its number of context
+/// switches, voluntary and involuntary.
 pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
     let mut numbers = words(text).skip(1).map(number);
     Some((Nanos(numbers.next()??), numbers.next()??))
@@ -165,9 +165,9 @@ pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T
     table
 }
 
-/// The processes with a tag, and their descendants, which inherit the tag of the nearest ancestor with a tag. The
-/// monitoring process itself passes on only its own tag, not that of its ancestors: its children are not the server
-/// unless they were selected.
+/// The processes with a tag, and their descendants. A descendant inherits the tag of the nearest ancestor with a tag.
+/// The monitoring process itself passes on only its own tag, not the tag of its ancestors: its children are not the
+/// server unless they were selected.
 pub(crate) fn with_descendants<T: Copy>(table: &Table<T>) -> Vec<(u32, T)> {
     let inherited = |mut pid: u32| {
         // The number of steps is limited, because parents that were read at different moments may form a cycle.

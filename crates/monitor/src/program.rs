@@ -26,7 +26,7 @@ pub struct ProgramSample {
     pub started: u64,
     /// Number of processes that ended.
     pub ended: u64,
-    /// CPU time of all its processes, including those that ended.
+    /// CPU time of all its processes, including processes that ended.
     pub cpu: CpuTime,
     /// Time for which threads were ready to run but waited for a CPU.
     pub run_queue_wait: Option<Nanos>,
@@ -93,10 +93,11 @@ impl ProgramSample {
         }
     }
 
-    /// The quota that throttled the program for the longest time. If no quota throttled it, the tightest one.
+    /// The quota that throttled the program for the longest time. If no quota throttled the program, the tightest
+    /// quota.
     fn quota_since(&self, earlier: &ProgramSample) -> Option<CpuQuota> {
         let quota = |now: &QuotaSample| {
-            // A quota that was set in between starts from its group's counters, which did not move before.
+            // A quota that was set in between has no earlier counters. It has throttled nothing yet.
             let was = earlier.quotas.iter().find(|was| was.group == now.group).unwrap_or(now);
             let periods = now.periods.saturating_sub(was.periods);
             let throttled = now.throttled_periods.saturating_sub(was.throttled_periods);
@@ -196,7 +197,11 @@ mod tests {
         assert!((stopped.throttled_s - 0.25).abs() < 1e-9);
         let none_did = since(&[quota("wide", 4, 200, 10, 50), quota("tight", 1, 200, 10, 900)]).unwrap();
         assert_eq!((&*none_did.group, none_did.throttled_s), ("tight", 0.0));
-        assert_eq!(since(&[quota("new", 2, 50, 40, 70)]).unwrap().throttled_s, 0.0, "before it was one");
+        assert_eq!(
+            since(&[quota("new", 2, 50, 40, 70)]).unwrap().throttled_s,
+            0.0,
+            "a group's counters from before it had a quota do not count"
+        );
         assert_eq!(since(&[]), None);
     }
 }

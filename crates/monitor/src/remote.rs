@@ -21,9 +21,9 @@
 //! of its own, so a client that is slow or dies does not affect other clients. If the stream breaks, the samples
 //! received so far are kept.
 //!
-//! Plain TCP is allowed only if both addresses are on the loopback interface; an SSH tunnel appears like that on either
-//! host. All other connections use TLS. The token is always required, because a host has several users. Both sides
-//! prove that they know the token ([`token`]), and neither sends it.
+//! Plain TCP is allowed only if both addresses are on the loopback interface; with an SSH tunnel, this is the case on
+//! both hosts. All other connections use TLS. The token is always required, because a host has several users. Both
+//! sides prove that they know the token ([`token`]), and neither sends it.
 
 mod bounds;
 mod clock;

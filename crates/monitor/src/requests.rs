@@ -1,5 +1,5 @@
 //! Requests group: the requests as the sockets of the watched ports show them, for any server. It measures how long a
-//! request waits until the server reads it, and how long it takes from then to the end of the response.
+//! request waits until the server reads it, and how long the server then takes until the end of the response.
 //!
 //! This is the only group that slows the server down (a microsecond for each request that is traced). So it is read
 //! only if the user asks for it, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines
@@ -69,7 +69,7 @@ pub struct SizeRequests {
     pub service: TimesSample,
 }
 
-/// The group of figures.
+/// The group `requests`.
 pub enum RequestsGroup {}
 
 impl Group for RequestsGroup {
@@ -130,7 +130,7 @@ impl PortRequests {
         self.sizes.iter().fold(0, |sum, size| sum.saturating_add(size.service.count))
     }
 
-    /// The number of requests that count and that have neither a response nor lost their connection.
+    /// Number of requests that count, have no response, and have not lost their connection.
     fn open(&self) -> u64 {
         self.begun.saturating_sub(self.answered()).saturating_sub(self.unanswered)
     }

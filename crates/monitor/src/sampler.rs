@@ -92,7 +92,8 @@ impl Sampler {
             config: config.clone(),
             buffer: Vec::new(),
         };
-        // The server's processes determine the network namespace.
+        // The groups without a namespace are opened first, because the server's processes determine the network
+        // namespace.
         sampler.open_groups(Place::default(), false)?;
         let place = config.netns.place(&root.join("proc"), &sampler.pids())?;
         sampler.open_groups(place, true)?;
@@ -172,7 +173,7 @@ impl Sampler {
         self.sample()
     }
 
-    /// Reads those of the given groups that are enabled.
+    /// Reads the given groups, as far as they are enabled.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
         // Searching takes far longer than reading. It comes first, so that all groups are read close together in time.
         if let Some(tree) = self.watches.process.as_mut().filter(|_| due.has(GroupName::Process)) {

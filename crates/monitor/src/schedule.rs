@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals([Option<Nanos>; GroupName::ALL.len()]);
 
-/// The time at which each group is due: at multiples of its own interval. Missed instants are skipped, not made up for.
+/// The time at which each group is due: at multiples of its own interval. Missed instants are skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     intervals: Intervals,
@@ -19,7 +19,7 @@ pub struct Schedule {
 pub struct Groups([bool; GroupName::ALL.len()]);
 
 impl Intervals {
-    /// Bounds of every interval: short enough to show a burst, long enough not to be a load itself.
+    /// Bounds of every interval: short enough to show a burst, and long enough that sampling is not a load.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
     /// Intervals that are equal for all groups except `requests`, which slows the server down and is enabled only by
@@ -136,7 +136,11 @@ mod tests {
         assert_eq!(due(999), (false, false, false, ms(1000)));
         assert_eq!(due(1000), (true, true, false, ms(1100)));
         assert_eq!(due(1130), (true, false, false, ms(1200)));
-        assert_eq!(due(1499), (true, true, false, ms(1500)), "three ticks of the first were missed, one is made");
+        assert_eq!(
+            due(1499),
+            (true, true, false, ms(1500)),
+            "the first group missed three instants, and is due only once"
+        );
         assert_eq!(due(1500), (true, true, false, ms(1600)));
         assert_eq!(intervals.shortest(), Some(ms(100)));
         assert!(Groups::from_iter([]).is_empty() && Groups::from_iter(GroupName::ALL) == Groups::ALL);

@@ -1,9 +1,9 @@
 //! Computes an upper bound of the memory that a sample occupies, so that the size of a history can be limited.
 //!
-//! `serde` walks over all values, so that a new group is counted without code of its own. Each field and each element
-//! counts with its own size, on every level of nesting. The result is therefore at least the memory that a sample
-//! occupies, including half-empty vectors and tree nodes, and at most about four times as much. Parts that several
-//! samples share are counted in each sample.
+//! `serde` walks over all values, so a new group is counted without additional code. Each field and each element counts
+//! with its own size, on every level of nesting. The result is therefore at least the memory that a sample occupies,
+//! including half-empty vectors and tree nodes, and at most about four times as much. Parts that several samples share
+//! are counted in each sample.
 
 use serde::Serialize;
 use serde::ser::{
@@ -30,7 +30,7 @@ impl Size {
     }
 }
 
-/// Implements values without memory on the heap: their size is counted by the value that contains them.
+/// Implements values without memory on the heap. The value that contains them counts their size.
 macro_rules! inline {
     ($($method:ident($($value:ty),*);)+) => {
         $(fn $method(self, $(_: $value),*) -> Result<(), Error> {

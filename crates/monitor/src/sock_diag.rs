@@ -2,15 +2,15 @@
 //! microseconds, whatever the number of connections. For all connections, a dump is needed, which the kernel filters by
 //! port.
 //!
-//! For a listening socket the kernel reports the length of the accept queue in the field for the receive queue, its
-//! limit in the field for the send queue, and dropped segments among the memory figures. Source: sock_diag(7),
-//! linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and addresses in network
-//! byte order.
+//! For a listening socket the kernel reports the length of the accept queue in the field for the receive queue, the
+//! limit of the accept queue in the field for the send queue, and dropped segments among the memory figures. Source:
+//! sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and addresses
+//! in network byte order.
 //!
 //! No function here waits. The kernel's answer to a look-up, and the first part of a dump, are ready when `send`
-//! returns; each further part is ready when the previous one has been received. A dump does not show one moment: the
-//! kernel walks its table of sockets in steps. Sockets that are opened or closed meanwhile may be missed; all others
-//! are included.
+//! returns. Each further part is ready when the previous part has been received. A dump does not show one moment: the
+//! kernel walks its table of sockets in steps. Sockets that are opened or closed meanwhile may be missing; all other
+//! sockets are included.
 
 mod filter;
 mod message;
@@ -151,7 +151,7 @@ impl SockDiag {
     /// Sends the request, and calls `see` for the body of every message of the answer.
     fn ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         match self.try_ask(see) {
-            // A signal interrupted an earlier dump. Receiving the rest of it ends it.
+            // A signal interrupted an earlier dump. This dump ends when the rest of it has been received.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 while recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
                 self.try_ask(see)
@@ -192,7 +192,7 @@ impl SockDiag {
 }
 
 impl ListenSocket {
-    /// A number that distinguishes this socket from one that is opened later at the same address.
+    /// A number that distinguishes this socket from a socket that is opened later at the same address.
     pub fn cookie(&self) -> u64 {
         u64::from_ne_bytes(self.bytes(40))
     }
@@ -310,7 +310,7 @@ mod tests {
         while go_on(&mut diag) {} // after this the kernel knows how large a part may be
         begin(&mut diag);
         let parts = std::iter::repeat_with(|| go_on(&mut diag)).take_while(|more| *more).count();
-        assert!(parts > 1, "this tests nothing");
+        assert!(parts > 1, "the dump must have several parts for this test");
         for received in 0..parts {
             begin(&mut diag);
             assert!((0..received).all(|_| go_on(&mut diag)));
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!((listed.len(), listed[0].queue), (1, 0), "{address}");
             assert_eq!(diag.look_up(&listed[0]).unwrap(), listed[0], "{address}");
             drop(listener);
-            // A program that another test is just starting has a copy of the socket until it runs.
+            // A program that another test is just starting has a copy of the socket until exec.
             crate::fixture::wait_for("the end of the socket", || diag.look_up(&listed[0]).err());
         }
     }

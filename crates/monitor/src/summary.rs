@@ -51,7 +51,7 @@ fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInte
     interval
 }
 
-/// The samples inside a window. If the window contains fewer than two, the nearest samples outside are added.
+/// The samples inside a window. If the window contains fewer than two samples, the nearest samples outside are added.
 fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
     let Some((start, end)) = window else { return samples };
     let mut first = samples.partition_point(|sample| sample.at < start);
@@ -75,7 +75,8 @@ mod tests {
         let window = Some((Nanos::from_millis(11_500), Nanos::from_millis(14_500)));
         let server = summarize(&run(6), Nanos::from_secs(11), window);
         let process = &server.process[0];
-        // The samples are at 12, 13 and 14 s. 0.3 and 0.4 cores were used, so 0.35 on average, over 3 s.
+        // The samples are at 12, 13 and 14 s. The program used 0.3 and then 0.4 cores, so 0.35 on average, over a
+        // window of 3 s.
         assert!((process.cpu_s - 1.05).abs() < 1e-9, "{}", process.cpu_s);
         assert!((process.cpu_s_user + process.cpu_s_system - process.cpu_s).abs() < 1e-9);
         assert_eq!((process.name.as_str(), process.rss_bytes, process.context_switches), ("nginx", 1004, Some(21)));

@@ -30,8 +30,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tasks::TaskReader;
 
-/// The processes of some programs. A process that two selectors match belongs to the first of them. A process that
-/// descends from two matching processes belongs to the program of the nearer one.
+/// The processes of some programs. A process that two selectors match belongs to the program of the first selector. A
+/// process that descends from two matching processes belongs to the program of the nearer ancestor.
 #[derive(Debug)]
 pub struct ProcessTree {
     root: PathBuf,
@@ -71,7 +71,7 @@ impl ProcessTree {
     }
 
     /// Finds the processes of every selector; if a selector has no process, the tree waits for one. `root` contains
-    /// /proc and /sys; with `ebpf` it must be `/`. Ports are those of `netns`.
+    /// /proc and /sys; with `ebpf` it must be `/`. `netns` is the network namespace of the ports.
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],
@@ -144,7 +144,7 @@ impl ProcessTree {
         })
     }
 
-    /// Looks for processes, as far as a search is due. This is the slow part, so it should be done before
+    /// Looks for processes, if a search is due. This is the slow part, so it should be done before
     /// [`ProcessTree::read`].
     pub(crate) fn search(&mut self) {
         self.selection.look_up(&self.accounts, false);
@@ -246,7 +246,11 @@ mod tests {
             found[0],
             ("nginx".to_owned(), vec![PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3, PID_OFFSET + 4])
         );
-        assert_eq!(found[1], ("php".to_owned(), vec![PID_OFFSET + 7, PID_OFFSET + 8]), "the nearer match has it");
+        assert_eq!(
+            found[1],
+            ("php".to_owned(), vec![PID_OFFSET + 7, PID_OFFSET + 8]),
+            "the process belongs to the program of the nearer match"
+        );
         assert_eq!(found[2].1, [PID_OFFSET + 6]);
         let tree = watch(&fixture, &[ProcessSelector::Pid(PID_OFFSET + 5)]);
         assert_eq!(programs(tree), [("sshd".to_owned(), vec![PID_OFFSET + 5, PID_OFFSET + 6])]);

@@ -27,7 +27,7 @@ pub(crate) fn width() -> usize {
     CURRENT_WIDTH.get()
 }
 
-/// Formats a figure with one of `core`'s functions ([`quantity`]); `-` if it is not known.
+/// Formats a figure with one of `core`'s functions ([`quantity`]); `-` if the figure is not known.
 fn known(value: Option<f64>, format: fn(f64) -> String) -> String {
     value.map_or("-".to_owned(), format)
 }
@@ -53,7 +53,7 @@ pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
 
-/// An interval between two figures, with the unit written once if both have the same: `8.61 … 9.93 ms`.
+/// An interval between two figures. If both figures have the same unit, it is written once: `8.61 … 9.93 ms`.
 pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -> String {
     let (low, high) = (figure(Some(low)), figure(Some(high)));
     let unit = |text: &str| text.find(' ').map_or(String::new(), |at| text[at..].to_owned());
@@ -204,7 +204,7 @@ pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
     format!("{name:<names$}{}", wrap(text, names).trim_start())
 }
 
-/// Running text, each line indented.
+/// Wraps running text and indents each line.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     text::wrap(text, indent, width().min(DEFAULT_WIDTH))
 }

@@ -1,5 +1,5 @@
-//! The HTML report: the page built from `web/`, with one document inside. The page draws what suits the document's
-//! schema.
+//! The HTML report: the page built from `web/`, with one document inside. The page shows the parts that suit the
+//! document's schema.
 //!
 //! The page reads the document from an element that browsers do not execute, and inserts its contents only as text.
 //! Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.

@@ -1,7 +1,8 @@
 //! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
 //!
-//! The failures that httperf attributes to its own host (`fd-unavail` and so on) are calls for which this host lacked
-//! resources. Failures that httperf does not distinguish, such as answers that are not HTTP, are `other`.
+//! The failures that httperf attributes to its own host (`fd-unavail` and so on) are here calls for which this host
+//! lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP, are counted as
+//! `other`.
 
 use brimful_core::account::Limited;
 use brimful_core::record::{Record, ReplyRate, Summary};
@@ -22,7 +23,8 @@ pub struct HttperfFigures {
     pub cpu_s: (f64, f64),
     /// Figures of sessions, if the run has sessions.
     pub sessions: Option<HttperfSessionFigures>,
-    /// For a verbose report: the limit of open descriptors. A verbose report also lists the samples of the reply rate.
+    /// The limit of open descriptors, if the report is verbose. A verbose report also lists the samples of the reply
+    /// rate.
     pub verbose: Option<u64>,
 }
 
@@ -58,7 +60,7 @@ fn samples(record: &Record, descriptors: u64) -> String {
     text
 }
 
-/// Maximum number of samples: those of a day.
+/// Maximum number of samples: one day.
 const MAX_SAMPLES: usize = 24 * 3600 / 5;
 
 fn total(record: &Record) -> String {
@@ -164,7 +166,7 @@ fn session_lines(record: &Record, extra: &HttperfSessionFigures) -> String {
     text
 }
 
-/// Rounds a mean size down, because httperf prints whole numbers of bytes, although with a decimal.
+/// Rounds a mean size down, because httperf prints whole numbers of bytes, but with a decimal.
 fn whole(bytes: f64) -> f64 {
     // A rounding error must not lower a whole number by one.
     (bytes + 1e-9).floor()

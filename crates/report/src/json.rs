@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A Record as JSON.
 ///
 /// # Errors
-/// If it does not serialize.
+/// If the Record does not serialize.
 pub fn record(record: &Record) -> Result<String, ReportError> {
     document("Record", record)
 }
@@ -16,7 +16,7 @@ pub fn record(record: &Record) -> Result<String, ReportError> {
 /// A survey as JSON.
 ///
 /// # Errors
-/// If it does not serialize.
+/// If the survey does not serialize.
 pub fn survey(survey: &Survey) -> Result<String, ReportError> {
     document("survey", survey)
 }
@@ -24,7 +24,7 @@ pub fn survey(survey: &Survey) -> Result<String, ReportError> {
 /// Any document as JSON; `name` is its name in errors.
 ///
 /// # Errors
-/// If it does not serialize.
+/// If the document does not serialize.
 pub fn document(name: &'static str, document: &impl Serialize) -> Result<String, ReportError> {
     let json = serde_json::to_string_pretty(document);
     json.map(|json| json + "\n").map_err(|source| ReportError::Json { document: name, source })

@@ -1,8 +1,8 @@
 //! Reports of documents: Records, surveys, plans, profiles and figures of servers as terminal text and as a
 //! self-contained HTML page for people, and as JSON for scripts.
 //!
-//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`at_width`] sets. This crate neither measures nor
-//! predicts: all figures come from the document.
+//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`at_width`] sets. This crate neither
+//! measures nor predicts: all figures come from the document.
 #![forbid(unsafe_code)]
 
 mod format;
@@ -19,7 +19,7 @@ mod thresholds;
 
 pub use format::{DEFAULT_WIDTH, at_width};
 
-/// An error of writing a document.
+/// The reason why a document cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The document does not serialize.

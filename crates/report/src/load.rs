@@ -1,6 +1,6 @@
 //! The text report of one run. It begins with the main figures (rate, errors, times, the server's utilization, and the
-//! verdict) and ends with a suggested next command. A full report has httperf's groups of figures and a table of all
-//! times in between.
+//! verdict) and ends with a suggested next command. In between, a full report has httperf's groups of figures and a
+//! table of all times.
 //!
 //! Every figure is in the Record, or a ratio of two of its figures. A dash means that a figure was not measured.
 
@@ -116,7 +116,7 @@ mod tests {
         text.rsplit_once("\n\nNext").map_or(text, |(rest, _)| rest)
     }
 
-    /// The text with single spaces, so that it does not depend on where lines are broken.
+    /// The text with single spaces, so that the result does not depend on where lines are broken.
     fn words(text: &str) -> String {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -181,7 +181,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
     #[test]
     fn http2_is_named_and_so_are_its_errors() {
         let mut record = record();
-        assert!(!full_text(&record).contains("Protocol"), "HTTP/1.1 goes without saying");
+        assert!(!full_text(&record).contains("Protocol"), "HTTP/1.1 is not mentioned");
         record.http = Some("2".to_owned());
         (record.counts.stream_reset, record.counts.gone_away) = (3, 15);
         let text = full_text(&record);

@@ -1,5 +1,5 @@
-//! The planner's results as documents and as text. A document contains result structs of `brimful-model`, with the
-//! model.
+//! The planner's results as documents and as text. A document contains the model, and result structs of
+//! `brimful-model`.
 //!
 //! Text is at most 100 columns wide. It has a sentence, then tables, then methods and caveats.
 

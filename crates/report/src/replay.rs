@@ -1,10 +1,10 @@
-//! The report of a log that was replayed twice, with its bursts and at a constant rate: a table of both runs, and a
-//! sentence on the cost of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
+//! The report of a log that was replayed twice, with its bursts and at a constant rate. It contains a table of both
+//! runs, and a sentence on the cost of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! A ratio is the figure of the replay with bursts divided by that of the flattened replay. It has a 95 % confidence
-//! interval if both figures have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂) is
-//! √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The runs are
-//! at different times, so their errors are assumed to be independent.
+//! A ratio is the figure of the replay with bursts divided by the figure of the flattened replay. It has a 95 %
+//! confidence interval if both figures have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂)
+//! is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The runs
+//! are at different times, so their errors are assumed to be independent.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
 use crate::thresholds::MIN_DIFFERENCE;
@@ -37,7 +37,7 @@ pub struct Comparison {
 /// One figure in both replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// Name of the figure, with its unit if it has one: `per second`, `s`.
+    /// Name of the figure. Figures with a unit include it: `per second`, `s`.
     pub figure: &'static str,
     /// Value of the figure with the log's bursts.
     pub as_logged: Option<f64>,
@@ -255,7 +255,7 @@ mod tests {
     fn a_ratio_has_an_interval_where_both_have_one() {
         let figure = Figure::new("x", Unit::Rate, (Some(6.0), Some(0.3)), (Some(2.0), Some(0.1)));
         let [low, high] = figure.ratio_ci95.unwrap();
-        // Two independent relative errors of 5 % combine to 7.07 %, on the logarithm.
+        // On the logarithmic scale, two independent relative errors of 5 % combine to 7.07 %.
         assert!((figure.ratio.unwrap() - 3.0).abs() < 1e-12);
         assert!((low - 3.0 * (-0.070_71_f64).exp()).abs() < 1e-4 && (high - 3.0 * 0.070_71_f64.exp()).abs() < 1e-4);
         assert_eq!(Figure::new("x", Unit::Rate, (Some(6.0), None), (Some(2.0), Some(0.1))).ratio_ci95, None);

@@ -1,7 +1,7 @@
 //! The monitor's figures of a server as text: a digest of a few lines, or every figure with its name.
 //!
-//! The names are those of the `server` object (`schema/server.schema.json`). A dash means that a figure is not known;
-//! the sources at the end say why.
+//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a figure is not
+//! known; the sources at the end say why.
 
 mod groups;
 mod layout;
@@ -90,7 +90,7 @@ fn network_in_words(network: &Network) -> Option<String> {
     Some(format!("{received}/s received, {sent}/s sent{again}"))
 }
 
-/// Formats every figure with its name, except those of intervals; ends in a newline.
+/// Formats every figure with its name, except the figures of intervals. The text ends in a newline.
 pub fn text(server: &Server) -> String {
     let mut groups = kernel(&server.kernel);
     groups.extend(process(&server.process));

@@ -50,7 +50,7 @@ fn demand(demand: &Demand) -> Vec<String> {
     ]
 }
 
-/// CPU time of a call by program, if there are several programs.
+/// CPU time per call, by program, if there are several programs.
 fn programs(programs: &[ProgramDemand]) -> String {
     const COLUMNS: [Column<'static>; 5] = [
         words("program", 0),
@@ -119,7 +119,8 @@ mod tests {
         Level { clients: Some(clients), ..level }
     }
 
-    /// The level with predictions: this mean response time, and the other figures close to the measured ones.
+    /// The level with predictions. The predicted mean response time is `response`, and the other predictions are close
+    /// to the measured figures.
     fn predicted(level: Level, response: f64) -> Level {
         let mean = level.response_time_s;
         let around = |of: f64| Some([0.9 * of, 1.1 * of]);
@@ -252,7 +253,7 @@ mod tests {
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(text(&survey), STOPPED);
-        // A reason that repeats why the survey stopped is not shown again.
+        // A reason that only repeats why the survey stopped is not shown again.
         let message = "The survey stopped at the level «mix at 20 %»: Ctrl-C was pressed.".to_owned();
         survey.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::Incomplete, message }]);
         assert_eq!(text(&survey).matches("Ctrl-C").count(), 1, "{}", text(&survey));

@@ -1,6 +1,7 @@
 //! The thresholds above which a report mentions a figure.
 
-/// If at least this share of the calls failed, the 99th percentile of the completed calls is not that of all calls.
+/// If at least this share of the calls failed, the report says so: the 99th percentile of the completed calls is then
+/// not the 99th percentile of all calls.
 pub(crate) const NOTABLE_ERRORS: f64 = 0.01;
 
 /// If a run lasts longer than its window by more than this factor, the report says so.
@@ -9,8 +10,8 @@ pub(crate) const LONG_DRAIN: f64 = 1.1;
 /// If an open load is answered at less than this share of its rate, it exceeds the server's capacity.
 pub(crate) const KEEPS_UP: f64 = 0.95;
 
-/// Programs that use more than this share of the CPUs are close to their limit. At such a busy station, small errors of
-/// its demands change response times a lot.
+/// Programs that use more than this share of the CPUs, and stations with a higher utilization, are close to their
+/// limit. Small errors of demands then change response times a lot.
 pub(crate) const NEAR_SATURATION: f64 = 0.9;
 
 /// Two replays are alike if throughput (relatively) and the share of failed calls differ by at most this.
@@ -19,7 +20,7 @@ pub(crate) const MIN_DIFFERENCE: f64 = 0.01;
 /// If at least this share of the requests had no answer when their slice ended, the report says so.
 pub(crate) const NOTABLE_OPEN: f64 = 0.01;
 
-/// A profile mentions figures that affect how others can be used. It mentions malformed lines from this share on.
+/// A profile mentions malformed lines from this share on, because they affect how its figures can be used.
 pub(crate) const NOTABLE_MALFORMED: f64 = 0.01;
 
 /// A profile mentions answers with a client's error (4xx) from this share on.
@@ -38,5 +39,5 @@ pub(crate) const NOTABLE_HURST: f64 = 0.6;
 /// A tail whose index is below this value has infinite variance.
 pub(crate) const FINITE_VARIANCE_TAIL: f64 = 2.0;
 
-/// If ten URLs have at least this share of the requests, the report says so.
+/// If ten URLs receive at least this share of the requests, the report says so.
 pub(crate) const NOTABLE_CONCENTRATION: f64 = 0.5;

@@ -8,16 +8,16 @@
 //! |---|---|---|
 //! | [`Process::Constant`] | even | steady |
 //! | [`Process::Poisson`] | exponential | steady |
-//! | [`OnOff`] | even | a burst at the head of every period |
+//! | [`OnOff`] | even | a burst at the start of every period |
 //! | [`Mmpp`] | exponential | a two-state Markov chain's |
 //! | [`Process::Uniform`] | uniform | steady |
 //! | [`Steps`] | even | levels, one after another |
-//! | [`Process::Fgn`], [`Process::Pareto`] | exponential | self-similar, of one [`Hurst`] parameter |
+//! | [`Process::Fgn`], [`Process::Pareto`] | exponential | self-similar, with a [`Hurst`] parameter |
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
 //!
 //! The memory in use does not grow with the length of the run; all shards share one copy of a trace. The mean rate of a
-//! random curve holds in expectation. The documentation of each process states how far one run may deviate from it.
+//! random curve is a mean over many runs. The documentation of each process states how far one run may deviate from it.
 
 mod fgn;
 mod mmpp;
@@ -103,7 +103,7 @@ impl Arrivals {
     pub fn new(process: Process, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
-        // The curve has a random stream of its own, so that the ticks do not depend on how often the curve draws.
+        // The curve has its own random stream, so that the ticks do not depend on how often the curve draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
             Process::Constant | Process::Poisson | Process::Uniform(_) => Curve::Steady(rate),
@@ -121,8 +121,8 @@ impl Arrivals {
         Ok(Arrivals::from_parts(ticks, curve))
     }
 
-    /// Calls along `stages`. In each stage, the rate changes linearly from the previous stage's rate (`start`, for the
-    /// first) to the stage's own rate. There are no calls after the last stage. Calls are evenly spaced with
+    /// Calls along `stages`. In each stage, the rate changes linearly from the previous stage's rate (`start` for the
+    /// first stage) to the stage's own rate. There are no calls after the last stage. Calls are evenly spaced with
     /// [`Process::Constant`] and a Poisson process with [`Process::Poisson`].
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Arrivals {
                 }
             }
         }
-        // This updates `last`, so that the next call is not due before the skipped ones.
+        // This updates `last`, so that the next call is not due before the skipped calls.
         self.next();
     }
 
@@ -162,9 +162,10 @@ impl Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
     }
 
-    /// The time at which an open load of these arrivals ends: with the window, or when the call after the last one
-    /// would be due, if that is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson process of n
-    /// calls keeps its rate on average, because n over the sum of n + 1 gaps is an unbiased estimate of the rate.
+    /// The time at which an open load of these arrivals ends: at the end of the window, or when the call after the last
+    /// call would be due, whichever is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson
+    /// process of n calls keeps its rate on average, because n over the sum of n + 1 gaps is an unbiased estimate of
+    /// the rate.
     pub fn end(mut self, extent: Extent) -> Nanos {
         let Extent { window, calls } = extent;
         if calls == u64::MAX {
@@ -304,8 +305,8 @@ mod tests {
         let variance = moments.population_variance();
         let covariance =
             gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / gaps.len() as f64;
-        // Five standard errors. The standard error of a mean of exponentials is 1/√n, that of their squared coefficient
-        // of variation √8/√n, and that of an autocorrelation 1/√n.
+        // Five standard errors. The standard errors are 1/√n for a mean of exponentials, √8/√n for their squared
+        // coefficient of variation, and 1/√n for an autocorrelation.
         let five = 5.0 / (n as f64).sqrt();
         assert!((mean * 1000.0 - 1.0).abs() < five, "mean gap {mean}");
         assert!((variance / mean.powi(2) - 1.0).abs() < five * 8f64.sqrt(), "variance {variance}");
@@ -331,14 +332,14 @@ mod tests {
         let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end(Extent { window, calls });
         let constant = Arrivals::new(Process::Constant, Rate(1000.0), 0).unwrap();
         assert_eq!(end(&constant, 1000, Nanos::MAX), second);
-        assert_eq!(end(&constant, 1001, second), second, "the window ends it first");
+        assert_eq!(end(&constant, 1001, second), second, "the window ends before the last call");
         assert_eq!(end(&constant, u64::MAX, second), second);
         let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0).unwrap();
         assert_eq!(end(&bursts, 1000, Nanos::MAX), second);
         let ramp = [Stage { length_s: 1.0, rate: 1000.0 }];
         let ramp = Arrivals::stages(Process::Constant, Rate(0.0), &ramp, 0).unwrap();
         assert_eq!(end(&ramp, 125, second), Nanos::from_millis(500));
-        assert_eq!(end(&ramp, 5000, second), second, "the stages end before the calls");
+        assert_eq!(end(&ramp, 5000, second), second, "the stages end before 5,000 calls are due");
         let trace = Arrivals::trace(Trace::parse(b"0\n0.5\n2\n").unwrap(), Speed::ORIGINAL);
         assert_eq!(end(&trace, 2, Nanos::MAX), Nanos::from_secs(2));
         assert_eq!(end(&trace, 3, Nanos::from_secs(9)), Nanos::from_secs(9));

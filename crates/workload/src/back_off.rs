@@ -1,10 +1,10 @@
-//! The waits of a closed load's users before they call again after a call that failed at once.
+//! How long a closed load's users wait before they call again after a failed call.
 //!
 //! If a server is down, a user that calls again as soon as a call has ended would run in a busy loop: each refusal
 //! takes some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice
-//! as long after each further failure, up to a second. A user whose established connection was lost waits from the
-//! fourth loss in a row, and only while no call gets an answer. So the load on a server that answers some calls never
-//! becomes less.
+//! as long after each further failure, up to a second. A user whose established connection was lost waits only from the
+//! fourth loss in a row, and only if no call was answered meanwhile. So the load on a server that answers some calls
+//! does not decrease.
 //!
 //! Each wait is drawn from the upper half of its range, so that users do not return in step.
 
@@ -42,7 +42,7 @@ impl BackOff {
     }
 
     /// Returns how long a user waits after this outcome, and the user's new number of failures in a row. `failures` is
-    /// the number before the outcome.
+    /// the number before this outcome.
     #[inline]
     pub fn after(&mut self, outcome: &Outcome, failures: u8) -> (Nanos, u8) {
         match outcome.end {
@@ -105,7 +105,11 @@ mod tests {
         let mut back_off = BackOff::new(1, Shard::WHOLE);
         let reset = |due, at| outcome(End::Reset { sent: true }, due, at);
         back_off.after(&outcome(End::Completed { status: 200 }, 0, 10), 0);
-        assert_eq!(back_off.after(&reset(9, 11), 7), (Nanos::ZERO, 0), "another call was answered meanwhile");
+        assert_eq!(
+            back_off.after(&reset(9, 11), 7),
+            (Nanos::ZERO, 0),
+            "no wait, because another call was answered meanwhile"
+        );
         let mut failures = 0;
         for due in 11..14 {
             let (wait, next) = back_off.after(&reset(due, due), failures);

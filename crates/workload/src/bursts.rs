@@ -1,13 +1,13 @@
-//! The closed workload of clients that pipeline: clients form groups, and each group sends bursts of calls on a
-//! connection of its own.
+//! The closed workload of clients that pipeline. Clients form groups, and each group sends bursts of calls on its own
+//! connection.
 //!
 //! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as
-//! with wrk's scripts and httperf's bursts. A burst is sent with one write and wakes the server once rather than for
-//! each call. So it costs both sides the least CPU time.
+//! with wrk's scripts and httperf's bursts. A burst is sent with one write, and wakes the server only once. So calls in
+//! bursts cost both sides less CPU time than single calls.
 //!
 //! A client whose call is answered early waits for the other clients of its group before it thinks. Its next call is
-//! due only afterwards, so the wait is not part of a response time. A group that cannot connect waits before its next
-//! burst (see `back_off.rs`).
+//! due only after the think time, so the wait is not part of a response time. A group that cannot connect waits before
+//! its next burst (see `back_off.rs`).
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug)]
 pub struct ClosedBursts<C = Mix> {
     groups: Vec<Group>,
-    /// When each group that is not waiting for an answer calls again, with the group's index in `groups`.
+    /// The time at which each group that is not waiting for an answer calls again, with the group's index in `groups`.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// The burst whose calls are being returned to the engine.
     burst: Option<Burst>,
@@ -50,8 +50,8 @@ struct Burst {
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
-    /// This shard's share of `clients`, in groups of `size`, the last of which may be smaller. A group thinks for
-    /// `think` between its last answer and its next burst. The first bursts are spread evenly over one think time.
+    /// This shard's share of `clients`, in groups of `size`; the last group may be smaller. A group thinks for `think`
+    /// between its last answer and its next burst. The first bursts are spread evenly over one think time.
     pub fn new(clients: u64, size: u32, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedBursts<C> {
         let size = u64::from(size.max(1));
         let count = clients.div_ceil(size);
@@ -127,7 +127,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
         let Some(place) = outcome.call.session.map(|session| self.place(session)) else { return };
         let Some(group) = self.groups.get_mut(place as usize) else { return };
         group.unanswered = group.unanswered.saturating_sub(1);
-        // The calls of a burst share a connection, so all their failures count as one.
+        // The calls of a burst share a connection, so all their failures count as one failure.
         let (wait, failures) = self.back_off.after(outcome, group.failures);
         if group.unanswered == 0 {
             group.failures = failures;
@@ -175,7 +175,7 @@ mod tests {
         for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
             workload.on_outcome(&ended(first[nth].2, at));
         }
-        assert_eq!(workload.next(ms(8), 2), Next::WaitForOutcome, "one of each is still to be answered");
+        assert_eq!(workload.next(ms(8), 2), Next::WaitForOutcome, "each burst has an unanswered call");
         workload.on_outcome(&ended(first[1].2, ms(9)));
         assert_eq!(workload.next(ms(9), 1), Next::NotBefore(ms(19)));
         assert_eq!(sessions(&due(&mut workload, ms(21))), [(0, ms(19)); 3]);
@@ -189,7 +189,11 @@ mod tests {
         let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);
         for n in 0..40u64 {
             let Next::Due { due, call } = workload.next(Nanos(n), 0) else { panic!("call {n} is not due") };
-            assert_eq!(due.0, n / 4 * 4, "all four are due when the last of those before them has ended");
+            assert_eq!(
+                due.0,
+                n / 4 * 4,
+                "the calls of a burst are due when the last call of the previous burst has ended"
+            );
             workload.on_outcome(&ended(call, Nanos(n + 1)));
         }
     }

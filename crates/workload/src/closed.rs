@@ -23,7 +23,7 @@ pub struct Closed<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> Closed<C> {
-    /// This shard's share of `clients`, each of which thinks for `think` between an answer and the next call. The first
+    /// This shard's share of `clients`. Each client thinks for `think` between an answer and the next call. The first
     /// calls are spread evenly over one think time, so that clients do not call in step.
     pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> Closed<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
@@ -158,7 +158,7 @@ mod tests {
                     workload.on_outcome(&Outcome { due, end: End::Refused, ..ended(at) });
                 }
                 Next::NotBefore(at) => now = at,
-                Next::Done | Next::WaitForOutcome => panic!("clients go on"),
+                Next::Done | Next::WaitForOutcome => panic!("the clients must continue to call"),
             }
         }
         refusals

@@ -1,10 +1,10 @@
-//! Decides which call is due when: arrival processes, the mix of request classes, and the open, closed and session
+//! Decides when which call is due: arrival processes, the mix of request classes, and the open, closed and session
 //! workloads made of them.
 //!
 //! Everything here is a pure function of a seed. A schedule that is split over N shards is the same as the whole
 //! schedule: each shard makes every N-th call. If due times follow from the index alone (constant and on/off arrivals,
-//! their stages, traces), a shard skips the calls of other shards in one step. If gaps are random, it draws the gaps of
-//! these calls.
+//! their stages, traces), a shard skips the calls of other shards in one step. If gaps are random, a shard draws the
+//! gaps of these calls.
 #![forbid(unsafe_code)]
 
 mod arrivals;

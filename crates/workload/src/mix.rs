@@ -3,8 +3,8 @@
 //!
 //! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call carries its
 //! number within the class, from which the engine renders the request. In the order of a whole schedule the numbers are
-//! 0, 1, 2 … If each shard has an order of its own, shard i of n uses the numbers i, i + n, i + 2n …, so no two calls
-//! of a load have the same number.
+//! 0, 1, 2 … If each shard has its own order, shard i of n uses the numbers i, i + n, i + 2n …, so no two calls of a
+//! load have the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::Alias;
@@ -80,8 +80,8 @@ impl Mix {
         Mix::drawing(&shares, first, numbered, seed)
     }
 
-    /// Returns this mix for a shard with an order of its own. Its draws are independent of the other shards' draws.
-    /// Otherwise all shards would make the same requests at the same time.
+    /// Returns this mix for a shard with its own order. Its draws are independent of the other shards' draws. Otherwise
+    /// all shards would make the same requests at the same time.
     #[must_use]
     pub fn for_shard(mut self, shard: Shard, seed: u64) -> Mix {
         self.next.iter_mut().for_each(|next| next.set(shard.index));
@@ -188,7 +188,7 @@ mod tests {
             let mix = Mix::from_workload(&workload, 5).unwrap();
             mix.next.iter().for_each(|next| next.set(first));
             let numbers = mix.take(1_000_000).map(|call| call.request.0);
-            assert!(numbers.eq(first..first + 1_000_000), "none is lost or comes twice");
+            assert!(numbers.eq(first..first + 1_000_000), "each number occurs once");
         }
     }
 

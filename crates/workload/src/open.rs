@@ -17,7 +17,7 @@ pub struct Open<C = Mix> {
 }
 
 impl<C: Chooser> Open<C> {
-    /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe, which must be the same for all
+    /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe. These must be the same for all
     /// shards.
     pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> Open<C> {
         let mut open = Open { arrivals, chooser, shard, extent, index: shard.index, head: None };

@@ -20,8 +20,8 @@ pub struct SClients<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> SClients<C> {
-    /// This shard's share of `attempts` (D). The engine abandons each after `timeout` (T). The first attempts are
-    /// spread evenly over `timeout`.
+    /// This shard's share of `attempts` (D). The engine abandons each attempt after `timeout` (T). The first attempts
+    /// are spread evenly over `timeout`.
     pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: Extent, shard: Shard) -> SClients<C> {
         let first_due =
             |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
@@ -60,8 +60,8 @@ impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
             End::Abandoned => self.ready.push(Reverse(outcome.at)),
-            // The server refuses connections, or the host has no free port, without delay. Retrying at once would make
-            // a busy loop of D attempts, so the attempt is repeated when it would have been abandoned.
+            // The server refuses connections, or the host has no free port, without delay. An immediate retry would
+            // make a busy loop of D attempts. So the next attempt begins when this attempt would have been abandoned.
             End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
             // The attempt succeeded earlier, and the next attempt began then.
             _ => {}

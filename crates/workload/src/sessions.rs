@@ -1,15 +1,15 @@
-//! Sessions of users that arrive, make bursts of calls with think times in between, and leave, like those of httperf's
+//! Sessions of users that arrive, make bursts of calls with think times in between, and leave, as with httperf's
 //! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - The other calls of a burst are sent only after its first call is answered; they are due at the time of that
+//! - The other calls of a burst are sent only after its first call is answered; they are due at the time of this
 //!   answer. The number of calls in flight is at most the number of the session's connections, unless calls are
 //!   pipelined. Calls that wait for a connection keep their due time.
 //! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
 //!   call with an unexpected answer does not end its session: the call is due again at once, and the session waits for
 //!   it.
-//! - Session `i` of the whole schedule has a random stream of its own and belongs to shard `i mod count`: a split
-//!   schedule has the same sessions, whatever the server answers. In a closed load, user `i` has a random stream for
-//!   all its sessions, which follow one another and have the user's number.
+//! - Session `i` of the whole schedule has its own random stream and belongs to shard `i mod count`: a split schedule
+//!   has the same sessions, whatever the server answers. In a closed load, user `i` has one random stream for all its
+//!   sessions, which follow one another and have the user's number.
 //! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among
 //!   `n` users is session `u + k·n`. If the number of sessions is given, all session numbers are below it.
 //! - Memory is proportional to the sessions in progress, and in a closed load to the number of users.
@@ -66,7 +66,7 @@ pub struct Sessions {
     slots: HashMap<SessionId, u32>,
     /// Due times, each with the slot of its visit. An entry is stale if its visit is not queued for that time.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Calls to be retried, each with its due time. Each of them counts as in flight in its visit, so the visit still
+    /// Calls to be retried, each with its due time. Each call counts as in flight in its visit, so the visit still
     /// exists.
     again: VecDeque<(Nanos, CallSpec)>,
     /// The waits of a closed load's users after failures.
@@ -76,7 +76,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe, which must be the same
+    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe. These must be the same
     /// for all shards. Each session draws its requests from the mix with its own random stream.
     ///
     /// # Errors
@@ -302,7 +302,7 @@ struct FutureSessions {
     shard: Shard,
     /// Number of the next session in the whole schedule.
     index: u64,
-    /// The arrival time of that session, counted from `before` the start of the run.
+    /// The arrival time of the next session, counted from the start of the arrivals (see `before`).
     head: Option<Nanos>,
     /// How long before the start of the run the arrivals begin.
     before: Nanos,
@@ -318,7 +318,7 @@ impl FutureSessions {
         FutureSessions { arrivals, seeds, shard, index: shard.index, head, before, left }
     }
 
-    /// When the next session arrives.
+    /// The time at which the next session arrives.
     fn due(&self) -> Option<Nanos> {
         let head = self.head.filter(|_| self.left > 0)?;
         Some(head - self.before)

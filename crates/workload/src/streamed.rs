@@ -1,11 +1,11 @@
-//! Calls that arrive through a channel during the run, like the calls of a log that is read meanwhile. The channel's
-//! capacity limits the memory in use.
+//! Calls that arrive through a channel during the run, like the calls of a log that is read during the run. The
+//! channel's capacity limits the memory in use.
 
 use brimful_core::{CallSpec, Nanos, Next, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::vec::IntoIter;
 
-/// How often an empty channel is checked.
+/// The interval between checks of an empty channel.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// A call and its due time.

@@ -1,5 +1,5 @@
-//! Feeds arbitrary lines to the detection of formats. Checks that the detected formats read them without panic, and
-//! that their shares add up. Every known format tries each input, so this target is slower than the other targets.
+//! Feeds arbitrary lines to the detection of formats. Checks that the detected formats read these lines without panic,
+//! and that their shares add up. Every known format tries each input, so this target is slower than the other targets.
 //!
 //! Input: lines. `README.md` has the command.
 #![no_main]

@@ -3,8 +3,8 @@
 //!
 //! Input: a byte that selects a format, then lines, of which a few are read. Formats are created once. Half of the
 //! inputs are read by a copy of the format, and each line again by a fresh copy. Equal results show that the state that
-//! a format keeps (the day of earlier lines) does not affect them, so the other half of the inputs can do without
-//! copies. `README.md` has the command.
+//! a format keeps (the day of earlier lines) does not affect them. So the other half of the inputs needs no copies.
+//! `README.md` has the command.
 #![no_main]
 
 use brimful_accesslog::format::Format;
@@ -13,10 +13,10 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-/// Number of lines that are read of an input: one of another day, one of the cached day, and one more.
+/// Number of lines of an input to read: one of another day, one of the cached day, and one more.
 const LINES: usize = 3;
 
-/// Formats in addition to those with names: common additions, and strings with all kinds of fields.
+/// Additional formats without a name: common additions, and strings with all kinds of fields.
 const MORE: [&str; 15] = [
     "combined + %D",
     "combined + %D %P \"$http_x_forwarded_for\" _",
@@ -41,7 +41,7 @@ static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// The formats with the state that they keep of the lines read.
+    /// The formats, each with its state from the lines that it has read.
     static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 

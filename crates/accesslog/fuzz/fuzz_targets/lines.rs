@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 fuzz_target!(|input: &[u8]| {
     let whole = read(Cursor::new(input.to_vec()));
     let bytewise = read(Drops(input.to_vec(), 0));
-    // The position of damage in compressed bytes depends on how many are read at once. Also, bytes that are compressed
-    // twice are decompressed only once.
+    // The position of damage in compressed bytes depends on how many bytes are read at once. Also, bytes that are
+    // compressed twice are decompressed only once.
     let is_packed =
         matches!(input, [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]);
     if !is_packed {

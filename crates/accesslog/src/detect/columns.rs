@@ -175,7 +175,7 @@ fn parse_rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
     rows
 }
 
-/// The rows with the most common columns; `None` if these are less than half of all rows.
+/// The rows with the most common columns; `None` if fewer than half of all rows have these columns.
 fn rows_of_usual_shape(rows: Vec<Row<'_>>) -> Option<Vec<Row<'_>>> {
     let shape = |row: &Row<'_>| -> Vec<(Vec<u8>, bool)> {
         row.fields.iter().map(|field| (field.label.to_vec(), field.is_quoted)).collect()
@@ -380,8 +380,8 @@ fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }
 }
 
-/// Whether the numbers of a column look more like durations than those of another column. That is so if more of them
-/// are distinct, or if about as many are distinct and they are much larger.
+/// Whether `numbers` look more like durations than the numbers of another column, `than`. The column with more distinct
+/// numbers does. If both columns have about as many distinct numbers, the column with much larger numbers does.
 fn is_likelier(numbers: &[(&Row<'_>, u64)], than: &[(&Row<'_>, u64)]) -> bool {
     let share = distinct_share(numbers);
     let other_share = distinct_share(than);

@@ -7,7 +7,7 @@
 //! - if lines would not be in the order in which the responses ended. Servers that write whole numbers (Apache, Tomcat)
 //!   write the start time of a request, and write its line at the end.
 //!
-//! Of the plausible units, the one that such servers usually write is chosen; a note names the others.
+//! Of the plausible units, the unit that such servers usually write is chosen; a note names the others.
 
 use crate::format::{Format, TimeUnit};
 use crate::{Line, Scratch};
@@ -22,7 +22,7 @@ const MAX_MEDIAN_NS: u64 = 120_000_000_000;
 const MAX_BYTES_PER_S: f64 = 12.5e9;
 /// One line in this many may exceed [`MAX_BYTES_PER_S`].
 const EXCEPTIONS: usize = 100;
-/// Maximum percentage of zeros in a column of microseconds, which measure from the first byte to the last.
+/// Maximum percentage of zeros in a column of microseconds. Nearly every request takes at least a microsecond.
 const MAX_ZERO_PERCENT: usize = 2;
 /// Upper bound of the delay from the end of a response to the writing of its line.
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
@@ -62,8 +62,8 @@ pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
     Guess { unit, others }
 }
 
-/// Sets the unit of whole-number durations if the format does not name one and the likeliest unit is not the usual one.
-/// Also returns a note.
+/// Sets the unit of whole-number durations to the likeliest unit, unless the format names a unit or already uses the
+/// likeliest one. Also returns a note.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
@@ -93,7 +93,8 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     }
 }
 
-/// A note on how numbers are read, with an example: `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
+/// A note on how numbers are read, with an example:
+/// `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
 pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     let example = median(requests).max(1);
     let ns = Nanos(example.saturating_mul(unit.ns()));
@@ -182,14 +183,14 @@ mod tests {
 
     #[test]
     fn a_unit_is_told_by_the_order_of_the_lines() {
-        // The log has the start times, and its lines are in the order of the end times: the first response took 5 s, or
+        // The log has the start times, and its lines are in the order of the end times. The first response took 5 s or
         // 5 ms.
         let varied = [5_000, 40, 9_000, 300, 12_000, 800, 7_000, 60, 11_000, 90, 8_000, 500];
-        assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "their stamps are in order");
+        assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "the start times are in order");
         let mut in_milliseconds = every_second(varied);
         for request in &mut in_milliseconds {
             request.time_ns -= request.value as i64 * 1_000_000;
         }
-        assert_eq!(guessed(&in_milliseconds), (Milliseconds, vec![]), "their ends are");
+        assert_eq!(guessed(&in_milliseconds), (Milliseconds, vec![]), "the end times are in order");
     }
 }

@@ -41,7 +41,7 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
         let directive = Directive::read(after)?;
         rest = directive.rest;
         match (directive.letter, directive.argument) {
-            // The format string has no brackets around `%t`: Apache writes them.
+            // The format string has no brackets around `%t`, because Apache adds them.
             ("t", "") => {
                 pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())])
             }
@@ -136,7 +136,7 @@ fn header_kind(name: &str) -> (FieldKind, u8) {
     }
 }
 
-/// Compiles `%{format}t`. The format is one of `strftime` or one of Apache's own words, and may follow `begin:` or
+/// Compiles `%{format}t`. The format is a format of `strftime` or one of Apache's own words, and may follow `begin:` or
 /// `end:`.
 fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
     let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);

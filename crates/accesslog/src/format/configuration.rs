@@ -6,7 +6,7 @@ use crate::error::LogError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The formats of a configuration file of nginx or Apache. The most used format comes first, unused ones come last.
+/// The formats of a configuration file of nginx or Apache. The most used format comes first. Unused formats come last.
 pub(crate) fn formats(text: &str) -> Result<Vec<Format>, LogError> {
     let is_log_directive = |word: &String| {
         let name = word.to_ascii_lowercase();

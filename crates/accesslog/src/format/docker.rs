@@ -1,7 +1,7 @@
 //! Docker's `json-file` logs: each line of a container's output is a JSON object,
 //! `{"log":"…\n","stream":"stdout","time":"…"}`. The value of `log` is a line in the format of the server in the
-//! container. `time` is the time at which Docker received it, and is ignored. Docker splits lines of more than 16 KiB
-//! into several objects, none of which is read as a request.
+//! container. `time` is the time at which Docker received the line, and is ignored. Docker splits lines of more than 16
+//! KiB into several objects, none of which is read as a request.
 
 use super::request::unescape;
 use memchr::memchr2;

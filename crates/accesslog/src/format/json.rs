@@ -34,7 +34,8 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit
     reader.fields.finish().map_err(|expected| Malformed::at_byte(line.len(), expected))
 }
 
-/// The meaning of a field inside a wrapping object, such as Azure's `properties`. A field outside takes precedence.
+/// The meaning of a field inside a wrapping object, such as Azure's `properties`. A field outside of the object takes
+/// precedence.
 fn wrapped_meaning(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
     let alone = Name::new().with(key).meaning().filter(|_| parent.is_wrapper());
     alone.map(|(meaning, rank)| (meaning, rank + 8))

@@ -2,8 +2,8 @@
 //! into a request. Also reads Labelled Tab-separated Values (ltsv.org).
 //!
 //! Names are compared without case and without `_`, `-`, `.` and `$`. If a line has several fields for one purpose, the
-//! one with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3, Envoy, nginx, Elastic
-//! Common Schema, Google Cloud, API Gateway and ltsv.org.
+//! field with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3, Envoy, nginx,
+//! Elastic Common Schema, Google Cloud, API Gateway and ltsv.org.
 
 use super::number::{TimeUnit, any_duration, byte_count, status};
 use super::request::{
@@ -50,7 +50,7 @@ impl Name {
         Name { bytes: [0; 40], length: 0 }
     }
 
-    /// Appends to the name. A name that is too long becomes one that matches no field.
+    /// Appends to the name. A name that becomes too long matches no field.
     pub(crate) fn with(mut self, text: &[u8]) -> Name {
         for byte in text.iter().filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b'$' | b' ')) {
             match self.bytes.get_mut(self.length) {
@@ -268,7 +268,7 @@ impl<'a> Labelled<'a> {
                 entry.bytes = found;
                 return if length == digits.len() { Ok(()) } else { Err("a number of bytes") };
             }
-            // In API Gateway's logs `requestTime` is a date; in nginx's `request_time` is a duration.
+            // In API Gateway's logs `requestTime` is a date. In nginx's logs `request_time` is a duration.
             Meaning::Service(_) if value.raw.contains(&b'/') => return self.time(false, value.raw, clock),
             Meaning::Service(unit) => {
                 let is_whole = value.raw.iter().all(u8::is_ascii_digit);

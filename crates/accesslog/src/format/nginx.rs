@@ -8,7 +8,7 @@ use super::number::TimeUnit;
 use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use crate::error::LogError;
 
-/// Compiles a format string, which is one text or the quoted parts of a configuration, or the whole directive.
+/// Compiles a format string or a whole directive. A format string is one text, or the quoted parts of a configuration.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
     let (escape, content) = split_directive(format);
     compile(&content, &escape)
@@ -28,7 +28,7 @@ pub(crate) fn built_in(format: &str, tail: Tail, is_end: bool) -> Option<Pattern
     pieces(format, known).and_then(|pieces| Pattern::new(pieces, traits)).ok()
 }
 
-/// Returns the value of `escape=` and the format string of a directive. A text that is no directive is the format
+/// Returns the value of `escape=` and the format string of a directive. A text that is not a directive is the format
 /// string itself.
 fn split_directive(format: &str) -> (String, String) {
     let format = format.trim_matches(['\r', '\n']);

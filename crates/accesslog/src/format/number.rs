@@ -35,7 +35,7 @@ impl TimeUnit {
     }
 }
 
-/// Reads a whole number; `None` without digits, or with more than 19 of them.
+/// Reads a whole number; `None` if the text has no digits, or more than 19 digits.
 #[inline]
 pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
@@ -55,7 +55,7 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
     (length > 0).then_some((value, length))
 }
 
-/// Reads the bytes of a response: a count, or `-` if there are none. `None` for more than a petabyte.
+/// Reads the bytes of a response: a count, or `-` if there are no bytes. `None` for more than a petabyte.
 #[inline]
 pub(crate) fn byte_count(text: &[u8]) -> Option<(Option<u64>, usize)> {
     match whole_number(text) {
@@ -88,7 +88,7 @@ pub(crate) fn duration(text: &[u8], unit: TimeUnit) -> Option<(u64, usize)> {
     Some((ns + billionths * unit.ns() / 1_000_000_000, length + point + count))
 }
 
-/// Reads a duration, or `-` or `-1`, which mean that there is none.
+/// Reads a duration, or `-` or `-1`, which mean that the duration is unknown.
 pub(crate) fn duration_or_none(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usize)> {
     match duration(text, unit) {
         Some((ns, length)) => Some((Some(ns), length)),

@@ -30,16 +30,17 @@ pub(crate) enum FieldKind {
     SkipDurations,
     /// The client's address or name, or a list in the form that proxies write: `client, proxy, proxy`.
     Client,
-    /// A client that must contain a point or a colon, to distinguish its format from similar ones.
+    /// A client that must contain a point or a colon. This distinguishes the format from similar formats.
     Address,
     /// The client with its port.
     ClientPort,
     /// The value of `X-Forwarded-For`; if present, it replaces the client's address.
     Forwarded,
-    /// A forwarded list that must contain only addresses (or hidden ones), to distinguish its format from similar ones.
+    /// A forwarded list that must contain only addresses or hidden addresses. This distinguishes the format from
+    /// similar formats.
     ForwardedAddresses,
     Host,
-    /// A host without commas and quotes, to distinguish its format from similar ones.
+    /// A host without commas and quotes. This distinguishes the format from similar formats.
     HostName,
     /// Ignored digits.
     Port,
@@ -105,7 +106,7 @@ impl FieldKind {
         (!is_right).then_some(expected)
     }
 
-    /// The purpose of the field. Of several fields with one purpose, only one counts.
+    /// The purpose of the field. If several fields have one purpose, only one of them counts.
     fn purpose(self) -> Option<&'static str> {
         use FieldKind::*;
         Some(match self {
@@ -157,7 +158,7 @@ pub(crate) enum Piece {
     Literal(Vec<u8>),
     Field {
         kind: FieldKind,
-        /// The rank of the field. Of several fields with one purpose, the one with the lowest rank counts.
+        /// The rank of the field. If several fields have one purpose, the field with the lowest rank counts.
         rank: u8,
         /// The field in the notation of the format string, for messages.
         name: String,
@@ -180,8 +181,8 @@ pub(crate) enum Tail {
     End,
     /// Any text, because new fields are added to the format from time to time.
     Anything,
-    /// Fields that are recognized by a label (`rt=0.005`) or by their form (`0.005`). There must be at least one field,
-    /// or at least one duration.
+    /// Fields that are recognized by a label (`rt=0.005`) or by their form (`0.005`). There must be at least one field.
+    /// If `with_time` is set, there must be at least one duration.
     Fields { with_time: bool },
 }
 
@@ -354,7 +355,7 @@ impl Field {
         }
     }
 
-    /// The position of a `-` without quotes that represents the quoted field after this one.
+    /// The position of a `-` without quotes that represents the quoted field after this field.
     #[cold]
     fn before_dash(&self, rest: &[u8]) -> Option<usize> {
         let before = self.literal.strip_suffix(b"\"").filter(|_| !self.is_quoted)?;
@@ -382,7 +383,8 @@ impl Field {
             if is_end && !is_escaped && !(self.kind == FieldKind::SkipList && is_inside_list(rest, at)) {
                 return Ok(at);
             }
-            // A quote inside the text, sent by a client, is not followed by a space.
+            // Quotes that a client sent are rarely followed by a space. This quote is, so it ends the field, and the
+            // text after it is wrong.
             if self.is_quoted && !is_escaped && matches!(after.get(1), None | Some(b' ')) {
                 return Err(at + 1);
             }
@@ -400,7 +402,7 @@ impl Field {
 }
 
 /// Skips fields for which the line has `-` without quotes. Returns the position at which the line continues, and the
-/// field there.
+/// field that begins there.
 #[cold]
 fn after_dashes<'f>(
     fields: &'f [Field],
@@ -419,7 +421,7 @@ fn after_dashes<'f>(
         if rest.starts_with(after) && (!after.is_empty() || matches!(rest.first(), None | Some(b' '))) {
             return Some((at + after.len(), index));
         }
-        // Between consecutive dashes, the text has no quotes.
+        // After a dash, the literal text continues without its leading quote.
         before = after;
     }
 }

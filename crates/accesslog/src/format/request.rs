@@ -1,5 +1,5 @@
-//! The state of a request while its line is being read. Most of it is already in an [`Entry`]. Texts that are split or
-//! escaped in the line are completed at the end.
+//! The state of a request while its line is being read. Most of the state is already in an [`Entry`]. Texts that are
+//! split or escaped in the line are completed at the end.
 
 use crate::entry::Entry;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ pub(crate) enum Parsed<'a> {
     Other,
 }
 
-/// A text that may be escaped. Each is a bit of [`RawRequest::escaped`].
+/// A text that may be escaped. Each slot is a bit of [`RawRequest::escaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Method,
@@ -99,8 +99,8 @@ pub(crate) fn without_dash(text: &[u8]) -> &[u8] {
     if let [b'-'] = text { &[] } else { text }
 }
 
-/// Splits a request line into method, target and protocol. A text that is no request, such as a TLS handshake, becomes
-/// the target.
+/// Splits a request line into method, target and protocol. A text that is not a request, such as a TLS handshake,
+/// becomes the target.
 #[inline]
 pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let line = without_dash(line);
@@ -169,7 +169,7 @@ pub(crate) fn first_address(list: &[u8]) -> &[u8] {
     address.or_else(|| list_elements(list).find(is_named).map(strip_any_port)).unwrap_or_default()
 }
 
-/// Whether a list is not empty, and every element of it is an address or a hidden one.
+/// Whether a list is not empty, and each of its elements is an address or hides its address.
 pub(crate) fn is_address_list(list: &[u8]) -> bool {
     !list.is_empty() && list_elements(list).all(|element| is_hidden(element) || parse_ip(element).is_some())
 }
@@ -205,7 +205,7 @@ fn is_hidden(element: &[u8]) -> bool {
     matches!(element, b"" | b"-" | b"unix:") || element.eq_ignore_ascii_case(b"unknown") || element.starts_with(b"_")
 }
 
-/// Strips the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`, and the brackets. Keeps the last group of an
+/// Strips the brackets and the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`. Keeps the last group of an
 /// IPv6 address.
 fn strip_any_port(element: &[u8]) -> &[u8] {
     let has_port = element.starts_with(b"[") || element.iter().filter(|byte| **byte == b':').count() == 1;
@@ -352,7 +352,8 @@ mod tests {
             assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
-        // A hidden address is kept as the client, because it differs from other clients; in a header it is ignored.
+        // A client with a hidden address differs from other clients, so the hidden address is kept. In a header it is
+        // ignored.
         for (field, itself) in [
             ("unknown", "unknown"),
             ("unix:", "unix:"),

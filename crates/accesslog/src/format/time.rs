@@ -1,7 +1,7 @@
 //! Timestamps of logs, as nanoseconds since 1970.
 //!
 //! A stamp without a time zone counts as UTC. A leap second counts as the second after it. Years are 1970 to 2261,
-//! because later ones do not fit into nanoseconds in 64 bits. Each function reads at the start of a text, and returns
+//! because later years do not fit into nanoseconds in 64 bits. Each function reads at the start of a text, and returns
 //! the number of bytes that the stamp occupies.
 
 mod parts;
@@ -26,21 +26,21 @@ pub(crate) struct Stamp {
     pub offset_s: Option<i32>,
 }
 
-/// Reads timestamps. Most lines have the same day as the previous line, and on a busy site the same second, so the
-/// clock caches the last day and the last second.
+/// Reads timestamps. Most lines have the same day as the previous line. On a busy site they also have the same second.
+/// So the clock caches the last day and the last second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
-    /// The last stamp that was read, `10/Oct/2000:13:55:36 -0700`, and its value.
+    /// The last stamp that was read, such as `10/Oct/2000:13:55:36 -0700`, and its value.
     clf: [u8; 26],
     clf_stamp: Stamp,
-    /// The day of the cache, such as `10/Oct/2000:`.
+    /// The cached day, such as `10/Oct/2000:`.
     clf_day: [u8; 12],
-    /// The zone of the cache, such as ` -0700`.
+    /// The cached zone, such as ` -0700`.
     clf_zone: [u8; 6],
-    /// The time at which that day began in its zone, in seconds since 1970.
+    /// The time at which `clf_day` began in this zone, in seconds since 1970.
     clf_midnight_s: i64,
     clf_offset_s: Option<i32>,
-    /// The day of the cache for ISO 8601, such as `2000-10-10`.
+    /// The cached day of ISO 8601 stamps, such as `2000-10-10`.
     iso_day: [u8; 10],
     iso_midnight_s: i64,
 }

@@ -1,6 +1,5 @@
-//! The W3C extended log file format (Hallam-Baker & Behlendorf 1996), in the form that Microsoft's IIS and Amazon's
-//! CloudFront write. A directive `#Fields:` lists the fields of the lines after it. Times are in UTC and mark the end
-//! of the request.
+//! The W3C extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront write
+//! it. A directive `#Fields:` lists the fields of the lines after it. Times are in UTC and mark the end of the request.
 //!
 //! Values are separated by spaces, or by tabs if the directive or a line has tabs; with tabs, values may contain
 //! spaces. Inside quotes, a quote is doubled.
@@ -117,8 +116,8 @@ impl W3c {
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
-        // A separator may follow the last value. Undeclared CloudFront fields are those of an older version, so
-        // additional fields may follow.
+        // A separator may follow the last value. CloudFront's fields without a directive are the fields of an older
+        // version, so additional fields may follow.
         let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
         if has_more && (self.is_declared || !self.is_cloudfront) {
             return Err(Malformed::at_byte(at, "the end of the line"));

@@ -21,7 +21,7 @@ pub(super) struct Batch {
 /// An entry without its texts.
 #[derive(Debug)]
 struct Packed {
-    /// The merge key: the time by which the entry is merged with those of other logs.
+    /// The merge key: the time by which the entry is merged with entries of other logs.
     key_ns: i64,
     numbers: Entry<'static>,
     /// The end of each text in the buffer.
@@ -82,7 +82,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Whether this time is far ahead of the previous ones.
+    /// Whether this time is far ahead of the previous times.
     pub fn is_leap_ahead(&mut self, time_ns: i64) -> bool {
         if let Some(leapt_ns) = self.leapt_ns.take() {
             self.last_ns = Some(leapt_ns.min(time_ns));
@@ -138,7 +138,7 @@ mod tests {
             (0..batch.len()).filter_map(|at| batch.key_ns(at)).map(|key| key / MINUTE).collect()
         };
         assert_eq!(keys(&[1, 2, 9_000, 3, 4]), [1, 2, 3, 3, 4]);
-        assert_eq!(keys(&[1, 2, 60, 61, 62]), [1, 2, 60, 61, 62], "nobody came for an hour");
+        assert_eq!(keys(&[1, 2, 60, 61, 62]), [1, 2, 60, 61, 62], "an hour without requests is not a wrong stamp");
         assert_eq!(keys(&[5, 1, 6]), [5, 1, 6]);
     }
 }

@@ -88,7 +88,7 @@ mod tests {
             assert!((0.4..0.6).contains(&bursts.b) && bursts.a < 1.3, "{bursts:?}");
             assert_eq!(found.hurst.is_none(), found.hurst_missing.is_some());
         }
-        assert!(held >= 8 * seeds as usize * 85 / 100, "{held} intervals hold 1");
+        assert!(held >= 8 * seeds as usize * 85 / 100, "{held} intervals contain 1");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) const MAX_DAYS: usize = 4_000;
 pub(super) const MAX_HOURS: usize = 768;
 /// Number of days without a request that separates stray stamps from the log.
 const GAP_DAYS: i64 = 30;
-/// Minimum share of the requests inside the span. If there would be more stray stamps, they count as part of the span.
+/// Minimum share of the requests inside the span. If more requests were stray, none of them is excluded from the span.
 const MIN_SPAN_SHARE: f64 = 0.99;
 
 pub(super) const DAY_S: i64 = 86_400;
@@ -280,7 +280,7 @@ impl Calendar {
         }
     }
 
-    /// The index of a new hour. If there is no room, it replaces the hour with the fewest requests.
+    /// The index of a new hour. If there is no room, the new hour replaces the hour with the fewest requests.
     fn new_hour(&mut self, number: i64) -> usize {
         let mut place = self.hours.len();
         if place < MAX_HOURS {

@@ -1,11 +1,11 @@
 //! Classes of requests, as in Menascé, Almeida & Dowdy (1999, §3.3): one class for responses without a body, and
 //! classes of sizes for all other responses. On request, classes are formed by URL, status or virtual host instead.
 //!
-//! Sizes are clustered along a minimum spanning tree. In one dimension, that is the sorted sequence of sizes, cut at
-//! its longest edges. The length of an edge is the ratio of two sizes. If it were a difference in bytes, a few large
-//! files would each be a cluster, and all other files one cluster ([`cluster_sizes`], applied to logarithms). Clusters
-//! with more than a twentieth of the requests are divided ("remainder of cluster 0" in the paper's Table 1). The parts
-//! are then joined, in the order of size, so that sizes vary least within a class (`partition`).
+//! Sizes are clustered along a minimum spanning tree. In one dimension, this tree is the sorted sequence of sizes. It
+//! is cut at its longest edges. The length of an edge is the ratio of two sizes. If it were a difference in bytes, a
+//! few large files would each be a cluster, and all other files one cluster ([`cluster_sizes`], applied to logarithms).
+//! Clusters with more than a twentieth of the requests are divided ("remainder of cluster 0" in the paper's Table 1).
+//! The parts are then joined, in the order of size, so that sizes vary least within a class (`partition`).
 
 mod partition;
 
@@ -23,8 +23,8 @@ use std::iter::repeat_n;
 const CLUSTERS: usize = 150;
 /// A cluster with more than this share of the requests is divided.
 const LARGE_CLUSTER: f64 = 0.05;
-/// Share of the variance of the logarithm of the size that the classes should explain. Unless the user chose a number
-/// of classes, there are as many as this requires, up to a limit.
+/// Share of the variance of the logarithm of the size that the classes should explain. Unless the user chose the number
+/// of classes, this share determines it, up to a limit.
 const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
 /// The name of the class of responses without a body.
@@ -94,7 +94,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // Requests that were counted before this URL got its counter belong to other URLs.
+    // Requests from before this URL got its counter belong to other URLs.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
     let (service, timed) = window.zero_length_service;
     LogClass {
@@ -226,18 +226,18 @@ mod tests {
     #[test]
     fn the_longest_edges_part_clusters() {
         let found = atoms(&sizes(&[(100, 1), (101, 1), (102, 1), (5000, 1), (5001, 1), (900_000, 1)]));
-        // There are fewer sizes than the maximum number of clusters.
+        // Every size is a cluster, because there are fewer sizes than the maximum number of clusters.
         assert_eq!(found.iter().map(|atom| atom.cluster).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let dense: Vec<(u64, u64)> = (1000..1400).map(|bytes| (bytes, 1)).chain([(100_000, 1)]).collect();
         let found = atoms(&sizes(&dense));
         assert_eq!(clusters(&found), CLUSTERS);
-        assert_eq!(found.last().map(|atom| atom.count), Some(1), "what is far from all others is by itself");
+        assert_eq!(found.last().map(|atom| atom.count), Some(1), "an isolated size forms its own cluster");
     }
 
     #[test]
     fn a_cluster_with_most_requests_is_divided() {
-        // The sizes form a line with equal distances of 0.1 %: each edge is as suitable for a cut as any other, and
-        // half of them are not cut.
+        // The sizes form a line with equal distances of 0.1 %. Each edge is as suitable for a cut as any other edge,
+        // and half of the edges are not cut.
         let line: Vec<(u64, u64)> = (0..3000).map(|i| (1_000_000 + 1000 * i, 10)).collect();
         let found = atoms(&sizes(&line));
         let all: u64 = found.iter().map(|atom| atom.count).sum();

@@ -1,8 +1,8 @@
 //! Times between consecutive requests of a log.
 //!
 //! Lines are slightly out of order; a request with an earlier stamp than the line above contributes no gap. A single
-//! stamp far away from its neighbours would make two gaps wrong, so it is ignored: each stamp is judged when the next
-//! one is known.
+//! stamp far away from its neighbours would make two gaps wrong, so it is ignored. Each stamp is therefore judged only
+//! when the next stamp is known.
 
 use super::NS;
 use super::histogram::Histogram;
@@ -17,7 +17,7 @@ const SET_BACK: u32 = 16;
 pub(super) struct Gaps {
     gaps_ns: Histogram,
     last_ns: Option<i64>,
-    /// The stamp after `last_ns`, which is not judged until the next one is known.
+    /// The stamp after `last_ns`. It is judged when the next stamp is known.
     pending_ns: Option<i64>,
     /// Number of consecutive stamps far behind `last_ns`.
     behind: u32,
@@ -78,12 +78,12 @@ mod tests {
         assert_eq!(found(&[]), (0, 0.0));
         assert_eq!(found(&[5_000]), (0, 0.0));
         assert_eq!(found(&[5_000, 5_001, 5_003]), (2, 2.0));
-        assert_eq!(found(&[5_000, 5_001, 2_000, 5_002, 5_003]), (3, 1.0), "early");
-        assert_eq!(found(&[5_000, 5_001, 2_000, 2_500, 5_002, 5_003]), (3, 1.0), "two early ones");
-        assert_eq!(found(&[5_000, 5_001, 2_000_000, 5_002, 5_003]), (3, 1.0), "ahead");
-        assert_eq!(found(&[2_000_000, 5_000, 5_001]), (1, 1.0), "ahead at the head");
-        assert_eq!(found(&[5_000, 5_002, 5_001, 5_003]), (2, 2.0), "a little out of order");
-        assert_eq!(found(&[5_000, 9_000, 9_001]), (2, 4_000.0), "a pause");
+        assert_eq!(found(&[5_000, 5_001, 2_000, 5_002, 5_003]), (3, 1.0), "an early stamp is ignored");
+        assert_eq!(found(&[5_000, 5_001, 2_000, 2_500, 5_002, 5_003]), (3, 1.0), "two early stamps are ignored");
+        assert_eq!(found(&[5_000, 5_001, 2_000_000, 5_002, 5_003]), (3, 1.0), "a stamp far ahead is ignored");
+        assert_eq!(found(&[2_000_000, 5_000, 5_001]), (1, 1.0), "a first stamp far ahead is ignored");
+        assert_eq!(found(&[5_000, 5_002, 5_001, 5_003]), (2, 2.0), "a stamp slightly out of order makes no gap");
+        assert_eq!(found(&[5_000, 9_000, 9_001]), (2, 4_000.0), "a pause is a gap");
         let set_back: Vec<i64> = (0..100).chain(-3_600..-3_500).collect();
         assert_eq!(found(&set_back).0, 99 + 99 - 15);
     }

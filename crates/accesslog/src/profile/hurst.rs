@@ -2,14 +2,14 @@
 //! 1998, with Haar details of counts per epoch.
 //!
 //! The energy of octave j is the mean of its m squared details. For long-range dependent arrivals it grows like
-//! 2^(j·(2H−1)), so H follows from the slope of its binary logarithm. Each logarithm is weighted by the reciprocal of its
-//! variance, 2/(m·ln²2) for independent normal details, and corrected for its bias, −1/(m·ln 2). A straight line
+//! 2^(j·(2H−1)), so H follows from the slope of its binary logarithm. Each logarithm is weighted by the reciprocal of
+//! its variance, 2/(m·ln²2) for independent normal details, and corrected for its bias, −1/(m·ln 2). A straight line
 //! through the counts is subtracted first: Haar details ignore a level, but not a slope.
 //!
-//! Arrivals at a given rate are Poisson arrivals, which add the mean count to the energy of every octave. This hides
-//! the variation of the rate in short octaves. The mean count is subtracted if enough remains: if at least
-//! [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise the energies are used unchanged, because those
-//! of Poisson arrivals have a slope of zero, H = 0.5.
+//! Arrivals at a given rate are Poisson arrivals. They add the mean count to the energy of every octave, which hides
+//! the variation of the rate in short octaves. The mean count is subtracted if enough energy remains: if at least
+//! [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise the energies are used unchanged, because the
+//! energies of Poisson arrivals have a slope of zero, H = 0.5.
 //!
 //! Octaves below the scaling range are not used. The first octave is the smallest one from which the energies lie on a
 //! straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
@@ -70,7 +70,7 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
 /// Mean energy of the details of one octave.
 #[derive(Clone, Copy, Debug)]
 struct Octave {
-    /// j: a detail spans 2^j epochs.
+    /// The number j of the octave: a detail spans 2^j epochs.
     number: f64,
     energy: f64,
     details: f64,
@@ -97,8 +97,8 @@ struct Line {
     to: f64,
 }
 
-/// The octaves of counts, from octave 1 on. A detail is half the squared difference of two neighbouring sums of n =
-/// 2^(j−1) counts, divided by n.
+/// The octaves of counts, from octave 1 on. The square of a detail is half the squared difference of two neighbouring
+/// sums of n = 2^(j−1) counts, divided by n.
 fn octaves(counts: &[f64]) -> Vec<Octave> {
     let mut sums = without_line(counts);
     let mut n = 1.0;
@@ -113,12 +113,12 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
 }
 
 impl Octave {
-    /// Whether the energy exceeds that of Poisson arrivals by two standard errors.
+    /// Whether the energy exceeds the energy of Poisson arrivals by two standard errors.
     fn exceeds(&self, poisson: f64) -> bool {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
     }
 
-    /// The logarithm of the energy minus `part`. Its absolute error is that of the whole energy. `None` if only
+    /// The logarithm of the energy minus `part`. Its absolute error is the error of the whole energy. `None` if only
     /// rounding errors remain.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
@@ -183,7 +183,8 @@ mod tests {
     use rand_distr::{Distribution, Poisson, StandardNormal};
     use rand_pcg::Pcg64;
 
-    /// Fractional Gaussian noise of variance one, by drawing each value given the previous ones (Hosking 1984).
+    /// Fractional Gaussian noise of variance one. Each value is drawn conditionally on the previous values (Hosking
+    /// 1984).
     fn noise(h: f64, n: usize, rng: &mut Pcg64) -> Vec<f64> {
         let power = |k: f64| k.abs().powf(2.0 * h);
         let covariance = |k: usize| (power(k as f64 + 1.0) - 2.0 * power(k as f64) + power(k as f64 - 1.0)) / 2.0;
@@ -226,7 +227,7 @@ mod tests {
                 let held = found.iter().filter(holds).count();
                 assert!(
                     found.len() >= 18 && held >= 15,
-                    "H = {h}, {mean}/s: {held} of {} intervals hold it",
+                    "H = {h}, {mean}/s: {held} of {} intervals contain H",
                     found.len()
                 );
                 let average = found.iter().map(|hurst| hurst.value).sum::<f64>() / found.len() as f64;
@@ -267,6 +268,6 @@ mod tests {
         let day: Vec<u64> = (0..86_400).map(|_| poisson(0.1, &mut rng)).collect();
         let hurst = estimate(&day, 1.0).unwrap();
         assert!(hurst.from_s >= 16.0 && (hurst.value - 0.5).abs() < 0.1, "{hurst:?}");
-        assert!(estimate(&[7; 4_096], 1.0).is_err(), "counts that are all the same have no energy");
+        assert!(estimate(&[7; 4_096], 1.0).is_err(), "equal counts have no energy");
     }
 }

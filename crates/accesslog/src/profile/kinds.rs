@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of methods that are counted by name.
 const MAX_METHODS: usize = 32;
-/// Maximum length of a method; the longest registered one, `UPDATEREDIRECTREF`, has 17 letters.
+/// Maximum length of a method. One registered method is longer: `UPDATEREDIRECTREF` has 17 letters.
 const MAX_METHOD_BYTES: usize = 16;
 const STATUSES: usize = 1_000;
 
@@ -65,7 +65,7 @@ impl Kinds {
         all.chain([("other".to_owned(), self.status_other)]).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Counts by method. Texts that are no method count as `invalid`.
+    /// Counts by method. Invalid methods are counted as `invalid`.
     pub fn methods(&self) -> BTreeMap<String, u64> {
         let named = self.methods.iter().map(|(method, count)| (method.to_string(), *count));
         let rest = [("other".to_owned(), self.methods_other), ("invalid".to_owned(), self.methods_invalid)];
@@ -176,7 +176,7 @@ mod tests {
         let methods = kinds.methods();
         assert!(methods.len() <= MAX_METHODS + 2, "{methods:?}");
         assert_eq!(methods.values().sum::<u64>(), 260);
-        // Of the single bytes, `-` and the 26 letters are valid.
+        // Of the methods with a single byte, `-` and the 26 letters are valid.
         assert!(methods["AA"] == 10 && methods["invalid"] == 74 && methods["other"] > 50, "{methods:?}");
     }
 

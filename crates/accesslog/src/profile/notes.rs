@@ -10,19 +10,19 @@ use brimful_core::quantity::{count, number, percent};
 
 /// Share of lines or requests above which a problem is reported.
 const REPORTED_SHARE: f64 = 0.01;
-/// Minimum number of requests, or of clients, for a problem to be reported. Fewer may coincide by chance.
+/// Minimum number of requests, or of clients, for a problem to be reported. With fewer, it may be a coincidence.
 const MIN_COUNT: u64 = 30;
 /// Number of agents per client above which agents are assumed to be forged.
 const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS as u64;
 const DAY_NS: i64 = 86_400 * NS;
 
-/// Counts that the notes are derived from.
+/// Counts from which the notes are derived.
 #[derive(Clone, Debug)]
 pub(super) struct FieldCounts {
-    /// One bit for each second of the minute that occurs in stamps.
+    /// Bits by the second of the minute. A bit is set if a stamp has this second.
     seconds: u64,
-    /// One bit for each minute of the hour that occurs in stamps.
+    /// Bits by the minute of the hour. A bit is set if a stamp has this minute.
     minutes: u64,
     fine: u64,
     with_bytes: u64,
@@ -168,7 +168,7 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
     (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
 }
 
-/// A note about logs that return to an earlier window that had been dropped.
+/// A note about logs that return to a window after it was dropped, so that the peak window is not the busiest one.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
     // The calendar counts whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {

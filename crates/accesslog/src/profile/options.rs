@@ -18,7 +18,7 @@ pub enum Robots {
     Keep,
     /// Excludes requests of robots.
     Drop,
-    /// Excludes all requests except those of robots.
+    /// Excludes all requests except requests of robots.
     Only,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
 //! It uses URLs with at least [`MIN_REQUESTS`] requests whose counts are accurate to a tenth. Smaller counts are not on
-//! a line, and the many URLs that have them would outweigh all others.
+//! a line, and the many URLs with small counts would outweigh all others.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};
@@ -97,7 +97,7 @@ mod tests {
                 assert!(found.zipf_fit.is_some_and(|fit| fit > 0.95));
             }
         }
-        assert_eq!(described(1.0, 5.0, 1_000, 100).zipf, None, "five URLs are no law");
+        assert_eq!(described(1.0, 5.0, 1_000, 100).zipf, None, "five URLs are too few for an exponent");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Sessions: the requests of one client without a long pause. Inside a session, requests with short pauses form a
 //! burst, such as a page and its embedded files. The time from one burst to the next is the think time.
 //!
-//! A client is identified by address and `User-Agent`: users with the same browser behind one proxy count as one
-//! client, and a user who changes browsers counts as several. At most [`MAX_OPEN_SESSIONS`] sessions are open at once, 14 MiB.
-//! If there are more, the session that has been idle longest is ended early. A request with an earlier stamp than the
-//! previous one belongs to the same burst.
+//! A client is identified by address and `User-Agent`. So users with the same browser behind one proxy count as one
+//! client, and a user who changes browsers counts as several clients. At most [`MAX_OPEN_SESSIONS`] sessions are open
+//! at once, 14 MiB. If there are more, the session that has been idle longest is ended early. A request with an earlier
+//! stamp than the previous request belongs to the same burst.
 
 use super::distinct::{Distinct, fixed_hash, mix};
 use super::histogram::Histogram;
@@ -180,7 +180,7 @@ impl Sessions {
         self.link(slot);
     }
 
-    /// Ends at most two expired sessions for each new session, so that a single stamp far ahead ends only two sessions.
+    /// Ends at most two expired sessions for each new session. So a single stamp far ahead ends only two sessions.
     fn end_expired(&mut self, time_ns: i64) {
         for _ in 0..2 {
             let Some(idle) = self.slots.get(self.first as usize) else { return };

@@ -1,10 +1,10 @@
 //! Bytes of responses: the count of each size, the distribution, and its tail index.
 //!
-//! Sizes are counted exactly up to [`MAX_EXACT_SIZES`] distinct sizes, and beyond that in steps of 1/64 (`histogram`). The
-//! tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 %
-//! interval α(1 ± 1.96/√k). The threshold is the one above which the distribution is closest to a power law, by the
-//! largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3).
-//! If even that difference is large, the distribution has no power-law tail.
+//! Sizes are counted exactly up to [`MAX_EXACT_SIZES`] distinct sizes, and beyond that in steps of 1/64 (`histogram`).
+//! The tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 %
+//! interval α(1 ± 1.96/√k). Several thresholds are tried. The chosen threshold is the one above which the distribution
+//! is closest to a power law, by the largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions
+//! in empirical data*, 2009, §3.3). If even this difference is large, the distribution has no power-law tail.
 
 use super::histogram::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
@@ -237,7 +237,7 @@ pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     }
 }
 
-/// The smallest size that at least this share of the responses does not exceed.
+/// The smallest size that is at least as large as the sizes of this share of the responses.
 fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     let rank = ((share * responses as f64).ceil() as u64).clamp(1, responses);
     let mut below = 0;
@@ -283,7 +283,8 @@ fn tail(sorted: &[SizeCount]) -> Option<Tail> {
     })
 }
 
-/// Indices of sizes to try as thresholds. The numbers of responses above them are evenly spaced on a logarithmic axis.
+/// Indices of sizes to try as thresholds. The numbers of responses above the thresholds are evenly spaced on a
+/// logarithmic axis.
 fn thresholds(sorted: &[SizeCount]) -> Vec<usize> {
     let all: u64 = sorted.iter().map(|size| size.count).sum();
     let ratio = (all as f64 / MIN_IN_TAIL as f64).max(1.0).powf(1.0 / THRESHOLDS as f64);

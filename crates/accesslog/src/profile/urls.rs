@@ -1,15 +1,15 @@
-//! The most requested URLs, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent and top-k
-//! elements in data streams*, 2005).
+//! The most requested URLs, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent and
+//! top-k elements in data streams*, 2005).
 //!
-//! A limited number of URLs have counters. A new URL replaces the one with the fewest requests (of several, the one in
-//! the first slot), and starts with its count. The new URL may have had as many requests before, so this count is its
-//! maximum error. A URL with more requests than total ÷ capacity always has a counter, and no count is too low. A queue
-//! finds the URL with the fewest requests. It contains outdated counts, which are corrected only when a URL is
-//! replaced. So counting a known URL neither uses the queue nor allocates memory. A URL is path and query, up to
-//! [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if they are long, fewer are kept.
+//! A limited number of URLs have counters. A new URL replaces the URL with the fewest requests (if there are several,
+//! the URL in the first slot), and starts with the count of the replaced URL. The new URL may have had as many requests
+//! before, so this count is its maximum error. A URL with more requests than total ÷ capacity always has a counter, and
+//! no count is too low. A queue finds the URL with the fewest requests. It contains outdated counts, which are
+//! corrected only when a URL is replaced. So counting a known URL neither uses the queue nor allocates memory. A URL is
+//! path and query, up to [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if they are long, fewer are kept.
 //!
 //! URLs are identified by a 64-bit hash with a random key, not by their text. Among 10⁹ requests, the probability that
-//! one is counted for another URL is less than 10⁻⁶.
+//! a request is counted for a wrong URL is less than 10⁻⁶.
 
 mod index;
 
@@ -38,7 +38,7 @@ const TEXT_STEP: usize = 32;
 pub struct TopUrls {
     capacity: usize,
     hasher: RandomState,
-    /// All slots. The slots in `free`, and those from `used` on, contain no URL.
+    /// All slots. The slots in `free`, and all slots from `used` on, contain no URL.
     urls: Vec<TopUrl>,
     used: usize,
     free: Vec<u32>,
@@ -62,8 +62,8 @@ pub struct TopUrl {
     pub bytes: u64,
     /// Number of responses with a body since the URL got its counter.
     pub bodies: u64,
-    /// Majority vote on the method (Boyer & Moore 1981): number of requests with this method minus number with other
-    /// methods.
+    /// Majority vote on the method (Boyer & Moore 1981): the number of requests with `method` minus the number with
+    /// other methods.
     votes: u32,
     /// The most frequent method.
     pub method: Method,
@@ -102,7 +102,7 @@ impl TopUrls {
         TopUrls::with_hasher(capacity, RandomState::default())
     }
 
-    /// Creates counters with a given hasher, so that several can share a hash.
+    /// Creates counters with a given hasher, so that several sets of counters can use the same hash.
     pub(crate) fn with_hasher(capacity: usize, hasher: RandomState) -> TopUrls {
         TopUrls {
             capacity: capacity.clamp(1, (1 << SLOT_BITS) - 1),
@@ -287,7 +287,7 @@ pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// Overwrites a text, in the same memory unless that is too small or much too large.
+/// Overwrites a text. Reuses its memory, unless the memory is too small or much too large.
 fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
     if !(text.len()..=2 * text.len() + TEXT_STEP).contains(&old.capacity()) {
         *old = Vec::with_capacity(text.len().next_multiple_of(TEXT_STEP));

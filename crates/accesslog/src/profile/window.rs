@@ -1,9 +1,9 @@
 //! The requests in one window of time, and the choice of windows to keep.
 //!
 //! The busiest window is known only at the end. So the window with the most requests so far is kept, and also the three
-//! that were used last, because lines of a log are slightly out of order. Windows start at whole multiples of their
-//! length since 1970. A log that is no longer than a window is one window, whenever it starts. A window that is used
-//! again after it was dropped has only the requests since then; the calendar has its true number of requests. The
+//! windows that were used last, because lines of a log are slightly out of order. Windows start at whole multiples of
+//! their length since 1970. A log that is no longer than a window is one window, whenever it starts. A window that is
+//! used again after it was dropped contains only the later requests; the calendar has its true number of requests. The
 //! memory of dropped windows is reused.
 
 use super::calendar::{DAY_S, NS};
@@ -14,7 +14,7 @@ use crate::Entry;
 use foldhash::fast::RandomState;
 use std::collections::BTreeMap;
 
-/// Number of windows kept in addition to the busiest.
+/// Number of windows kept in addition to the busiest window.
 const RECENT_WINDOWS: usize = 3;
 /// Maximum number of URLs to count in a window.
 const URLS: usize = 2_048;
@@ -38,7 +38,7 @@ pub struct Window {
     pub bytes: u64,
     /// Number of responses without a body.
     pub zero_length: u64,
-    /// Service times of responses without a body: their sum in nanoseconds, and the number of known ones.
+    /// Service times of responses without a body: their sum in nanoseconds, and the number of known service times.
     pub zero_length_service: (f64, u64),
     /// Sizes of responses with a body.
     pub sizes: SizeCounts,
@@ -62,7 +62,7 @@ pub struct KeyedRequests {
     pub least: u64,
     /// Bytes of the largest response.
     pub most: u64,
-    /// Service times: their sum in nanoseconds, and the number of known ones.
+    /// Service times: their sum in nanoseconds, and the number of known service times.
     pub service: (f64, u64),
     /// The most requested URLs.
     pub urls: TopUrls,
@@ -81,17 +81,17 @@ pub(super) struct Windows {
     kept: Vec<(Window, u64)>,
     /// Index of the window that was used last.
     current: usize,
-    /// Number of switches from one window to another. Each kept window has the value at its last use.
+    /// Number of switches from one window to another. Each kept window stores the number at its last use.
     clock: u64,
     hasher: RandomState,
 }
 
-/// A window of the whole log, as long as the log fits into one.
+/// A window of the whole log, as long as the whole log fits into one window.
 #[derive(Clone, Debug)]
 enum WholeLog {
     /// There is no request yet.
     Empty,
-    /// All requests are in the only window that is kept. The number is the start of the window of the whole log.
+    /// All requests are in the only window that is kept. The number is the start time of the window of the whole log.
     Same(i64),
     /// A separate window, once several windows are kept.
     Own(Box<Window>),
@@ -230,8 +230,8 @@ impl Windows {
         all
     }
 
-    /// Removes and returns the window with the most requests (of several, the first), or the whole log if it is not
-    /// longer than a window.
+    /// Removes and returns the window with the most requests; if there are several, the first. If the whole log is not
+    /// longer than a window, returns the whole log.
     pub fn take_busiest(&mut self) -> Option<Window> {
         let from_ns = match std::mem::replace(&mut self.whole, WholeLog::No) {
             WholeLog::Own(whole) => return Some(*whole),

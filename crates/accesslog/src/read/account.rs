@@ -1,7 +1,7 @@
 //! Counts the outcome of each line, which is parsed, malformed or filtered.
 //!
 //! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
-//! the lines that follow are detected and added.
+//! the next lines are detected and added.
 
 use super::{EntryDecision, ReadSummary};
 use crate::detect::Formats;
@@ -12,7 +12,8 @@ use brimful_core::text;
 
 /// Maximum width of a malformed line in messages, in characters.
 const MAX_SHOWN_CHARS: usize = 80;
-/// Number of lines after which to check whether most of them are malformed. It doubles after each detection.
+/// Number of lines after which to check whether most of these lines are malformed. The interval doubles after each
+/// detection.
 const CHECK_INTERVAL_LINES: u32 = 256;
 /// Maximum number of lines for the detection of a new format.
 const MAX_LINES_TO_DETECT: usize = 500;
@@ -151,7 +152,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
-        // The end of the block is near.
+        // The block ends soon, so it has too few lines for a detection.
         if lines.len() < MIN_LINES_TO_DETECT {
             return self.watch.restart(CHECK_INTERVAL_LINES);
         }
@@ -172,7 +173,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     }
 
     pub fn finish(mut self) -> ReadSummary {
-        // If reading was not stopped, only a failed decoder of a damaged log can leave logs unread.
+        // If the caller did not stop reading, logs are unread only because the decoder of a damaged log failed.
         let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());

@@ -1,10 +1,10 @@
 //! Chooses times within a second for requests whose stamps are whole seconds.
 //!
 //! If other lines of the same logs have finer stamps (from another server, or in another format), requests are spread
-//! like those. The gaps between the fine stamps of the last minute, in their order, are placed into the second and
-//! stretched to fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson process
-//! yields a Poisson process again, and bursts remain bursts. With fewer than [`MIN_FINE_STAMPS`] fine stamps, the requests of
-//! a second are spread at equal distances, in the order of the log.
+//! like these stamps. The gaps between the fine stamps of the last minute, in their order, are placed into the second
+//! and stretched to fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson
+//! process yields a Poisson process again, and bursts remain bursts. With fewer than [`MIN_FINE_STAMPS`] fine stamps,
+//! the requests of a second are spread at equal distances, in the order of the log.
 //!
 //! Memory: 32 KiB.
 
@@ -12,7 +12,7 @@ use super::SECOND_NS;
 use crate::profile::mix;
 use std::collections::VecDeque;
 
-/// Minimum number of fine stamps for a spread like theirs.
+/// Minimum number of fine stamps for a spread with their gaps.
 pub const MIN_FINE_STAMPS: usize = 16;
 /// Maximum number of fine stamps that are stored.
 const MAX_FINE: usize = 4_096;
@@ -27,7 +27,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Stores a fine stamp, which must not be earlier than the previous ones.
+    /// Stores a fine stamp, which must not be earlier than the previously stored stamps.
     pub fn learn(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;
@@ -97,9 +97,9 @@ mod tests {
         let mut few = learnt((0..MIN_FINE_STAMPS as i64 - 1).map(|i| i * MS));
         assert_eq!(few.places(SECOND_NS, 1), [500 * MS]);
         let mut old = learnt((0..1_000).map(|i| i * MS));
-        assert_eq!(old.places(100 * SECOND_NS, 1), [500 * MS], "those were there long ago");
+        assert_eq!(old.places(100 * SECOND_NS, 1), [500 * MS], "old stamps are not used");
         let mut same = learnt([5; 100]);
-        assert_eq!(same.places(SECOND_NS, 1), [500 * MS], "they say nothing about gaps");
+        assert_eq!(same.places(SECOND_NS, 1), [500 * MS], "equal stamps have no gaps");
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
         }
         let share = first_tenth as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.02, "{share}");
-        // The second moment of the gaps of a Poisson process is twice the square of their mean, apart from the effect
-        // of the finite sample.
+        // The second moment of the gaps of a Poisson process is twice the square of their mean. The finite sample has a
+        // small effect.
         let moment = squares / 59.0;
         assert!((1.7..2.2).contains(&moment), "{moment}");
     }

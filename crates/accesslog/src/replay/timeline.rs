@@ -1,21 +1,21 @@
 //! Separates the regular stamps of a log ("course") from stamps that are far away from their neighbours.
 //!
-//! A server that stamps the start of a request (Apache) writes an early stamp below later ones when a long download
-//! ends. A clock that was wrong for a moment causes a stamp that is years ahead. Neither must delay a replay, so each
-//! stamp is judged when the [`LOOK_AHEAD`] requests after it are known:
+//! A server that stamps the start of a request (Apache) writes an early stamp below later stamps when a long download
+//! ends. A clock that was wrong for a moment causes a stamp that is years ahead. Such stamps must not delay a replay.
+//! So each stamp is judged when the [`LOOK_AHEAD`] requests after it are known:
 //!
 //! - [`Place::Behind`]: the stamp is behind the newest stamp by more than the window, so the request can no longer be
 //!   sorted.
 //! - [`Place::Ahead`]: the stamp is ahead of the newest stamp by more than [`LEAP_NS`], and most of the lines after it
-//!   are not.
-//! - If nearly all lines after it continue from an earlier time, the clock was set back (the end of daylight saving
-//!   time, or logs joined in the wrong order): the course continues without a pause.
+//!   are not so far ahead.
+//! - If nearly all lines after the stamp continue from an earlier time, the clock was set back (the end of daylight
+//!   saving time, or logs joined in the wrong order): the course continues without a pause.
 //!
 //! The course begins at the first stamp that is not far before all others: [`first_of_course`].
 
 use super::SECOND_NS;
 
-/// Number of requests after the one that is judged that must be known.
+/// Number of following requests that must be known before a request is judged.
 pub(super) const LOOK_AHEAD: usize = 64;
 /// A stamp that is further ahead than this may be wrong. Shorter pauses are always accepted.
 const LEAP_NS: i64 = 60 * SECOND_NS;
@@ -63,7 +63,7 @@ impl Timeline {
         self.newest_ns.unwrap_or(i64::MIN)
     }
 
-    /// Judges a stamp by those that follow it in the log. `sorted_ns` is the time up to which requests have been
+    /// Judges a stamp by the stamps that follow it in the log. `sorted_ns` is the time up to which requests have been
     /// emitted.
     pub fn judge(
         &mut self,
@@ -100,8 +100,8 @@ impl Timeline {
         Place::Course(time_ns)
     }
 
-    /// Whether the lines after a large step forward contradict it. At the end of a log, whether the step is too long
-    /// for so few lines.
+    /// Whether the lines after a large step forward contradict it. At the end of a log: whether the step is too large
+    /// for so few following lines.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
@@ -116,7 +116,7 @@ impl Timeline {
             && longest_ns.is_some_and(|longest_ns| leap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO))
     }
 
-    /// Whether seven of eight lines that follow continue in order from an earlier time.
+    /// Whether seven eighths of the lines that follow continue in order from an earlier time.
     fn is_set_back(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         if count < MIN_COMPARED {
@@ -136,8 +136,9 @@ impl Timeline {
     }
 }
 
-/// The first stamp of a log's course: the earliest stamp, except for at most one in eight that are before a suspicious
-/// gap. Such a gap is longer than the window, and much longer than any gap between the other stamps.
+/// The first stamp of a log's course: the earliest stamp after all suspicious gaps. At most one in eight stamps may be
+/// before such a gap. A suspicious gap is longer than the window, and much longer than any gap between the other
+/// stamps.
 fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
@@ -154,7 +155,7 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
             _ => 0,
         };
     let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
-    // From the latest candidate to the earliest: each gap that is rejected belongs to the course.
+    // Goes from the latest candidate to the earliest. Each gap that is not suspicious belongs to the course.
     for index in (1..=most).rev() {
         let gap_ns = gap_before(index);
         if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO) {
@@ -227,7 +228,7 @@ mod tests {
         for (at, earlier) in [(0, 3_000), (1, 2_000), (2, 1_000)] {
             seconds[at] -= earlier;
         }
-        assert_eq!(count(&places(&seconds).0, Place::Behind), 3, "several at the head");
+        assert_eq!(count(&places(&seconds).0, Place::Behind), 3, "several early stamps at the start of a log");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Decompression, chosen by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
 //!
-//! A compressed log is a sequence of members, as `cat a.gz b.gz` and parallel compressors create. Their formats may
-//! differ. Zeros may follow the last member, as on tapes. Other bytes after a member are an error, which is reported
-//! after the data before it.
+//! A compressed log is a sequence of members, as `cat a.gz b.gz` and parallel compressors create. The members may have
+//! different formats. Zeros may follow the last member, as on tapes. Other bytes after a member are an error, which is
+//! reported after the data before it.
 //!
-//! The memory is that of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8 MiB.
-//! It is more with `--long` or `--ultra`, and never more than 128 MiB.
+//! The memory is the size of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8
+//! MiB. With `--long` or `--ultra` it is more, but never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -189,7 +189,7 @@ enum NextMember {
     Nothing,
 }
 
-/// The error of a member that could not be started: inside its header, or before it.
+/// The error of a member that could not be started: an error inside its header, or before it.
 enum MemberError {
     Inside(io::Error, Box<FrameDecoder>),
     Between(io::Error),
@@ -231,7 +231,7 @@ fn read_frame(
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
-            // The decoder keeps up to a window of data, some MiB, for references in later blocks. TlsEnding the frame
+            // The decoder keeps up to a window of data, some MiB, for references in later blocks. Ending the frame
             // yields this data.
             frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
             *failed = Some(io::Error::other(error));

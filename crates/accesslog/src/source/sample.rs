@@ -1,8 +1,8 @@
 //! The beginnings of logs: their formats, and the order of the logs in time.
 //!
-//! Formats are detected from the first lines of all logs together. If no format reads most of these lines, only logs
-//! whose own lines are recognized are used. Rotated sets are sorted by each log's first request, not by name: naming
-//! schemes differ, and in half of them the highest number is the oldest log.
+//! Formats are detected from the first lines of all logs together. If no format reads most of these lines, detection
+//! uses only the logs whose own lines are recognized. Rotated sets are sorted by each log's first request, not by name.
+//! Naming schemes differ: in half of the schemes, the highest number is the oldest log.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
@@ -33,7 +33,7 @@ pub(crate) struct OpenedLog {
     is_whole: bool,
     /// The error that ended the log within `head`, if there was one.
     pub cut_short: Option<String>,
-    /// The decoder of the rest of a stream.
+    /// Decodes the rest, if the log is a stream.
     rest: Option<Decoder>,
     /// Time of the first request in `head`; set when the logs are sorted.
     pub first_ns: Option<i64>,
@@ -189,8 +189,8 @@ impl OpenedLog {
             .filter(|line| !line.is_empty())
     }
 
-    /// The stamp of the first request. A wrong stamp that is far ahead would sort the log after all other logs. So the
-    /// first stamp that is close to the median is used.
+    /// The stamp of the first request whose stamp is close to the median. A wrong stamp that is far ahead would sort
+    /// the log after all other logs.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
         let mut stamps = Vec::new();

@@ -1,10 +1,11 @@
 //! Fits an arrival process to the bursts of a log, by the index of dispersion for counts at all epoch lengths.
 //!
 //! Poisson arrivals have an index of 1 at every length. Otherwise two processes are fitted, and the one whose indices
-//! are closer (in squared logarithms) is chosen. One is bursts at random times, MMPP(2), with I(t) = 1 + 2σ²τ/m · (1 −
-//! τ/t·(1 − e^(−t/τ))) for a rate of mean m, variance σ² and correlation time τ (Fischer & Meier-Hellstern 1993). The
-//! other, if the Hurst parameter is significantly above one half, is the self-similar noise of `selfsimilar:H`, with
-//! I(t) = 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms has a coefficient of variation of c = 30 %.
+//! are closer (in squared logarithms) is chosen. The first process is bursts at random times, MMPP(2). Its index is
+//! I(t) = 1 + 2σ²τ/m · (1 − τ/t·(1 − e^(−t/τ))) for a rate of mean m, variance σ² and correlation time τ (Fischer &
+//! Meier-Hellstern 1993). The second process is fitted only if the Hurst parameter is significantly above one half. It
+//! is the self-similar noise of `selfsimilar:H`, with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2). Its rate over t₀ = 100 ms has a
+//! coefficient of variation of c = 30 %.
 
 use brimful_core::profile::{Dispersion, Profile};
 use brimful_core::quantity::number;
@@ -87,8 +88,8 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Fits the process to the curve. If the share of time in bursts is given, it is used, because the curve does not
-    /// determine it.
+    /// Fits the process to the curve. A given share of time in bursts is used unchanged, because the curve does not
+    /// determine the share.
     fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
         let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
         let (from, factor, beyond) = LENGTHS;
@@ -119,7 +120,8 @@ impl std::fmt::Display for Bursts {
     }
 }
 
-/// Index of dispersion of `selfsimilar:H` in epochs of length t. The variance of its rate falls like t^(2H−2).
+/// Index of dispersion of `selfsimilar:H` in epochs of length t. The variance of the process's rate falls like
+/// t^(2H−2).
 fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
     1.0 + rate * NOISE.powi(2) * t * (t / NOISE_STEP_S).powf(2.0 * h - 2.0)
 }

@@ -1,4 +1,4 @@
-//! Converts the sessions of a profile into a load. New sessions arrive like those of independent users, as Poisson
+//! Converts the sessions of a profile into a load. New sessions arrive like sessions of independent users, as Poisson
 //! arrivals (Paxson & Floyd 1995, §3). Each session has its bursts of calls and its think times.
 //!
 //! Distributions have the profile's percentiles and mean, with linear interpolation between the percentiles.
@@ -10,7 +10,7 @@ use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions, Spread};
 
 /// Minimum number of sessions for the estimate of the length of sessions.
 const MIN_SESSIONS: u64 = 100;
-/// Minimum mean number of requests per session. Below it, sessions are practically single requests.
+/// Minimum mean number of requests per session. Sessions with fewer requests are practically single requests.
 const MIN_REQUESTS: f64 = 1.2;
 /// If the median think time exceeds this number of seconds, servers close connections before the user's next request.
 /// It is Apache's default `KeepAliveTimeout`.
@@ -20,7 +20,7 @@ const CONNECTIONS: u32 = 6;
 /// Probability of the one quantile that is not from the log. Its value is chosen so that the mean is preserved.
 const FITTED_QUANTILE: f64 = 0.999;
 
-/// The sessions of the peak window, and the reason for them. The error is the reason why there are none.
+/// The sessions of the peak window, and the reason for them. The error is the reason why there are no sessions.
 pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     let Some(found) = &profile.sessions else { return Err("sessions were not looked for".to_owned()) };
     if found.sessions < MIN_SESSIONS {
@@ -71,7 +71,7 @@ fn spread(times: &Times, least: f64) -> Spread {
         points.push([share, value.clamp(before, times.max.max(before))]);
     }
     let [from, low] = points[points.len() - 1];
-    // The rare values that preserve the mean. Each quantile represents half of the probability between it and its
+    // The rare values preserve the mean. Each quantile represents half of the probability between it and its
     // neighbours.
     let most = times.max.max(low);
     let rest = mean - mean_of(&points) - (FITTED_QUANTILE - from) * low / 2.0 - (1.0 - FITTED_QUANTILE) * most / 2.0;

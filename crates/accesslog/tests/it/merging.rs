@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
-/// A line in the Combined format, at a time in milliseconds after midnight. Its path contains the name of its server.
+/// A line in the Combined format, at a time in milliseconds after midnight. Its path contains the name of the server.
 fn line(server: &str, ms: u64) -> String {
     let second = ms / 1000;
     let (hour, minute, second, ms) = (second / 3600, second / 60 % 60, second % 60, ms % 1000);
@@ -51,7 +51,11 @@ fn merged(files: &[(&str, Vec<u8>)]) -> Result<(ReadSummary, Vec<(i64, String)>)
     let lines = &read.lines;
     assert_eq!(lines.read, lines.parsed + lines.malformed + lines.filtered, "{lines:?}");
     assert_eq!(lines.read, read.sources.iter().map(|source| source.lines).sum::<u64>());
-    assert_eq!((last.lines, last.total_bytes), (lines.read, Some(last.bytes)), "all of it was read");
+    assert_eq!(
+        (last.lines, last.total_bytes),
+        (lines.read, Some(last.bytes)),
+        "all bytes and lines must be reported as read"
+    );
     Ok((read, found))
 }
 

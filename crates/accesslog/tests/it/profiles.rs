@@ -135,7 +135,7 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!(found.bytes, requests.iter().filter_map(|request| request.bytes).sum::<u64>());
     let service = found.service_s.unwrap();
     assert!((service.mean / 0.005 - 1.0).abs() < 0.02 && (service.scv - 1.0).abs() < 0.05, "{service:?}");
-    // Checks the classes, which are those of the peak window.
+    // Checks the classes of the peak window.
     assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), busy);
     assert_eq!(found.notes, Vec::<String>::new());
 }
@@ -151,8 +151,8 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
     }
     let mut disordered = profile(&requests, Options::default());
     for profile in [&mut ordered, &mut disordered] {
-        // These may differ: sums of times are added in another order, and the ends of bursts depend on the order of
-        // requests.
+        // These figures may differ: sums of times are added in another order, and the ends of bursts depend on the
+        // order of requests.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
         if let Some(service) = &mut profile.service_s {

@@ -13,8 +13,8 @@ pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
 /// Share of steal above which every figure also depends on the load of neighbours, so that the host is unsuitable for
 /// measurements.
 pub const MIN_STEAL: f64 = 0.02;
-/// Share of a program's time that it was ready to run but waited for a CPU. At `near` it waited half as long as it ran;
-/// at the limit, just as long.
+/// Share of a program's time in which it was ready to run but waited for a CPU. At `near` it waited half as long as it
+/// ran. At the limit it waited as long as it ran.
 pub const CPU_WAIT_SHARE: Level = Level { near: 0.33, at: 0.50 };
 /// Waiting per second, in seconds, below which a program does not count as delayed, whatever the share of waiting is.
 pub const MIN_WAIT: f64 = 0.05;
@@ -29,18 +29,19 @@ pub const IO_STALL: Level = Level { near: 0.20, at: 0.60 };
 pub const CPU_STALL: Level = Level { near: 0.30, at: 0.80 };
 /// Share of memory in use.
 pub const MEMORY: Level = Level { near: 0.95, at: 0.98 };
-/// Pages per second that are read from or written to swap. A few are normal.
+/// Number of pages per second that are read from or written to swap. A few pages are normal.
 pub const SWAP_PAGES_PER_S: Level = Level { near: 10.0, at: 1000.0 };
 /// Page faults of a program per second that waited for a disk. With a fast disk (0.1 ms), these levels are 1 % and 10 %
 /// of the time.
 pub const MAJOR_FAULTS: Level = Level { near: 100.0, at: 1000.0 };
 /// Share of TCP segments that were retransmitted. A bad path loses 1 %; at 5 %, connections are very slow.
 pub const RETRANSMITTED_SHARE: Level = Level { near: 0.01, at: 0.05 };
-/// Number of retransmitted segments per second below which their share is not reported.
+/// Number of retransmitted segments per second below which [`RETRANSMITTED_SHARE`] is not reported.
 pub const MIN_RETRANSMITTED: f64 = 1.0;
 /// Number of packets, segments or connections lost per second.
 pub const LOST: Level = Level { near: 0.5, at: 100.0 };
-/// Number of dropped connections per second. Each is a client that waits a second or more before it retries.
+/// Number of dropped connections per second below which drops are not reported. Each dropped client waits a second or
+/// more before it retries.
 pub const MIN_DROPPED_PER_S: f64 = 0.01;
 
 /// The values at or above which a resource is near its limit and at its limit.

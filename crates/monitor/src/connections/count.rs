@@ -57,7 +57,7 @@ impl Counter {
         self.last.took
     }
 
-    /// The source of the last count, or `none: …` with the reason.
+    /// The source of the last count. If the count failed, `none: …` with the reason.
     pub fn source(&self) -> String {
         let Some(refused) = &self.last.refused else { return "sock_diag".to_owned() };
         let hint = "try: sudo modprobe -a tcp_diag inet_diag";

@@ -1,10 +1,10 @@
 //! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), added to one count.
 //!
 //! A gauge is the change since it was attached. The connections that existed then are counted once, between two
-//! readings of the gauges. If both readings are equal, no connection moved in between: arrivals are counted, and
-//! connections pass from state to state in one direction only, so no two movements cancel out. From then on the sum is
-//! exact. Otherwise its uncertainty is the number of connections that moved, until a later count meets a quieter
-//! moment.
+//! readings of the gauges. If both readings are equal, no connection changed its state in between: arrivals are
+//! counted, and connections pass from state to state in one direction only, so no two changes cancel out. From then on
+//! the sum is exact. Otherwise its uncertainty is the number of connections that changed their state. Later counts may
+//! reduce this uncertainty.
 
 use super::count::Counter;
 use super::tally::{GAUGED, STATES, Tally, gauged_by_state};
@@ -142,7 +142,11 @@ mod tests {
         let mut baseline = Baseline::from_count(&[quiet], &[tally(10, 5, 2)], &[quiet]);
         assert_eq!(baseline.moved, 0);
         let now = counts_by_state(&mut baseline.states[0], &gauges(-4, 1, 20));
-        assert_eq!((now[&Established], now[&FinWait2], now[&CloseWait]), (3, 4, 0), "records are not gauged");
+        assert_eq!(
+            (now[&Established], now[&FinWait2], now[&CloseWait]),
+            (3, 4, 0),
+            "gauges exclude the records of closed sockets"
+        );
         assert_eq!(now.len(), GAUGED.len());
     }
 

@@ -1,5 +1,5 @@
-//! Connections of each port by state, from the best source: gauges that the kernel keeps if possible, otherwise counts.
-//! A count takes kernel time for each socket, so not every sample has one.
+//! Connections of each port by state, from the best source: the kernel's gauges if possible, otherwise counts. A count
+//! takes kernel time for each socket, so not every sample has a count.
 
 use super::count::Counter;
 use super::gauges::GaugeWatch;

@@ -1,5 +1,5 @@
-//! Connections from /proc/net/tcp and tcp6, which list all sockets of a network namespace as text. They are used where
-//! sock_diag is refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and the functions below it).
+//! Connections from /proc/net/tcp and tcp6, which list all sockets of a network namespace as text. These files are used
+//! if sock_diag is refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and the functions below it).
 //!
 //! The files are read in pieces, and no line is kept. Like a dump, they do not show a single moment: the kernel formats
 //! a page at a time.
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The files, kept open.
+/// The open files.
 #[derive(Debug)]
 pub(super) struct Tables {
     tcp: File,
@@ -52,7 +52,7 @@ fn each_line(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
         let whole = piece[..filled].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         piece[..whole].split(|&byte| byte == b'\n').for_each(&mut see);
         piece.copy_within(whole..filled, 0);
-        // The kernel writes no line as long as a piece.
+        // Every line of the kernel is shorter than a piece.
         kept = (filled - whole) % PIECE;
     }
 }
@@ -97,7 +97,7 @@ mod tests {
         std::fs::write(directory.path().join("tcp"), TCP).unwrap();
         let established = ConnectedSocket { port: 8080, state: 1, record: false };
         let time_wait = ConnectedSocket { port: 8080, state: 6, record: true };
-        assert_eq!(found(), [established, time_wait], "no IPv6 here");
+        assert_eq!(found(), [established, time_wait], "without tcp6, the connections in tcp are found");
         std::fs::write(directory.path().join("tcp6"), TCP6).unwrap();
         assert_eq!(found(), [established, time_wait, ConnectedSocket { port: 8081, state: 5, record: true }]);
     }

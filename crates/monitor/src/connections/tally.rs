@@ -32,7 +32,7 @@ pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOS
 pub(super) struct Tally {
     /// Number of connections by the state's number.
     states: [u64; STATES],
-    /// Number of connections in FIN_WAIT2 that no process holds any more.
+    /// Number of connections in FIN_WAIT2 that no process holds any more. The kernel keeps only a small record of each.
     records: u64,
 }
 
@@ -51,7 +51,7 @@ impl Tally {
         ALL.into_iter().map(|(number, state)| (state, self.states[number])).collect()
     }
 
-    /// Number of these connections that a gauge counts for this state.
+    /// Number of connections in this state, as a gauge counts them: without the records of closed sockets.
     pub fn gauge(&self, state: usize) -> u64 {
         self.states[state] - if state == FIN_WAIT_2 { self.records } else { 0 }
     }

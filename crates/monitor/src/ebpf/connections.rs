@@ -13,8 +13,8 @@
 //!   queue.
 //! - FIN_WAIT2 is exact for connections that some process still holds. A connection that no process holds is replaced
 //!   by a small record, which `sock_diag` shows as FIN_WAIT2 but which does not count here. A dump that is compared
-//!   with the gauges must exclude these records: their timer (`idiag_timer`) is 3, like that of TIME_WAIT.
-//! - TIME_WAIT is never visible, because it always is such a record.
+//!   with the gauges must exclude these records. Their timer (`idiag_timer`) is 3, as for TIME_WAIT.
+//! - TIME_WAIT is never visible, because a connection in TIME_WAIT always is such a record.
 //! - SYN_RECV is not counted: a half-open connection is a request in the listener's queue, not a socket. SYN_SENT is
 //!   not counted: a socket enters it before it has a port. LISTEN and CLOSE are not connections.
 //!
@@ -45,8 +45,8 @@ pub(crate) struct Gauges {
 /// The connections of one local port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortGauges {
-    /// For each state, by number: connections that entered the state since attaching, minus those that left it. Zero
-    /// for states that are not counted; the counted ones are 1, 4, 5, 8, 9 and 11, see the head of this file.
+    /// For each state, by number: connections that entered the state since attaching, minus connections that left it.
+    /// Only the states 1, 4, 5, 8, 9 and 11 are counted (see the head of this file). All other states have zero.
     pub(crate) states: [i64; STATES],
     /// Number of handshakes that the listening side completed since attaching.
     pub(crate) accepted: u64,

@@ -1,8 +1,8 @@
 //! Loads and attaches programs, and explains the kernel's refusals.
 //!
-//! libbpf adapts a program to the running kernel by the kernel's description of its types, and frees that memory
-//! afterwards. A descriptor that keeps the program attached and a mapping of its variables remain. Messages that libbpf
-//! would print become part of the error.
+//! libbpf adapts a program to the running kernel by the kernel's description of its types, and then frees this
+//! description. A descriptor that keeps the program attached and a mapping of its variables remain. Messages that
+//! libbpf would print become part of the error.
 
 use super::EbpfError;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
@@ -33,8 +33,8 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Loads and attaches the program. `settings` are the bytes of its constants, and must have their size. `globals`
-    /// is the size of its variables in bytes; 0 if it has none.
+    /// Loads and attaches the program. `settings` are the bytes of the program's constants, and must have their size.
+    /// `globals` is the size of its variables in bytes; 0 if it has no variables.
     pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
@@ -119,8 +119,9 @@ impl Switched {
         })
     }
 
-    /// Sets the programs' variables, which must have this size, and attaches either all programs or none. The first
-    /// program in the file is attached last, so that the other programs are ready for the requests that it begins.
+    /// Sets the programs' variables, and attaches either all programs or none. `variables` must have the size of the
+    /// variables. The first program in the file is attached last, because it begins requests, and the other programs
+    /// must be ready for them.
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
         let Switched { program, object, links } = self;
         links.clear();
@@ -157,7 +158,7 @@ fn map_array(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
     if size == bytes { Mapping::new(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-/// Whether a section has this name without its prefix: libbpf prefixes the names of sections with the program's name.
+/// Whether a section's name ends in `ending`. The beginning is ignored, because libbpf prefixes the program's name.
 fn has_suffix(name: &OsStr, ending: &str) -> bool {
     name.as_encoded_bytes().ends_with(ending.as_bytes())
 }

@@ -8,16 +8,16 @@
 //! | `sock:inet_sock_set_state` | the connection is being closed |
 //!
 //! A request begins with the first bytes that are ready after a response, and ends with the last bytes that are sent
-//! before the next request is read. Which send was the last is known only later, so times are recorded at every send,
-//! and subtracted again at the next one. A response that fills the socket's buffer is not recorded as ended, because
-//! that is where a server stops in the middle of a response.
+//! before the next request is read. Which send was the last is known only later. So times are recorded at every send,
+//! and subtracted again at the next send of the same response. A response that fills the socket's buffer is not
+//! recorded as ended, because a server stops there in the middle of a response.
 //!
 //! The programs are attached for slices of time, and no state passes from one slice to the next. A request **counts**
 //! if its first bytes become ready in a slice between the instants `from` and `until`. It is followed until the slice
-//! ends. Requests that were ready before never count, and those that become ready within always do, so whether a
-//! request counts does not depend on how long it takes. At the end of the slice, a request that counts has a response
-//! (`answered`), has lost its connection (`unanswered`), or is open. All that is known of an open request is that it
-//! takes longer than from `until` to the end of the slice.
+//! ends. A request that becomes ready before `from` never counts, and one that becomes ready between the instants
+//! always does. So whether a request counts does not depend on how long it takes. At the end of the slice, a request
+//! that counts has a response (`answered`), has lost its connection (`unanswered`), or is open. All that is known of an
+//! open request is that it takes longer than from `until` to the end of the slice.
 //!
 //! The numbers of a tally only grow, with one exception. While the programs are attached, a response may move from one
 //! size class to another between two readings, because its record was subtracted again.
@@ -102,7 +102,7 @@ impl RequestProbe {
         Ok(RequestProbe { programs, places, slices: 0 })
     }
 
-    /// Begins a slice. Requests count that begin between these two instants (`CLOCK_MONOTONIC`).
+    /// Begins a slice. Requests that begin between these two instants (`CLOCK_MONOTONIC`) count.
     pub(crate) fn begin(&mut self, from: Nanos, until: Nanos) -> Result<(), EbpfError> {
         self.slices += 1;
         let control = [self.slices, from.0, until.0].map(u64::to_ne_bytes);
@@ -169,9 +169,9 @@ fn square_microseconds(squares: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The sum of an entry over all CPUs. One CPU may have subtracted what another has added, so the number of a single CPU
-/// may be negative, and wraps around. While the programs are attached, the sum may be negative too; it is then returned
-/// as zero.
+/// The sum of an entry over all CPUs. The number of a single CPU may be negative, and wrap around, because one CPU may
+/// subtract a time that another CPU has added. While the programs are attached, the sum may be negative too; it is then
+/// returned as zero.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {

@@ -4,10 +4,10 @@
 //! Linux 6.7. `tasks` is run by the kernel once for each task (`iter/task`, Linux 5.9), and its output is read from a
 //! descriptor; it costs more than three times as much per thread.
 //!
-//! The figures are those of the scheduler at the moment of the walk. For a thread that is on a CPU, `ran` is as old as
-//! that CPU's last tick. A walk is not one instant: a thread that ends during it may be neither among the living nor in
+//! The figures are the scheduler's at the moment of the walk. For a thread that is on a CPU, `ran` is as old as that
+//! CPU's last tick. A walk takes some time: a thread that ends meanwhile may be neither among the living threads nor in
 //! its process's `ended`, so a sum may miss one thread for one pass. Process ids are those of the reader's pid
-//! namespace; the id 0 is that of a parent outside of this namespace.
+//! namespace. A parent outside of this namespace has the id 0.
 //!
 //! Sources: kernel/sched/core.c, kernel/sched/cputime.c, kernel/exit.c (`__exit_signal`), kernel/bpf/task_iter.c.
 
@@ -61,7 +61,7 @@ pub(crate) struct Counters {
     /// Time on a CPU, by the scheduler's clock.
     pub(crate) ran: Nanos,
     /// Time on a CPU in user mode. It is measured by ticks, unless the kernel accounts exactly
-    /// (`CONFIG_VIRT_CPU_ACCOUNTING`). /proc shows `ran`, split in the proportion of this and `system`.
+    /// (`CONFIG_VIRT_CPU_ACCOUNTING`). /proc shows `ran`, split in the proportion of `user` and `system`.
     pub(crate) user: Nanos,
     /// Time on a CPU in the kernel, measured in the same way.
     pub(crate) system: Nanos,
@@ -81,24 +81,25 @@ pub(crate) struct ProcessRecord {
     /// then, so up to 32 pages of each kind and CPU may be missing or extra (lib/percpu_counter.c). `None` if the
     /// process has no memory any more.
     pub(crate) rss_pages: Option<u64>,
-    /// The resources used by the ended threads. The process has used this plus the usage of its living threads.
+    /// The resources used by the ended threads. The whole process has used these resources plus those of its living
+    /// threads.
     pub(crate) ended: Counters,
-    /// Time in user mode of children that the process has waited for, including their own such children.
+    /// Time in user mode of children that the process has waited for, and of their own such children.
     pub(crate) children_user: Nanos,
-    /// Time in the kernel of these children.
+    /// Time in the kernel of the same children.
     pub(crate) children_system: Nanos,
-    /// Number of major faults of these children.
+    /// Number of major faults of the same children.
     pub(crate) children_major_faults: u64,
 }
 
 impl TaskIterator {
-    /// Loads the program. It costs nothing until it is run by [`read`](Self::read).
+    /// Loads the program. The program costs nothing until [`read`](Self::read) runs it.
     pub(crate) fn open() -> Result<TaskIterator, EbpfError> {
         let method = Method::walk(1024).or_else(|_| Method::iterate())?;
         Ok(TaskIterator { method })
     }
 
-    /// Replaces the contents of `into` by the records of all current threads.
+    /// Replaces the contents of `into` with the records of all current threads.
     pub(crate) fn read(&mut self, into: &mut Vec<TaskRecord>) -> io::Result<()> {
         into.clear();
         loop {
@@ -153,7 +154,7 @@ fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>)
     }
 }
 
-// --- The record: `struct record` in `bpf/task.h` --- -----------------------------------------------------------------
+// --- The record: `struct record` in `bpf/task.h` ---------------------------------------------------------------------
 
 const RECORD_BYTES: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1 + 2 + 5 + 3);
 const LEADER: u32 = 1 << 0;
@@ -221,7 +222,7 @@ impl Fields<'_> {
         u32::from_ne_bytes(self.take())
     }
 
-    /// Takes the next `N` bytes; zeros past the end, which [`TaskRecord::parse`] never reaches.
+    /// Takes the next `N` bytes. Bytes past the end are zeros, but [`TaskRecord::parse`] never reaches the end.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let Some((taken, rest)) = self.0.split_first_chunk() else { return [0; N] };
         self.0 = rest;

@@ -39,11 +39,13 @@ pub(super) fn examine(root: &Path, descriptors: (u64, u64)) -> Vec<Finding> {
     ]
 }
 
-/// Checks the limit on descriptors. It suffices if the ports of one source address run out first.
+/// Checks the limit on descriptors. The limit suffices if the ports of one source address run out before the
+/// descriptors.
 fn descriptors(root: &Path, (soft, hard): (u64, u64), ports: u64) -> Finding {
     let nr_open = numbers(root, "proc/sys/fs/nr_open").map_or(1 << 20, |[n]: [u64; 1]| n);
     let wanted = (ports + 1024).next_power_of_two().min(nr_open);
-    // A shell passes its limit on to its children, and a script is such a child.
+    // A shell passes its limit on to its children. A script is such a child, so it must change its parent shell's
+    // limit.
     let fix = match hard >= ports {
         true => {
             let wanted = wanted.min(hard);

@@ -1,6 +1,6 @@
 //! Measures how fast this host currently computes and reads memory, in about ten milliseconds. Virtual machines share
 //! caches, cores and clock frequency with neighbours that appear in no statistic of the kernel. The figures of two runs
-//! are comparable only if these figures are similar.
+//! are comparable only if both runs have similar probes.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -26,7 +26,7 @@ pub struct Prober {
     lines: Box<[Line]>,
 }
 
-/// A cache line that contains the index of the next one.
+/// A cache line that contains the index of the next line in the cycle.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 struct Line(u32);
@@ -54,16 +54,17 @@ impl Prober {
         Prober { lines }
     }
 
-    /// Measures the calling thread's CPU. Time in which the thread does not run does not count; the use of caches, core
-    /// and clock frequency by others does.
+    /// Measures the calling thread's CPU. Time in which the thread does not run does not count. But other programs' use
+    /// of caches, core and clock frequency affects the result.
     pub fn measure(&self) -> HostProbe {
         HostProbe { arithmetic_mops: arithmetic() / 1e6, memory_mreads: self.memory() / 1e6 }
     }
 
-    /// Number of reads per second. Each read yields the address of the next one.
+    /// Number of memory reads per second. Each read yields the address of the next read.
     fn memory(&self) -> f64 {
         const READS: u64 = 2_000;
-        // Other work since the last probe has evicted the buffer from the caches, which is not a property of the host.
+        // Reads the buffer once, because other work may have evicted it from the caches; that is not a property of the
+        // host.
         black_box(self.lines.iter().fold(0, |sum: u32, line| sum.wrapping_add(line.0)));
         let mut at = 0;
         per_second(READS, || {
@@ -75,7 +76,7 @@ impl Prober {
     }
 }
 
-/// Number of integer operations per second. Each operation needs the result of the previous one.
+/// Number of integer operations per second. Each operation needs the result of the previous operation.
 fn arithmetic() -> f64 {
     const ROUNDS: u64 = 20_000;
     let mut value = black_box(1);
@@ -90,13 +91,13 @@ fn arithmetic() -> f64 {
 /// Number of operations in [`scrambled`].
 const OPERATIONS: u64 = 4;
 
-/// A shift, an exclusive or, a multiplication and an addition. A compiler cannot fold two rounds into one.
+/// A shift, an exclusive or, a multiplication and an addition. A compiler cannot fold two of these rounds into one.
 fn scrambled(value: u64) -> u64 {
     (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Operations per second of this thread's CPU time; a batch has `each` operations. The result is the median over the
-/// batches that fit into [`MEASURING_TIME`], at least one.
+/// Operations per second of this thread's CPU time; each batch has `each` operations. The result is the median over the
+/// batches that fit into [`MEASURING_TIME`], or over a single batch if even one takes longer.
 fn per_second(each: u64, mut batch: impl FnMut()) -> f64 {
     let until = sys::now() + MEASURING_TIME;
     let mut rates = Vec::new();

@@ -14,7 +14,7 @@ pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
 }
 
 fn tun(root: &Path) -> Finding {
-    // Opening the file creates no device.
+    // Opening the file creates no TUN device.
     let opened = OpenOptions::new().read(true).write(true).open(root.join(TUN));
     let (value, fix) = match &opened {
         Ok(_) => (format!("/{TUN} can be opened"), String::new()),

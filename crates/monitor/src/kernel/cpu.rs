@@ -1,14 +1,14 @@
 //! Computes the shares of each CPU's time, and the shares of all watched CPUs together.
 //!
 //! A CPU counts if it was online at both samples and its counters were not reset. Until Linux 6.8, idle time is reset
-//! when a CPU is taken offline and back. A suspension of the machine does that too: it takes all CPUs except one
+//! when a CPU goes offline and back online. A suspension of the machine also resets it, because all CPUs except one go
 //! offline. The kernel's own sum cannot be used, because it includes CPUs that are offline by now.
 
 use super::stat::CpuTicks;
 use brimful_core::server::{Core, CpuShares};
 use std::collections::BTreeMap;
 
-/// The CPUs that count, their shares together, and the shares of each.
+/// The CPUs that count: their shares together, and the shares of each CPU.
 pub(super) fn since(
     earlier: &BTreeMap<usize, CpuTicks>,
     later: &BTreeMap<usize, CpuTicks>,
@@ -24,16 +24,16 @@ pub(super) fn since(
     (grown.into_iter().map(|(cpu, _)| cpu).collect(), together, cores)
 }
 
-/// Which counters this kernel keeps. A counter that is 0 on every CPU since boot is taken as not kept: counters that
-/// are not kept are written as 0, for example in a container's view (lxcfs).
+/// Which counters this kernel keeps. Counters that are not kept are written as 0, for example in a container's view
+/// (lxcfs). So a counter that is 0 on every CPU since boot counts as not kept.
 struct KeptCounters {
     interrupt: bool,
     io_wait: bool,
 }
 
 impl KeptCounters {
-    /// Returns `None` if no tick fell into the period, as happens if it is shorter than 10 ms. Then nothing is known
-    /// about the CPU; four zeros would mean that it was not even idle.
+    /// Returns `None` if no tick fell into the period, which happens if the period is shorter than 10 ms. The shares
+    /// are unknown then. Four zeros would be wrong, because the shares of a CPU add up to 1.
     fn shares(&self, ticks: CpuTicks) -> Option<CpuShares> {
         let CpuTicks { user, system, idle, steal, interrupt, io_wait } = ticks;
         let all = [user, system, idle, steal].into_iter().map(|ticks| ticks as f64).sum::<f64>();
@@ -64,8 +64,8 @@ fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     })
 }
 
-/// Growth of a counter that may fall slightly: idle time is read while its CPU changes it, and lxcfs rounds. A fall by
-/// more than a second means that the counter was reset.
+/// Growth of a counter that may fall slightly: the CPU may change its idle time while it is read, and lxcfs rounds. A
+/// fall by more than a second means that the counter was reset.
 fn steady(from: u64, to: u64) -> Option<u64> {
     const MAX_FALL_TICKS: u64 = 100;
     (to.saturating_add(MAX_FALL_TICKS) >= from).then(|| to.saturating_sub(from))

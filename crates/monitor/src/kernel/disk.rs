@@ -1,6 +1,6 @@
 //! Reads the counters of whole disks from /proc/diskstats. That file lists all block devices. Partitions, and devices
-//! stacked on disks (device mapper, RAID), would count the same traffic again; loop devices and RAM disks are no disks.
-//! /sys/block distinguishes these kinds. Blocks have 512 bytes. Source: Documentation/admin-guide/iostats.rst.
+//! stacked on disks (device mapper, RAID), would count the same traffic again. Loop devices and RAM disks are not
+//! disks. /sys/block distinguishes these kinds. Blocks have 512 bytes. Source: Documentation/admin-guide/iostats.rst.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{ReopenedFile, lines, number, words};
@@ -52,7 +52,7 @@ impl DiskWatch {
         }
     }
 
-    /// The counters of each whole disk, by name; `None` if there is no disk, or disks cannot be distinguished from
+    /// The counters of each whole disk, by name. `None` if there is no disk, or if disks cannot be distinguished from
     /// other devices.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Option<BTreeMap<String, DiskSample>> {
         let DiskWatch { file, sys_block, kinds } = self;
@@ -67,7 +67,7 @@ impl DiskWatch {
                     disks.insert(String::from_utf8_lossy(name).into_owned(), disk);
                 }
             }
-            // A device was removed. A new one with the same name may be of another kind.
+            // A device was removed. A new device with the same name may be of another kind.
             if kinds.len() > devices {
                 kinds.retain(|known, _| diskstats(text).any(|(name, _)| name == known));
             }
@@ -104,13 +104,13 @@ impl DiskWatch {
 
 impl Kind {
     fn classify(sys_block: &Path, name: &str) -> Kind {
-        // These devices are recognized by name, because a stacked device may appear before its `slaves`, and ZFS does
-        // not list any.
+        // These devices are recognized by name. A stacked device may appear before its `slaves`, and ZFS has no
+        // `slaves`.
         const NOT_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
         let directory = sys_block.join(name.replace('/', "!"));
         let says = |file, word| fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == word);
         let stacked = || fs::read_dir(directory.join("slaves")).is_ok_and(|mut disks| disks.next().is_some());
-        // A hidden device is one of several paths to a disk. A partition has no directory here.
+        // A hidden device is one of several paths to a disk. A partition has no directory in /sys/block.
         if NOT_DISKS.iter().any(|kind| name.starts_with(kind))
             || !directory.is_dir()
             || stacked()
@@ -136,8 +136,8 @@ fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     })
 }
 
-/// The figures of the disks that existed at both samples, all together and each. A disk whose counters were reset was
-/// removed and attached again, and does not count.
+/// The figures of the disks that existed at both samples: all disks together, and each disk. A disk whose counters were
+/// reset was removed and attached again, and does not count.
 pub(super) fn since(
     earlier: &BTreeMap<String, DiskSample>,
     later: &BTreeMap<String, DiskSample>,
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(fixture.names(&["vda", "vdb"]), ["vdb"]);
         fixture.block("vda/queue/iostats", "1\n");
         assert_eq!(fixture.names(&["vdb"]), ["vdb"]);
-        assert_eq!(fixture.names(&["vda", "vdb"]), ["vda", "vdb"], "it is looked at again after it was away");
+        assert_eq!(fixture.names(&["vda", "vdb"]), ["vda", "vdb"], "a disk that comes back is examined again");
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl PressureWatch {
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> PressureSample {
         let cpu = self.cpu.read(buffer, StallSample::parse);
         PressureSample {
-            // For the whole machine, `full` is meaningless for CPUs: Linux 5.13 and later have the line and write 0.
+            // `full` is meaningless for the CPUs of the whole machine: Linux 5.13 and later have the line, and write 0.
             cpu: cpu.map(|stall| StallSample { full: None, ..stall }),
             memory: self.memory.read(buffer, StallSample::parse),
             io: self.io.read(buffer, StallSample::parse),
@@ -113,9 +113,9 @@ mod tests {
         let over = TimeSpan(Nanos::from_secs(2));
         assert_eq!(later(500).since(from, over), Some(Stall { some: 0.25, full: Some(0.0) }));
         assert_eq!(later(2001).since(from, over).unwrap().some, 1.0);
-        assert_eq!(from.since(later(500), over), None, "was reset");
+        assert_eq!(from.since(later(500), over), None, "the counter was reset");
         let some = StallSample::parse(&PRESSURE[..60]).unwrap();
-        assert_eq!(some.since(some, over), Some(Stall { some: 0.0, full: None }), "without the second line");
+        assert_eq!(some.since(some, over), Some(Stall { some: 0.0, full: None }), "the line `full` is missing");
     }
 
     proptest! {

@@ -34,7 +34,7 @@ pub struct SoftirqSample {
 /// The lines of /proc/stat that occur only once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SystemStat {
-    /// CPU time of all CPUs together, including those that are offline by now. This is not suitable for rates.
+    /// CPU time of all CPUs together, including CPUs that are offline by now. It is not suitable for rates.
     pub cpu: Option<CpuTicks>,
     pub interrupts: Option<u64>,
     pub context_switches: Option<u64>,

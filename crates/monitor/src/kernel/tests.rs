@@ -1,4 +1,4 @@
-//! Tests the group with files in the formats of several kernels (tests/data, made up), and with machines that change:
+//! Tests the group with invented files in the formats of several kernels (tests/data), and with machines that change:
 //! counters wrap around, CPUs and disks come and go, the machine sleeps, a tick is late.
 
 use super::*;
@@ -151,7 +151,11 @@ fn sources_say_what_is_absent_and_what_would_bring_it() {
     assert_eq!(container.source("disk"), "none: /proc/diskstats has no whole disk that counts its traffic");
     let later = KernelSample { cpus: [(0, ticks(40_311, 20_113, 902_113, 0, 0, 0))].into(), ..sample.clone() };
     let cpu = later.since(&sample, seconds(1.0)).cpu.unwrap();
-    assert_eq!((cpu.user, cpu.interrupt, cpu.io_wait), (1.0, None, None), "lxcfs writes 0 for what it does not know");
+    assert_eq!(
+        (cpu.user, cpu.interrupt, cpu.io_wait),
+        (1.0, None, None),
+        "lxcfs writes 0 for counters that it does not know"
+    );
 
     let mut bare = Machine::of("6.18");
     for file in ["vmstat", "meminfo", "diskstats"] {
@@ -213,7 +217,7 @@ fn a_late_tick_gives_rates_and_not_sums() {
     assert!(near(first.shares.interrupt, 50.0 / 370.0) && near(first.shares.io_wait, 50.0 / 370.0));
     assert!(near(Some(second.shares.steal), 0.2) && near(Some(second.shares.idle), 0.8));
     assert!(near(figures.cpu.map(|cpu| cpu.steal), 0.1) && figures.cpus == [0, 1]);
-    assert_eq!((figures.runnable, figures.blocked), (Some(3), Some(1)), "without this monitor");
+    assert_eq!((figures.runnable, figures.blocked), (Some(3), Some(1)), "this monitor is not counted");
     assert!(near(figures.context_switches_per_s, 2000.0) && near(figures.forks_per_s, 10.0));
     let interrupts = figures.interrupts.unwrap();
     assert!(near(interrupts.all_per_s, 1000.0) && near(interrupts.network_per_s, 100.0));
@@ -251,8 +255,8 @@ fn counters_of_32_bits_wrap() {
 fn cpus_come_and_go() {
     let mut machine = Machine::of("6.1-96-cpus");
     let before = machine.read();
-    // CPU 3 goes offline. CPU 12 comes online with large counters. CPU 0 was busy for a second. CPU 5 was offline in
-    // between.
+    // CPU 3 goes offline. CPU 12 comes online with large counters. CPU 0 was busy for a second. CPU 5 was offline for a
+    // moment between the samples.
     machine.change(
         "stat",
         &[
@@ -267,7 +271,7 @@ fn cpus_come_and_go() {
     assert_eq!(figures.cpus, expected);
     let cpu = figures.cpu.unwrap();
     assert_eq!((cpu.user, cpu.system, cpu.idle), (0.5, 0.5, 0.0));
-    assert_eq!(after.since(&after, seconds(0.001)).cpu, None, "no tick");
+    assert_eq!(after.since(&after, seconds(0.001)).cpu, None, "no tick fell into the period");
 
     let mut one = Machine::watching("6.1-96-cpus", &[3, 12]);
     assert_eq!(one.read().cpus.into_keys().collect::<Vec<_>>(), [3]);
@@ -283,8 +287,8 @@ fn time_asleep_is_no_time() {
     let mut sample = |at, suspended| {
         let groups = PerGroup { kernel: Some(machine.read()), ..PerGroup::default() };
         let sample = Sample { at: seconds(at), suspended: seconds(suspended), groups, ..Sample::default() };
-        // A second of CPU 0. CPU 1 was taken offline for a suspension and has been back for half a second; its idle
-        // time starts again.
+        // CPU 0 ran for a second. CPU 1 was taken offline for a suspension and has been online again for half a second.
+        // Its idle time starts again.
         machine.change(
             "stat",
             &[
@@ -320,7 +324,15 @@ fn a_disk_is_unplugged_and_another_takes_its_place() {
     let later = machine.read();
     let disks = |from: &KernelSample, to: &KernelSample| to.since(from, seconds(2.0)).disks;
     assert_eq!(disks(&before, &without).into_keys().collect::<Vec<_>>(), ["sda"]);
-    assert_eq!(disks(&without, &with).into_keys().collect::<Vec<_>>(), ["sda"], "its rates begin with the next sample");
+    assert_eq!(
+        disks(&without, &with).into_keys().collect::<Vec<_>>(),
+        ["sda"],
+        "the rates of a new disk begin with the next sample"
+    );
     assert_eq!(disks(&with, &later)["sdb"].blocks_read_per_s, 16.0);
-    assert_eq!(disks(&before, &later).into_keys().collect::<Vec<_>>(), ["sda"], "not the same disk");
+    assert_eq!(
+        disks(&before, &later).into_keys().collect::<Vec<_>>(),
+        ["sda"],
+        "a disk whose counters were reset is another disk"
+    );
 }

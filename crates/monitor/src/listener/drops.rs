@@ -2,10 +2,10 @@
 //! other kinds.
 //!
 //! All numbers are for the sockets of all watched ports together, since the watch began. Let s be the number of SYNs
-//! dropped, l the number of last segments of handshakes that met a full queue, and d the number of segments that the
-//! kernel attributes to a cause of their own. The sockets count s + 2l + d. The network namespace counts s + l as
-//! `ListenDrops`, and d. So s can be computed if no other process in the namespace listens. Drops of other processes
-//! raise the namespace's counters; then all drops that the sockets counted are taken for SYNs.
+//! dropped, l the number of last segments of handshakes that met a full queue, and d the number of segments for which
+//! the kernel has a separate cause. The sockets count s + 2l + d. The network namespace counts s + l as `ListenDrops`,
+//! and d. So s can be computed if no other process in the namespace listens. Drops of other processes raise the
+//! namespace's counters. All drops that the sockets counted then count as SYNs.
 
 use crate::counter::growth;
 use crate::network::columns::Columns;
@@ -34,7 +34,7 @@ impl SynDrops {
         drops
     }
 
-    /// Number of SYNs among `new` drops of the sockets. Must be called after the sockets were read. Counters that are
+    /// Number of SYNs among `new` drops of the sockets. Must be called after the sockets were read: counters that are
     /// slightly ahead of the sockets are harmless, because they are totals.
     pub fn among(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
         self.counted += new;
@@ -88,15 +88,19 @@ mod tests {
         let mut buffer = Vec::new();
         let mut drops = SynDrops::open(directory.path(), &mut buffer);
         write([1010, 2000, 3000]);
-        assert_eq!(drops.among(10, &mut buffer), 10, "SYNs");
+        assert_eq!(drops.among(10, &mut buffer), 10, "all drops are SYNs");
         write([1010, 2500, 3007]);
-        assert_eq!(drops.among(507, &mut buffer), 0, "put off, and reset");
+        assert_eq!(drops.among(507, &mut buffer), 0, "deferred and reset handshakes are not SYNs");
         write([1018, 2500, 3007]);
-        assert_eq!(drops.among(11, &mut buffer), 5, "and three last segments");
+        assert_eq!(drops.among(11, &mut buffer), 5, "three last segments count twice each");
         write([5000, 2500, 3007]);
-        assert_eq!((drops.among(4, &mut buffer), drops.others()), (4, 513), "others drop, too");
+        assert_eq!(
+            (drops.among(4, &mut buffer), drops.others()),
+            (4, 513),
+            "with drops of other processes, all drops count as SYNs"
+        );
         std::fs::write(directory.path().join("netstat"), "").unwrap();
-        assert_eq!(drops.among(7, &mut buffer), 7, "nothing to tell them by");
+        assert_eq!(drops.among(7, &mut buffer), 7, "without the namespace's counters, all drops count as SYNs");
     }
 
     proptest! {
@@ -111,7 +115,7 @@ mod tests {
                 listen_drops += dropped + late;
                 elsewhere += other;
                 prop_assert_eq!(syns(counted, listen_drops, elsewhere), s);
-                // Counters that are read a little later may lead to too many SYNs for once, never to too few.
+                // Counters that are read a little later may temporarily yield too many SYNs, but never too few.
                 let found = syns(counted, listen_drops + ahead, elsewhere + ahead);
                 prop_assert!(found >= s && found <= counted);
             }

@@ -22,7 +22,7 @@ pub(super) fn bucket_of(ns: u64) -> usize {
 }
 
 /// The time that this share of all times does not exceed, in nanoseconds. It is interpolated within its bucket as if
-/// the logarithms of times were uniform there. `None` if all counts are zero.
+/// the logarithms of times were uniform in the bucket. `None` if all counts are zero.
 pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
     // A sum of floating-point numbers cannot overflow.
     let total: f64 = counts.iter().map(|&count| count as f64).sum();
@@ -106,7 +106,7 @@ mod tests {
         }
 
         /// Tests with exponential times that are drawn by inverting the distribution: the interpolated percentile is
-        /// near the drawn one.
+        /// near the drawn percentile.
         #[test]
         fn percentiles_of_known_times_are_within_a_quarter_of_an_octave(mean_us in 5.0..50_000.0) {
             let mut counts = [0; BUCKETS];

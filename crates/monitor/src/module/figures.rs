@@ -62,7 +62,7 @@ struct Unexplained {
     requests: f64,
 }
 
-/// The figures of each server over a list of samples, some of which may not contain it.
+/// The figures of each server over a list of samples. Not every sample need contain every server.
 pub(super) fn over(samples: &[&ModuleSample]) -> Module {
     let mut seen: Vec<(&Arc<ServerSample>, &Arc<ServerSample>)> = Vec::new();
     for server in samples.iter().flat_map(|sample| &sample.servers) {
@@ -149,8 +149,8 @@ impl<'s> Growth<'s> {
         self.classes.iter().map(|class| class.requests as f64).sum()
     }
 
-    /// The server's CPU time minus the sampled CPU time of all requests, per request. Returns `None` if that is
-    /// meaningless: there are too few requests, or too many in classes that were never sampled.
+    /// The server's CPU time minus the sampled CPU time of all requests, per request. Returns `None` if the result
+    /// would be meaningless: if there are too few requests, or too many requests in classes that were never sampled.
     fn unexplained(&self) -> Option<Unexplained> {
         let requests = self.requests();
         if self.later.cpu_one_in == 0 {
@@ -188,9 +188,9 @@ impl<'s> Growth<'s> {
     }
 
     /// CPU time of the workers per request, by their own readings, and its variance. A worker's clock is read at each
-    /// sampled request. So both at the start and at the end, the time since the last reading is missing: part of a
-    /// pause, and the CPU time of `cpu_one_in` requests on average, distributed like the gaps of a random choice
-    /// (geometrically).
+    /// sampled request. So both at the start and at the end, the CPU time since the last reading is missing. It is a
+    /// part of a pause and the CPU time of `cpu_one_in` requests on average. The number of these requests is
+    /// geometrically distributed, like the gaps of a random choice.
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);
@@ -199,8 +199,9 @@ impl<'s> Growth<'s> {
         (requests >= one_in * workers).then_some((total_us / requests, ends_us2))
     }
 
-    /// The CPU demand of a class; see [`CpuDemand`]. With shares p = n/N of the requests, D = (1 − p) m − Σ pⱼ mⱼ over
-    /// the other classes + C/N.
+    /// The CPU demand D of a class; see [`CpuDemand`]. D = (1 − p) m − Σ pⱼ mⱼ + C/N. Here p is the class's share of
+    /// the requests, and m the mean CPU time of its sampled requests. The sum is over the other classes. C is the CPU
+    /// time of the server during N requests.
     fn demand(&self, index: usize, cpu: &CpuGrowth, unexplained: &Unexplained) -> CpuDemand {
         let weight = |other: usize, class: &ClassGrowth| {
             let share = class.requests as f64 / unexplained.requests;
@@ -312,7 +313,7 @@ impl TimesGrowth {
     }
 }
 
-/// The elapsed times by which these counters grew. Returns `None` if there were none, or if a counter fell.
+/// The elapsed times by which these counters grew. Returns `None` if no times were added, or if a counter fell.
 pub(crate) fn elapsed_between(earlier: &TimesSample, later: &TimesSample) -> Option<Elapsed> {
     TimesGrowth::between(earlier, later).flatten().as_ref().map(TimesGrowth::elapsed)
 }
@@ -419,7 +420,7 @@ mod tests {
         near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
     }
 
-    /// With a single class the demand is all CPU time divided by all requests, whatever was sampled. Only the
+    /// With a single class the demand is all CPU time divided by all requests, however many were sampled. Only the
     /// uncertainty at the start and the end remains.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_all_workers() {
@@ -459,8 +460,16 @@ mod tests {
         let of = |later: ServerSample| figures(&[server(10, 0, vec![class(0, 0), class(0, 0)]), later]);
         let unexplained = |later| of(later).servers[0].unexplained_cpu_us;
         assert!(unexplained(server(11, 1_000_000, vec![class(1_000, 60), class(9, 0)])).is_some());
-        assert_eq!(unexplained(server(11, 1_000_000, vec![class(1_000, 60), class(30, 0)])), None, "another class");
-        assert_eq!(unexplained(server(11, 1_000_000, vec![class(31, 31), class(0, 0)])), None, "few requests");
+        assert_eq!(
+            unexplained(server(11, 1_000_000, vec![class(1_000, 60), class(30, 0)])),
+            None,
+            "too many requests are of a class without samples"
+        );
+        assert_eq!(
+            unexplained(server(11, 1_000_000, vec![class(31, 31), class(0, 0)])),
+            None,
+            "there are too few requests"
+        );
         let off = ServerSample { cpu_one_in: 0, ..server(11, 0, vec![class(1_000, 0), class(0, 0)]) };
         let off = of(off);
         assert_eq!((off.servers[0].unexplained_cpu_us, off.servers[0].cores), (None, None));
@@ -474,7 +483,7 @@ mod tests {
         let found = figures(&[old[0].clone(), old[1].clone(), new[0].clone(), new[1].clone()]);
         assert_eq!(found.classes.iter().map(|class| class.requests).collect::<Vec<_>>(), [100, 100]);
         assert_eq!(found.classes.iter().map(|class| class.server).collect::<Vec<_>>(), [0, 1]);
-        // There are no figures between an old and a new file, nor if a counter fell.
+        // A new file has no figures in common with the old file. If a counter fell, there are no figures either.
         assert_eq!(figures(&[old[1].clone(), new[0].clone()]), Module::default());
         assert_eq!(figures(&[old[1].clone(), old[0].clone()]), Module::default());
         let mut fallen = server(12, 0, vec![class(9_200, 0)]);
@@ -496,7 +505,7 @@ mod tests {
         assert_eq!(found(with(20, 350, 512 * 50, 1100)), (Some(3.0), Some(0.5)));
         let server = figures(&[with(10, 50, 0, 1000), with(20, 350, 0, 1100)]).servers.remove(0);
         assert_eq!((server.cpu_user_us, server.cpu_system_us), (Some(20.0), Some(60.0)));
-        assert_eq!(found(with(20, 50, 0, 1000)), (None, None), "not looked at again");
+        assert_eq!(found(with(20, 50, 0, 1000)), (None, None), "the kernel's counters were not read again");
         assert_eq!(found(ServerSample { io: None, ..with(20, 1, 1, 1) }), (None, None));
     }
 }

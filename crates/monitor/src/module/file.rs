@@ -24,7 +24,7 @@ pub enum ModuleFileError {
         "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
     )]
     Untrusted(u32),
-    /// The contents are not those of a Server Module's file.
+    /// The file does not have the contents of a Server Module's file.
     #[error(transparent)]
     LayoutError(#[from] LayoutError),
 }
@@ -160,7 +160,7 @@ impl ServerSample {
     /// Parses bytes as the contents of a file; all workers are taken to be alive.
     ///
     /// # Errors
-    /// An error if the bytes are not those of a Server Module's file.
+    /// An error if the bytes are not a Server Module's file.
     pub fn from_bytes(bytes: &[u8], now: Nanos) -> Result<ServerSample, ModuleFileError> {
         read(&bytes, &mut Totals::default(), &mut Vec::new(), &|_| true, now)
     }

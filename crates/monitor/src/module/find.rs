@@ -38,7 +38,7 @@ pub struct ModuleWatch {
     named: Vec<PathBuf>,
     /// The reasons why files that were found are not read, by path.
     refused: BTreeMap<String, String>,
-    /// Whether any process could have been inspected so far.
+    /// Whether any watched process was known so far.
     looked: bool,
     /// Whether the kernel refused to inspect a process.
     closed: bool,
@@ -51,7 +51,7 @@ struct WatchedFile {
     file: ModuleFile,
     /// Device and inode as in /proc/PID/maps; `None` for a file that only the user has named.
     place: Option<(String, u64)>,
-    /// Index of the file among the named files, if it is one.
+    /// Index of the file among the named files, if the user named it.
     named: Option<usize>,
     /// The processes that map it.
     pids: BTreeSet<u32>,
@@ -64,8 +64,8 @@ struct WatchedFile {
 /// The files that processes map.
 #[derive(Debug, Default)]
 pub(super) struct MappedFiles {
-    /// The mapped files by device and inode, as in /proc/PID/maps: a mapping of the file, and the processes that have
-    /// it.
+    /// The mapped files by device and inode, as in /proc/PID/maps. The value is a mapping of the file, and the
+    /// processes that have the mapping.
     pub files: BTreeMap<(String, u64), SharedMapping>,
     /// The living processes, by the pids in their own namespaces.
     pub living: BTreeSet<u32>,
@@ -141,7 +141,7 @@ impl ModuleWatch {
         }
     }
 
-    /// Opens new files, and closes those that no process maps any more.
+    /// Opens new files, and closes files that no process maps any more.
     fn take(&mut self, found: MappedFiles) {
         for server in &mut self.servers {
             server.pids.clear();
@@ -269,8 +269,8 @@ pub(super) fn open_mapped(
     for pid in pids {
         let process = proc.join(pid.to_string());
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        // The addresses are those of the first process. Workers have the mapping at the same addresses as the process
-        // that they were forked from.
+        // The addresses are the first process's. Workers have the mapping at the same addresses as the process that
+        // they were forked from.
         let exact = File::options().read(true).custom_flags(flags).open(process.join("map_files").join(range));
         let opened = match exact {
             Ok(file) => same_inode(file, place),
@@ -294,7 +294,7 @@ pub(super) fn open_mapped(
 }
 
 /// The users that may own the files of a process: its effective user, and the owner of its directory in /proc. If a
-/// worker has given up root's rights, the latter is the root user of the process's user namespace.
+/// worker has given up root's rights, its directory belongs to the root user of the process's user namespace.
 fn users(process: &Path) -> Vec<u32> {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let owner = fs::metadata(process).ok().map(|metadata| metadata.uid());
@@ -341,7 +341,7 @@ mod tests {
         bytes
     }
 
-    /// Creates a process that has its own root directory and maps such a file.
+    /// Creates a process that has its own root directory and maps a file with these contents.
     fn process(fixture: &Fixture, pid: u32, bytes: &[u8], inner_pid: u32) -> PathBuf {
         fixture.process(pid, 1, "nginx", [0; 4]);
         let process = fixture.root().join(pid.to_string());
@@ -381,9 +381,13 @@ mod tests {
         sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         let mut found = sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         found.sort_unstable();
-        assert_eq!(found, [(5, 1), (7, 1)], "process 12 is_alive, be it another server's");
+        assert_eq!(found, [(5, 1), (7, 1)], "process 12 is alive, even if it belongs to another server");
         assert!(watch.source().starts_with("/dev/shm/brimful-nginx of test/1"), "{}", watch.source());
-        assert_eq!(sample(&mut watch, &[PID_OFFSET + 2]), [(7, 0)], "one has ended, the other's worker has too");
+        assert_eq!(
+            sample(&mut watch, &[PID_OFFSET + 2]),
+            [(7, 0)],
+            "one server has ended, and so has the other server's worker"
+        );
         assert_eq!(sample(&mut watch, &[]), []);
     }
 
@@ -415,7 +419,7 @@ mod tests {
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), []);
         assert!(watch.source().contains("it belongs to user 65534, neither to root"), "{}", watch.source());
         fs::write(directory.join("status"), "Uid:\t0\t65534\t0\t0\nNSpid:\t1\n").unwrap();
-        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(5, 1)], "it is the server's own");
+        assert_eq!(sample(&mut watch, &[PID_OFFSET + 1]), [(5, 1)], "the file belongs to the server's own user");
     }
 
     #[test]
@@ -456,6 +460,6 @@ mod tests {
         fs::rename(&other, &path).unwrap();
         assert_eq!(sample(&mut watch, &[]), [(1, 0)]);
         fs::remove_file(&path).unwrap();
-        assert_eq!(sample(&mut watch, &[]), [(1, 0)], "what is left of it is still read");
+        assert_eq!(sample(&mut watch, &[]), [(1, 0)], "the removed file is still read");
     }
 }

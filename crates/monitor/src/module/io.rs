@@ -91,9 +91,9 @@ mod tests {
             account.search.not_before = Nanos::ZERO;
             account.read(proc.path(), pids.iter().copied(), requests).map(|io| (io.reads, io.read_bytes, io.requests))
         };
-        assert_eq!(read(&[7], 1), None, "nobody may read it");
+        assert_eq!(read(&[7], 1), None, "the counters of the process cannot be read");
         put(7, 100, 4096);
-        assert_eq!(read(&[7], 2), Some((0, 0, 2)), "what was read before the watch is not counted");
+        assert_eq!(read(&[7], 2), Some((0, 0, 2)), "reads from before the watch are not counted");
         put(7, 150, 8192);
         put(8, 30, 512);
         assert_eq!(read(&[7, 8], 3), Some((80, 4608, 3)));
@@ -105,6 +105,10 @@ mod tests {
         assert_eq!(used, Some((Nanos(81 * tick), Nanos(2 * 81 * tick))));
         account.search.not_before = Nanos::MAX;
         put(8, 99, 512);
-        assert_eq!(account.read(proc.path(), [8].into_iter(), 6).unwrap().requests, 5, "not due yet");
+        assert_eq!(
+            account.read(proc.path(), [8].into_iter(), 6).unwrap().requests,
+            5,
+            "the next reading is not due yet"
+        );
     }
 }

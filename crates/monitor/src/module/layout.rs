@@ -81,9 +81,9 @@ pub mod slot {
     pub const IN_PROGRESS_OFFSET: usize = 24;
     /// The time since which the worker is busy, CLOCK_MONOTONIC; 0 if it is idle.
     pub const BUSY_SINCE_NS_OFFSET: usize = 32;
-    /// Time for which the worker was busy before that.
+    /// Time for which the worker was busy before [`BUSY_SINCE_NS_OFFSET`].
     pub const BUSY_NS_OFFSET: usize = 40;
-    /// Number of requests of all owners.
+    /// Number of requests that all owners recorded.
     pub const RECORDED_OFFSET: usize = 48;
     /// The bits from [`FOLDED_COUNT`](super::FOLDED_COUNT) on: the number of requests that the sums include. The bits
     /// below: for each class, one bit that says which copy of its sums is current.
@@ -156,7 +156,7 @@ pub mod class {
     pub const CPU_COUNT_OFFSET: usize = SUMS_OFFSET + 2 * super::sums::SIZE;
     /// CPU time of each of the [`CPUS`](super::CPUS) phases.
     pub const CPU_NS_OFFSET: usize = CPU_COUNT_OFFSET + 8;
-    /// The sum of the squares of CPU times, in square microseconds.
+    /// The sum of the squares of each measured request's CPU time, in square microseconds.
     pub const CPU_SUM_US2_OFFSET: usize = CPU_NS_OFFSET + 8 * super::CPUS;
     /// Number of requests whose thread worked on other requests in between.
     pub const CPU_MIXED_OFFSET: usize = CPU_SUM_US2_OFFSET + 8;

@@ -5,7 +5,7 @@
 pub(super) struct Mapping<'a> {
     /// The range of addresses, as in /proc/PID/map_files.
     pub range: &'a str,
-    /// Device and inode as /proc/PID/maps shows them. On some file systems they differ from those of stat(2).
+    /// Device and inode as /proc/PID/maps shows them. On some file systems, stat(2) shows other values.
     pub place: (&'a str, u64),
     /// The path of the file below the process's own root.
     pub path: &'a str,

@@ -1,9 +1,9 @@
 //! Reads the slots of a Server Module's file consistently while workers write to them, and sums over all slots.
 //!
-//! A request is either in the sums of its class or pending (`server-module/layout.h`); both are added here. A worker
-//! folds pending requests into the sums about once in [`PENDING`] requests, that is, every few ten-thousandths of a
-//! second on a busy server. A reading is valid if no fold happened meanwhile. Otherwise the slot is read again, up to a
-//! limit, because the contents of the file cannot be trusted.
+//! A request is either in the sums of its class or pending (`server-module/layout.h`); the totals include both. A
+//! worker folds pending requests into the sums about once in [`PENDING`] requests, that is, every few ten-thousandths
+//! of a second on a busy server. A reading is valid if no fold happened meanwhile. Otherwise the slot is read again, up
+//! to a limit, because the contents of the file cannot be trusted.
 
 use super::buckets::bucket_of;
 use super::layout::{
@@ -15,8 +15,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Maximum number of repeated readings, over all slots. A reading takes some microseconds. A worker that only records
-/// folds more often than that, many attempts are needed until a reading falls between two folds.
+/// Maximum number of repeated readings, over all slots. A reading takes some microseconds. A worker that does nothing
+/// but record requests folds more often than that. Then many attempts are needed until a reading falls between two
+/// folds.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.
@@ -42,8 +43,8 @@ pub(super) struct Slot<'b> {
     /// `RECORDED` and `FOLDED` from the first line of the slot. Their copies in `bytes` may be newer.
     recorded: u64,
     folded: u64,
-    /// `WHAT` of each pending request, as it was before the rest was read. The times whose presence it declares are in
-    /// `bytes`.
+    /// `WHAT` of each pending request, as it was before the rest of the slot was read. `WHAT` declares which times a
+    /// request has; the times are in `bytes`.
     whats: [u64; PENDING],
     bytes: &'b [u8],
 }
@@ -170,8 +171,8 @@ impl Totals {
         }
     }
 
-    /// Adds the first bytes of a slot. If the slot's worker was killed, they show a busy worker with a request in
-    /// progress until the slot is reused.
+    /// Adds the first bytes of a slot. If the slot's worker was killed, these bytes show a busy worker with a request
+    /// in progress until the slot is reused.
     fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
         let word = |at| read_u64_at(head, at).unwrap_or_default();
         add(&mut self.connections, word(slot::CONNECTIONS_OFFSET));

@@ -194,7 +194,7 @@ mod tests {
         let names = |sample: &[InterfaceSample]| sample.iter().map(|i| i.name.to_string()).collect::<Vec<_>>();
         assert_eq!(names(&after), ["lo", "eth0", "wg0", "veth2"]);
         assert!(since(&before, &[], OVER).is_empty());
-        assert_eq!(together(std::iter::empty()), None, "not zero");
+        assert_eq!(together(std::iter::empty()), None, "the sum of no interfaces is unknown, not zero");
     }
 
     #[test]

@@ -65,10 +65,10 @@ mod tests {
     fn what_is_new_is_added_up_over_a_wrap_and_over_cpus_that_come_and_go() {
         let mut overflows = Overflows::default();
         let mut read = |cpus| overflows.read(text(cpus).as_bytes()).unwrap();
-        assert_eq!(read(&[(0, 0x10), (1, u32::MAX - 1)]), 0, "what was dropped before is not ours");
-        assert_eq!(read(&[(0, 0x1a), (1, 3)]), 15, "10 and, over the wrap, 5");
+        assert_eq!(read(&[(0, 0x10), (1, u32::MAX - 1)]), 0, "drops from before the first reading are not counted");
+        assert_eq!(read(&[(0, 0x1a), (1, 3)]), 15, "10 on CPU 0, and 5 on CPU 1, whose counter wrapped around");
         assert_eq!(read(&[(1, 4)]), 16, "CPU 0 is offline");
-        assert_eq!(read(&[(1, 4), (7, 100)]), 16, "a CPU that was not seen before");
+        assert_eq!(read(&[(1, 4), (7, 100)]), 16, "earlier drops of a new CPU are not counted");
         assert_eq!(read(&[(0, 0x1c), (1, 4), (7, 101)]), 19);
     }
 
@@ -80,8 +80,8 @@ mod tests {
             overflows.read(dropped.map(line).concat().as_bytes())
         };
         assert_eq!((read([0x10, 0x20]), read([0x11, 0x22])), (Some(0), Some(3)));
-        assert_eq!(overflows.read(b""), None, "not zero");
-        assert_eq!(overflows.read(b"00602d42 0000\n 000000"), None, "cut off");
+        assert_eq!(overflows.read(b""), None, "the number is unknown, not zero");
+        assert_eq!(overflows.read(b"00602d42 0000\n 000000"), None, "a line that is cut off yields no number");
     }
 
     proptest! {

@@ -34,11 +34,11 @@ pub struct TcpSample {
     pub syn_cookies: Option<u64>,
     /// Number of segments dropped because a socket's backlog was full.
     pub backlog_drops: Option<u64>,
-    /// Number of sockets in TIME_WAIT now; before Linux 4.11, that of the whole machine.
+    /// Number of sockets in TIME_WAIT now. Before Linux 4.11, this is the number of the whole machine.
     pub time_wait: Option<u64>,
     /// Number of sockets in use now.
     pub in_use: Option<u64>,
-    /// Number of sockets now that no process holds any more, for the whole machine.
+    /// Number of sockets that no process holds any more now, for the whole machine.
     pub orphans: Option<u64>,
     /// Bytes of memory in the buffers of all sockets, for the whole machine.
     pub memory_bytes: Option<u64>,
@@ -75,7 +75,7 @@ impl TcpWatch {
         let snmp = self.snmp.read(buffer).map(|text| self.counters.read(text)).unwrap_or_default();
         let netstat = self.netstat.read(buffer).map(|text| self.more_counters.read(text)).unwrap_or_default();
         let sockstat = self.sockstat.read(buffer).map(sockets).unwrap_or_default();
-        // A kernel without IPv6 has neither this file nor such sockets.
+        // A kernel without IPv6 has neither this file nor IPv6 sockets.
         let in_use_6 = match self.sockstat6.is_missing() {
             true => Some(0),
             false => self.sockstat6.read(buffer).and_then(|text| figure(line(text, b"TCP6:")?, b"inuse")),

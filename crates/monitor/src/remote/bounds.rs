@@ -79,7 +79,8 @@ impl SampleRateCheck {
         )))
     }
 
-    /// The number of samples that are due within this time. Groups that are read at the same interval share a sample.
+    /// The number of samples that are due within this time. Groups that are read at the same interval share their
+    /// samples.
     fn due_within(&self, elapsed: Nanos) -> u64 {
         let mut due = 0_u64;
         for interval in self.requested.distinct() {
@@ -113,7 +114,7 @@ mod tests {
         let text = serde_json::to_string(&"[{,\"\\".repeat(100_000)).unwrap();
         assert_eq!(check(text.as_bytes()), Ok(()));
         let after = format!("[{text},{}]", vec!["{}"; MAX_OBJECTS].join(","));
-        assert!(check(after.as_bytes()).is_err(), "what follows the text counts");
+        assert!(check(after.as_bytes()).is_err(), "values after the text count");
         assert_eq!(check(&serde_json::to_vec(&run(0)).unwrap()), Ok(()));
         assert_eq!(check(b"\"\\"), Ok(()));
     }

@@ -3,9 +3,9 @@
 //!
 //! The other clock was read at some moment between request and answer, so the midpoint is wrong by at most half the
 //! round-trip time, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
-//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million, which
-//! is milliseconds in a minute, but steadily. Instants in between are converted by the straight line between the two
-//! measurements. A Record states a single offset: that in the middle of the line.
+//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million. This
+//! adds up to milliseconds in a minute, but the drift is steady. So instants in between are converted by the straight
+//! line between the two measurements. A Record states a single offset: the value in the middle of the line.
 
 use brimful_core::Nanos;
 use brimful_core::server::ClockOffset;
@@ -46,7 +46,7 @@ impl Reading {
 }
 
 impl Clock {
-    /// The conversion based on a measurement before the run and, if there is one, another after it.
+    /// The conversion based on a measurement before the run and, if possible, another measurement after the run.
     pub fn new(before: Reading, after: Option<Reading>) -> Clock {
         Clock { before, after }
     }

@@ -52,7 +52,7 @@ impl Link {
     /// Takes over a connection. With TLS it first completes the handshake. No line may be longer than `longest` bytes.
     pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
-        // Otherwise a clock reading could be delayed until more data follows.
+        // Without this, a clock reading could be delayed until more data follows.
         socket.set_nodelay(true)?;
         let tls = tls.map(Box::new);
         let mut link = Link { stream: Stream { socket, tls }, received: Vec::new(), searched: 0, longest };

@@ -90,7 +90,11 @@ mod tests {
         let numbers = || pending.lock().present.iter().map(|present| present.number).collect::<Vec<_>>();
         assert_eq!(numbers()[..3], [1, 2, 3]);
         guests.push(pending.admit(&socket(), host(200)).unwrap());
-        assert_eq!((numbers().len(), &numbers()[..3]), (MAX_PENDING, &[1, 3, 4][..]), "the first of the crowd");
+        assert_eq!(
+            (numbers().len(), &numbers()[..3]),
+            (MAX_PENDING, &[1, 3, 4][..]),
+            "the oldest connection of the host with the most connections was closed"
+        );
         drop(guests.remove(0));
         assert_eq!((numbers().len(), numbers()[0]), (MAX_PENDING - 1, 3));
     }

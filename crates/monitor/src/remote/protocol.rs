@@ -21,7 +21,7 @@ pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first message. Only after it may a client that knows the token send other requests.
+    /// The first message. Other requests are accepted only after it, and only from a client that knows the token.
     Hello {
         /// The client's nonce.
         nonce: Nonce,
@@ -32,10 +32,10 @@ pub enum Request {
     Clock {},
     /// Requests samples from now on.
     Watch {
-        /// Intervals in nanoseconds by the groups' names. Groups that are not listed are not wanted.
+        /// Intervals in nanoseconds by the groups' names. Groups that are not listed are not sampled.
         every: BTreeMap<String, Nanos>,
     },
-    /// Requests the last sample, and no further ones.
+    /// Requests the last sample. No further samples follow.
     Stop {},
 }
 
@@ -49,7 +49,7 @@ pub enum Answer {
         protocol: String,
         /// The version of brimful.
         version: String,
-        /// The watching side's nonce for this connection. Protocols before the second version have none.
+        /// The watching side's nonce for this connection. The first version of the protocol has no nonce.
         #[serde(default)]
         nonce: String,
     },
@@ -69,7 +69,7 @@ pub enum Answer {
     Watching {
         /// Intervals in nanoseconds by the groups' names.
         every: BTreeMap<String, Nanos>,
-        /// The sources, as of [`Sampler::sources`](crate::Sampler::sources).
+        /// The sources, as [`Sampler::sources`](crate::Sampler::sources) returns them.
         sources: BTreeMap<String, String>,
     },
     /// A sample, and the cost of all samples so far.
@@ -78,7 +78,8 @@ pub enum Answer {
         sample: Box<Sample>,
         /// The cost of all samples so far.
         overhead: Overhead,
-        /// The sources again, only with the last sample, which answers stop: some sources are known better at the end.
+        /// The sources again, only with the last sample, which answers stop. Some sources are known more precisely at
+        /// the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<BTreeMap<String, String>>,
     },
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The sample with other numbers in every place where the result is still a sample.
+    /// The sample with other numbers in every place where the result can still be read as a sample.
     fn tampered(sample: &Sample, with: &[u64]) -> Sample {
         let mut document = serde_json::to_value(sample).unwrap();
         let mut places = Vec::new();

@@ -26,7 +26,7 @@ impl SecretFile {
     }
 
     /// Fails if all users can read the file. A file that its group can read is accepted only if another user owns it:
-    /// then that user has decided so. The mode of a pipe is not checked.
+    /// that user has decided who may read it. The mode of a pipe is not checked.
     pub fn require_private(&self, path: &Path) -> Result<(), MonitorError> {
         let unusable = |why: String| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let metadata = self.file.metadata().map_err(|error| unusable(error.to_string()))?;

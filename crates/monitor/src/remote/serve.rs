@@ -36,11 +36,12 @@ pub struct ServeConfig {
     pub token: Token,
     /// Certificate and key for TLS; `None` for plain TCP.
     pub identity: Option<Identity>,
-    /// What is watched for each client. A client chooses only the intervals of the groups that are enabled.
+    /// The processes, ports and files to watch for each client. A client chooses only the intervals of the groups that
+    /// are enabled.
     pub watch: MonitorConfig,
 }
 
-/// A running server. Dropping it ends it; connected clients are notified.
+/// A running server. Dropping this value ends the server; connected clients are notified.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -105,8 +106,8 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
             let Some(thread) = Seat::take(&state.threads, MAX_THREADS) else { return Ok(()) };
-            // If there are too many pending connections, the oldest is closed. A client that knows the token is pending
-            // only for a moment.
+            // If there are too many pending connections, one of them is closed. A client that knows the token is
+            // pending only for a moment.
             let client = state.pending.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
             let state = state.clone();
             spawn("session", move || {

@@ -1,5 +1,5 @@
 //! TLS 1.3 for streams that leave the host. The watching side has a certificate. The load generator has the certificate
-//! of the authority that signed it, which may be that certificate itself.
+//! of the authority that signed it. If the watching side's certificate is self-signed, both are the same.
 
 use super::protocol::{LinkError, words};
 use super::secret_file::SecretFile;
@@ -121,7 +121,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorErro
     }
 }
 
-/// An error that says what the file contains instead of what is wanted, if that can be recognized.
+/// The error for a file with other contents than wanted. It names the actual contents, if they can be recognized.
 fn unsuitable(path: &Path, bytes: &[u8], wanted: PemKind, error: &dyn fmt::Display) -> MonitorError {
     let what = if wanted == PemKind::Certificate { "certificate" } else { "private key" };
     match pem::explain(path, bytes, wanted) {

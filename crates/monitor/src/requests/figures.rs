@@ -8,8 +8,8 @@ use brimful_core::quantity::small_percent;
 use brimful_core::server::{SocketClass, SocketPort, SocketRequests};
 use std::collections::BTreeMap;
 
-/// Names of the size classes, in order. They are those of the Server Module, except that a response has a head and so
-/// is never empty.
+/// Names of the size classes, in order. They are the Server Module's names, except for the class of empty responses: a
+/// response has a head, and so is never empty.
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
 /// The limits of figures from sockets that apply to every server.
@@ -45,8 +45,8 @@ pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Na
     }
 }
 
-/// The figures of one port. If slices are `endless`, requests are open that are open at the end of the period, whenever
-/// they began.
+/// The figures of one port. If slices are `endless`, every request that is open at the end of the period counts as
+/// open, whenever it began.
 fn of_port(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>, endless: bool) -> SocketPort {
     let requests = later.begun.saturating_sub(earlier.begun);
     let unanswered = later.unanswered.saturating_sub(earlier.unanswered);

@@ -1,9 +1,9 @@
 //! Decides when slices begin, how long they are, and in which part of each slice requests count.
 //!
-//! Each period has one slice, at a random instant: a server or a load with an activity every second would otherwise
-//! meet every slice or none. Requests count that begin in the first three quarters of a slice; in the last quarter,
-//! their end can be observed. If too many of them remain open, slices become longer, and periods with them, so that the
-//! share of time stays the same.
+//! Each period has one slice, at a random instant. Otherwise, a server or a load with an activity every second could
+//! meet every slice or none. Requests that begin in the first three quarters of a slice count. In the last quarter,
+//! their end can be observed. If too many of these requests remain open, slices become longer. Periods become longer in
+//! proportion, so that the share of time stays the same.
 
 use brimful_core::Nanos;
 

@@ -2,8 +2,8 @@
 //! thread: the programs are attached once.
 //!
 //! Counters are read when a slice has ended and they do not change any more, so the counters of a sample belong
-//! together. In an endless slice they are read while they change. They are then kept from falling, because a request
-//! may be moving from one size class to another at the time of the reading.
+//! together. In an endless slice they are read while they change. A counter that seems to fall then keeps its previous
+//! value, because a request may be moving from one size class to another at the time of the reading.
 
 use super::slices::{DutyCycle, SlicePlan};
 use super::{PortRequests, RequestsSample, SizeRequests};
@@ -18,10 +18,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Requests count from this long after attaching begins. By then the programs are normally attached.
+/// The time from the start of attaching until requests count. By then the programs are normally attached.
 const ATTACHING: Nanos = Nanos::from_millis(5);
 
-/// Reads the counters of the last slice. Dropping this detaches the programs.
+/// Reads the counters of the last slice. Dropping this value detaches the programs.
 pub struct RequestsWatch {
     shared: Arc<Mutex<Shared>>,
     /// The channel that is dropped to end the thread.
@@ -152,7 +152,7 @@ fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
             break;
         }
         period_begins += period;
-        // If this thread or the machine slept, the next period begins now.
+        // If this thread or the machine slept, the next period begins at once.
         let now = sys::now();
         if !wait(stopped, period_begins.min(now + period)) {
             return;
@@ -162,7 +162,7 @@ fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     lock(shared).abandon();
 }
 
-/// Waits until an instant. Returns false if the thread is stopped before.
+/// Waits until an instant. Returns false if the thread is stopped earlier.
 fn wait(stopped: &Receiver<()>, until: Nanos) -> bool {
     matches!(stopped.recv_timeout((until - sys::now()).into()), Err(RecvTimeoutError::Timeout))
 }
@@ -192,7 +192,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the slice and reads its counters. Returns false if that fails.
+    /// Ends the slice and reads its counters. Returns false if the reading fails.
     fn end_slice(&mut self) -> bool {
         let ending = sys::now();
         self.probe.end();

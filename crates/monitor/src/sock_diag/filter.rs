@@ -19,8 +19,8 @@ pub(super) fn equal(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[EQUAL])
 }
 
-/// A program that accepts the same sockets as [`equal`], for older kernels, which compare only for order: each port
-/// must be at least and at most the given one.
+/// A program that accepts the same sockets as [`equal`], for older kernels. These kernels compare ports only for order,
+/// so the port must be both at least and at most the given port.
 pub(super) fn between(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[AT_LEAST, AT_MOST])
 }

@@ -70,7 +70,7 @@ fn visit(directory: &Path, see: &mut impl FnMut(&Path) -> bool) {
         return;
     }
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        // Skips files, and symbolic links, because a symbolic link is a second name of a hierarchy.
+        // Skips files. Also skips symbolic links, because a symbolic link is a second name of a hierarchy.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             visit(&entry.path(), see);
         }

@@ -4,8 +4,8 @@ use crate::owner::{listeners_in, owners_in};
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
 
-/// Interval at which to look for further owners of a port or members of a cgroup, once some are known. To list
-/// listening sockets takes the kernel half as long as a whole sample.
+/// Interval at which to look for further owners of a port or members of a cgroup, once some are known. Listing the
+/// listening sockets takes the kernel half as much time as a whole sample.
 pub(super) const OWNER_REFRESH: Nanos = Nanos::from_secs(5);
 
 #[derive(Debug, Default)]
@@ -22,8 +22,8 @@ impl Port {
         Port { number, ..Port::default() }
     }
 
-    /// The port's owners, if its sockets have changed or if the former owners are `gone`; otherwise none. To find the
-    /// owners of a socket, every descriptor of every process must be read.
+    /// The port's owners, if its sockets have changed or if the former owners are `gone`; otherwise an empty list. To
+    /// find the owners of a socket, every descriptor of every process must be read.
     pub fn new_owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
         let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();

@@ -1,5 +1,5 @@
-//! Reads processes from /proc. At every sample it reads each process's `stat`, whose descriptor stays open, and its CPU
-//! clock; it reads the threads only as often as [`Search`] allows.
+//! Reads processes from /proc. At every sample it reads the `stat` of each process, whose descriptor stays open, and
+//! the CPU clock of the process. It reads the threads only as often as [`Search`] allows.
 //!
 //! New processes are looked for when the kernel has started any process or thread since the last search. Children of
 //! main threads are cheap to list. A scan of all processes also finds children of other threads, and processes that
@@ -25,8 +25,8 @@ pub(super) struct ProcReader {
     stat: Option<ProcFile>,
     /// The kernel's count of processes and threads ever started, as of the last scan.
     pub forks: Option<u64>,
-    /// Whether no process was started between the last two scans and, while a selected name has no process yet, shortly
-    /// before them.
+    /// Whether the last scan need not be repeated: no process was started between the last two scans, and none may
+    /// still set the title that a selector waits for.
     settled: bool,
     /// The time at which a start was last noticed (`CLOCK_BOOTTIME`).
     started_at: Nanos,
@@ -221,8 +221,8 @@ impl ProcReader {
 impl Handle {
     fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
         let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
-        // The parent has waited for the process: the kernel reports no other figures any more, not even which process
-        // waited.
+        // The parent has waited for the process. The kernel reports no other figures any more, and not even which
+        // process waited.
         if stat.threads == 0 {
             return State::Gone;
         }
@@ -371,19 +371,23 @@ mod tests {
             (sample.cpu.total.0 / 1_000_000, sample.pids.len())
         };
         assert_eq!(read(&mut reader, 100), (0, 1));
-        assert_eq!(read(&mut reader, 102), (50, 3), "one of those listed was gone again");
-        // On a kernel without that file, the scan of all processes finds them.
+        assert_eq!(read(&mut reader, 102), (50, 3), "one of the listed children had already ended");
+        // On a kernel without /proc/PID/task/TID/children, the scan of all processes finds new children.
         fixture.newborn(PID_OFFSET + 5, PID_OFFSET + 3, "late", [4, 0, 0, 0]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
         assert_eq!(reader.forks, Some(103));
-        // The process started before that scan, but executed its program after it.
+        // The process started before the last scan, but executed its program after it.
         fixture.newborn(PID_OFFSET + 6, 1, "master", [5, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5));
         fixture.newborn(PID_OFFSET + 7, 1, "master", [6, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
-        assert_eq!(read(&mut reader, 103), (140, 5), "nothing was started since two scans");
+        assert_eq!(
+            read(&mut reader, 103),
+            (140, 5),
+            "no scan is due, because no process was started between the last two scans"
+        );
     }
 
     #[test]
@@ -402,8 +406,8 @@ mod tests {
         };
         assert_eq!(read(false), (2, 0, 40, 5));
         fixture.stat(PID_OFFSET + 2, PID_OFFSET + 1, "server", 'Z', 1 << 40, [5, 0, 0, 0]);
-        assert_eq!(read(false), (1, 1, 50, 5), "what it used last counts");
-        assert_eq!(read(true), (1, 1, 50, 5), "nor is it found again");
+        assert_eq!(read(false), (1, 1, 50, 5), "the last usage of an ended process counts");
+        assert_eq!(read(true), (1, 1, 50, 5), "a scan does not find the ended process again");
         fixture.process(PID_OFFSET + 1, 1, "server", [10, 0, 5, 0]);
         assert_eq!(read(true), (1, 1, 50, 5));
     }

@@ -28,11 +28,11 @@ pub(super) struct Selection {
     /// The processes that listen on the watched ports. Their users determine which processes of a selected name belong
     /// to the server.
     listeners: Listeners,
-    /// Whether the user of a name has become known, so that excluded processes must be checked again.
+    /// Whether excluded processes must be checked again, because the user of a name has become known.
     reconsiders: bool,
-    /// Processes that a look-up just found for a port or a cgroup, each with the index of its selector; only processes
-    /// that belong to no program yet. The list is valid until all processes are checked next: later, another process
-    /// may have the same number.
+    /// Processes that a look-up just found for a port or a cgroup, each with the index of its selector. Processes that
+    /// already belong to a program are not listed. The list is valid only until all processes are checked next, because
+    /// another process may get the same number later.
     found: Vec<(u32, usize)>,
 }
 
@@ -80,7 +80,8 @@ impl Selection {
         }
     }
 
-    /// Looks up the processes of ports and cgroups: of all of them with `all`, otherwise of those that are due.
+    /// Looks up the processes of ports and cgroups: all ports and cgroups if `all` is set, otherwise only those that
+    /// are due.
     pub fn look_up(&mut self, accounts: &Accounts, all: bool) {
         let own = std::process::id();
         let now = sys::now();
@@ -114,7 +115,8 @@ impl Selection {
         &self.netns
     }
 
-    /// Whether a look-up found a new process of a port or a cgroup, or whether a name may have one.
+    /// Whether a scan may find new members: a look-up found a new process of a port or a cgroup, or excluded processes
+    /// must be checked again.
     pub fn has_found(&self) -> bool {
         self.reconsiders || !self.found.is_empty()
     }

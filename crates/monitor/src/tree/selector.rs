@@ -9,18 +9,18 @@ use std::sync::Arc;
 /// `cgroup:system.slice/nginx.service`, or a systemd unit, `nginx.service`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
-    /// Every process of this name. The name may be that of the executable, the first word of the title (`php-fpm` of
-    /// `php-fpm: master process`), or that of the script that an interpreter runs. The kernel's name of a process
-    /// counts too, if the wanted name has no more than the 15 bytes that the kernel keeps. The monitoring process
-    /// itself never matches.
+    /// Every process of this name. The name may be the name of the executable, the first word of the title (`php-fpm`
+    /// of `php-fpm: master process`), or the name of the script that an interpreter runs. The kernel's name of a
+    /// process counts too, if the wanted name has no more than the 15 bytes that the kernel keeps. The monitoring
+    /// process itself never matches.
     Name(String),
     /// The process with this pid. A later process with the same pid does not match.
     Pid(u32),
     /// The processes that listen on a TCP port of this network namespace.
     Port(u16),
-    /// Every process in these cgroups and those below them, except the monitoring process itself. A path that begins
-    /// with `/sys/fs/cgroup` names one directory. Any other path names every cgroup directory whose path ends with it,
-    /// in all hierarchies, so a systemd unit's name is enough.
+    /// Every process in these cgroups and in the cgroups below them, except the monitoring process itself. A path that
+    /// begins with `/sys/fs/cgroup` names one directory. Any other path names every cgroup directory whose path ends
+    /// with it, in all hierarchies, so a systemd unit's name is enough.
     Cgroup(PathBuf),
 }
 

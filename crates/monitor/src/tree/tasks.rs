@@ -2,8 +2,8 @@
 //! so no search is needed and all figures are as old as the sample.
 //!
 //! The scheduler updates a thread's CPU time when the thread leaves its CPU, and at each tick. So for a process with a
-//! thread that runs or is ready, the CPU clock of the process is read, which is exact. All other figures are exact
-//! anyway.
+//! thread that runs or is ready, the CPU clock of the process is read, which is exact. All other figures are always
+//! exact.
 
 use super::selection::Selection;
 use crate::accounts::{Accounts, ProcessReading, Usage};
@@ -130,7 +130,8 @@ impl TaskReader {
         self.records.first().is_some_and(|record| record.waited.is_some())
     }
 
-    /// Matches the processes of this pass with those of the previous one. Returns true if there may be new members.
+    /// Matches the processes of this pass with the processes of the previous pass. Returns true if there may be new
+    /// members.
     fn recognise(&mut self, accounts: &mut Accounts, selection: &Selection) -> bool {
         mem::swap(&mut self.processes, &mut self.former_processes);
         self.processes.clear();
@@ -161,7 +162,7 @@ impl TaskReader {
         for record in self.ended.drain(..).map(|index| &self.records[index]) {
             let known = index_of(&self.former_processes, record.pid);
             let same = known.is_some_and(|index| self.former_processes[index].started == record.started);
-            // Takes the final counters, as long as the parent has not waited for the process.
+            // The final counters are available while the parent has not waited for the process.
             if let Some(reading) = Member::last(record, self.page_bytes).filter(|_| same) {
                 accounts.update(record.pid, &reading);
             }

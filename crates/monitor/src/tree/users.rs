@@ -1,11 +1,11 @@
 //! The users of processes that were selected by name. Any user can give a program the server's name, so a name alone
 //! does not make a process the server's.
 //!
-//! If a process of that name listens on a watched port, its user is the server's, and processes of that name that
-//! belong to other users are excluded. If none listens, these processes are watched and the sources name them, but they
-//! are never moved to other CPUs or into another control group. Root's processes and those of the user who watches are
-//! trusted. The real user of a process counts, because the effective one can be a setuid program's. Source:
-//! proc_pid_status(5), credentials(7).
+//! If a process of that name listens on a watched port, its user is the server's user, and processes of that name that
+//! belong to other users are excluded. If no process of that name listens, the processes of all users are watched, and
+//! the sources name those of other users. But these are never moved to other CPUs or into another control group.
+//! Processes of root and of the user who watches are trusted. The real user of a process counts, because the effective
+//! user can be a setuid program's. Source: proc_pid_status(5), credentials(7).
 
 use super::names::ProcessNames;
 use super::port::{OWNER_REFRESH, Port};
@@ -174,8 +174,11 @@ mod tests {
         assert_eq!([7, 8, 9].map(|pid| users.admit(root.path(), pid)), [false, true, false]);
         let words = users.left_out(root.path(), "x", |_| false).unwrap();
         assert!(words.contains("the `x` that listens is another user's: pid 7 of uid 1000"), "{words}");
-        assert_eq!(users.left_out(root.path(), "x", |pid| pid == 7), None, "a child of the server is none of them");
-        assert!([7, 8, 9].iter().all(|&pid| Users::default().admit(root.path(), pid)), "no port says whose it is");
+        assert_eq!(users.left_out(root.path(), "x", |pid| pid == 7), None, "a child of the server is not listed");
+        assert!(
+            [7, 8, 9].iter().all(|&pid| Users::default().admit(root.path(), pid)),
+            "all users' processes are admitted if none of the name listens"
+        );
         assert_eq!((users.foreign(root.path(), 7), users.foreign(root.path(), 8)), (Some(1000), None));
     }
 

@@ -1,5 +1,5 @@
-//! Tests the connections by state from each source against those that the test has opened. Network namespaces exclude
-//! other connections; creating one needs root.
+//! Tests the connections by state, as each source counts them, against the connections that the test has opened.
+//! Network namespaces exclude other connections; creating one needs root.
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
@@ -119,7 +119,7 @@ fn refuse_netlink() {
     assert_eq!(done, 0);
 }
 
-/// A sampler of connections in the given namespace; without one, in that of the calling thread.
+/// A sampler of connections in the given namespace, or in the namespace of the calling thread.
 fn sampler(namespace: Option<&Namespace>, ports: &[u16], ebpf: bool) -> Sampler {
     let netns = namespace.map_or(NetNamespace::Own, |namespace| NetNamespace::File(namespace.path()));
     let config = MonitorConfig { ports: ports.to_vec(), netns, ebpf, ..MonitorConfig::default() };
@@ -168,7 +168,11 @@ fn all_sources_tell_the_truth_as_far_as_they_can_tell() {
         check(&Crowd::truth());
         crowd.cut_off(&namespace);
         check(&Crowd::truth_when_cut_off());
-        assert_eq!(ports(&mut ended)[0].accepted, Some(7 + 5 + 4 + 3 + 2), "without the half-open ones");
+        assert_eq!(
+            ports(&mut ended)[0].accepted,
+            Some(7 + 5 + 4 + 3 + 2),
+            "half-open connections do not count as accepted"
+        );
     }
 }
 
@@ -208,7 +212,7 @@ fn a_source_that_is_refused_leaves_its_place_to_the_next_and_that_is_said() {
     namespace.inside(|| {
         become_nobody();
         let (listener, connections, _) = said(None, true);
-        assert_eq!(listener.unwrap().sockets, by_diag.unwrap().sockets, "any user may ask");
+        assert_eq!(listener.unwrap().sockets, by_diag.unwrap().sockets, "any user may read listening sockets");
         assert!(connections.starts_with("sock_diag") && connections.contains("sudo setcap"), "{connections}");
     });
 }

@@ -188,7 +188,7 @@ fn a_server_that_this_user_may_not_look_into_has_no_figures() {
         (Rates::between(&hidden.0[0], &hidden.0[1]).process.unwrap().figures.process, hidden.1.unwrap())
     };
     let (figures, source) = std::thread::scope(|scope| scope.spawn(look).join().unwrap());
-    assert_eq!(figures, [], "not known, which is not zero");
+    assert_eq!(figures, [], "unknown figures are absent, not zero");
     assert!(source.contains("may look into holds it; run as root"), "{source}");
 }
 
@@ -199,7 +199,7 @@ pub fn become_nobody() {
     assert!(left.is_ok(), "needs root: {left:?}");
 }
 
-/// A process that holds a socket, killed when this is dropped.
+/// A process that holds a socket. It is killed when this value is dropped.
 struct Holder(Child);
 
 impl Holder {

@@ -38,7 +38,7 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = answer() {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        assert!(begun.elapsed() < PATIENCE, "timed out waiting for {what}");
         sleep(Duration::from_millis(1));
     }
 }
@@ -176,7 +176,7 @@ fn a_run_is_watched_from_start_to_finish() {
     let overhead = server.overhead;
     assert!(
         overhead.samples - 1 - server.intervals.len() as u64 <= 1,
-        "every pair of samples, but for a last near one"
+        "every pair of samples makes an interval, except perhaps the last pair"
     );
     assert!(overhead.samples >= 2 && overhead.per_sample_us > 0.0 && overhead.monitor_cpu_s > 0.0, "{overhead:?}");
     for group in ["cpu", "process", "listener"] {
@@ -217,11 +217,11 @@ fn a_pinned_tree_is_put_back_and_its_newborn_with_it() {
     let guard = pin_tree(&tree, &[cpu], |_| Ok(())).unwrap();
     let newborn = shell.run("sleep 60 > /dev/null & echo $!") as u32;
     for pid in [shell.pid(), elder, newborn] {
-        assert_eq!(affinity(pid), wanted, "pinned");
+        assert_eq!(affinity(pid), wanted, "the process is pinned");
     }
     drop(guard);
     for pid in [shell.pid(), elder, newborn] {
-        assert_eq!(affinity(pid), former, "put back");
+        assert_eq!(affinity(pid), former, "the process has its former CPUs again");
     }
     shell.run(&format!("kill {elder} {newborn}; wait; echo 0"));
     tree.cpu_ns();

@@ -156,7 +156,7 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
         (demand.mean - 30.0).abs() < 1e-9 && (server_now.unexplained_cpu_us.unwrap() - 3.0).abs() < 1e-9,
         "{demand:?}"
     );
-    assert!((server_now.workers_busy.unwrap() - 1.0).abs() < 0.2, "it is busy all the time: {server_now:?}");
+    assert!((server_now.workers_busy.unwrap() - 1.0).abs() < 0.2, "the server is busy all the time: {server_now:?}");
 
     // A removed file remains readable while a process maps it.
     std::fs::remove_file(&file).unwrap();
@@ -197,7 +197,7 @@ fn a_sample_while_a_worker_writes_has_each_request_once() {
         seen = now;
     }
     server.answer("done");
-    assert!(amounts.len() > 1, "it was never seen at work");
+    assert!(amounts.len() > 1, "the server must be read while it records requests");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
         let [server] = servers(&left) else { panic!("{left:?}") };
         counted = server.requests();
         assert_eq!(server.classes[0].bytes, 1000 * counted);
-        assert_eq!(sum(&mut sampler), counted, "nobody writes any more");
+        assert_eq!(sum(&mut sampler), counted, "the counters do not change after the server has ended");
     }
 }
 
@@ -231,7 +231,7 @@ fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     std::fs::create_dir(&hidden).unwrap();
     let mut server = Server::start_elsewhere(directory.path(), &hidden);
     server.serve(21);
-    assert!(!hidden.join("brimful-made-up").exists(), "needs root: it is in the namespace of all");
+    assert!(!hidden.join("brimful-made-up").exists(), "needs root: the server must be in its own mount namespace");
     let pid = server.child.id();
     let mut elsewhere = servers_in_containers(Path::new("/proc"));
     let found = elsewhere.iter_mut().find(|found| found.pids == [pid]).unwrap();

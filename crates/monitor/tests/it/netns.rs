@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A network namespace with only a loopback device. Dropping this removes it.
+/// A network namespace with only a loopback device. Dropping this value removes the namespace.
 pub struct Namespace(String);
 
 impl Namespace {
@@ -208,7 +208,7 @@ fn a_server_that_is_started_anew_elsewhere_is_followed() {
     let mut sampler = Sampler::open(&config).unwrap();
     let mut tracker = Tracker::default();
     let here = sampler.sample();
-    assert!(interfaces(&here).len() > 1, "this host has nothing but lo: {:?}", interfaces(&here));
+    assert!(interfaces(&here).len() > 1, "this host has no interface but lo: {:?}", interfaces(&here));
     tracker.advance(&here);
     drop(first);
     let _second = namespace.inside(start);
@@ -223,7 +223,7 @@ fn a_server_that_is_started_anew_elsewhere_is_followed() {
     });
     assert_eq!(interfaces(&arrived), ["lo"]);
     let rates = tracker.advance(&arrived);
-    assert_eq!((rates.network, rates.connections), (None, None), "two namespaces have nothing in common");
+    assert_eq!((rates.network, rates.connections), (None, None), "samples of two namespaces yield no rates");
     assert!(rates.kernel.is_some());
     let stayed = sampler.sample();
     assert_eq!(stayed.netns, arrived.netns);

@@ -76,7 +76,11 @@ fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> Pr
         if expected(&program) {
             return program;
         }
-        assert!(begun.elapsed() < PATIENCE, "never as expected: {program:?}, {}", source(sampler));
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "timed out waiting for the expected state: {program:?}, {}",
+            source(sampler)
+        );
         sleep(Duration::from_millis(5));
     }
 }
@@ -215,7 +219,7 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
             let script = format!("read -r go; exec {}/{name} 60", directory.path().display());
             let mut child = Killed::start(Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()));
             for _ in 0..3 {
-                assert!(program(&mut sampler).pids.is_empty(), "not yet under that name");
+                assert!(program(&mut sampler).pids.is_empty(), "the process does not have this name yet");
             }
             writeln!(child.0.stdin.as_mut().unwrap(), "go").unwrap();
             let found = until(&mut sampler, |program| !program.pids.is_empty());
@@ -226,7 +230,7 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
             drop(child);
             let ended = program(&mut sampler);
             assert_eq!((ended.pids.len(), ended.started, ended.ended), (0, run, run));
-            assert!(ended.cpu.total >= cpu.total, "it stays with what it used");
+            assert!(ended.cpu.total >= cpu.total, "the usage of the ended process stays");
             let says = format!("waiting: the last process named `{name}` has ended");
             assert!(source(&sampler).starts_with(&says), "{}", source(&sampler));
         }
@@ -271,7 +275,7 @@ fn a_title_that_comes_after_the_start_is_seen() {
         let script = format!("read -r go; exec -a '{name}: master' bash -c 'read -r end'");
         let mut child = Killed::start(Command::new("bash").args(["-c", &script]).stdin(Stdio::piped()));
         for _ in 0..3 {
-            assert!(program(&mut sampler).pids.is_empty(), "not yet under that title");
+            assert!(program(&mut sampler).pids.is_empty(), "the process does not have this title yet");
         }
         writeln!(child.0.stdin.as_mut().unwrap(), "go").unwrap();
         let found = until(&mut sampler, |program| !program.pids.is_empty());
@@ -499,7 +503,7 @@ fn a_cgroup_is_everybody_in_it_and_below_it() {
         cgroup.add(older.pid());
         let found = until(&mut sampler, |program| !program.pids.is_empty());
         assert_eq!((&*found.pids, found.started), (&[older.pid()][..], 0));
-        assert!(found.cpu.total.0 < burnt / 2, "what it used before the watch is not counted");
+        assert!(found.cpu.total.0 < burnt / 2, "usage from before the watch is not counted");
 
         let below = Cgroup(cgroup.0.join("below"));
         fs::create_dir(&below.0).unwrap();

@@ -46,7 +46,7 @@ fn refused(config: &RemoteConfig) -> String {
 fn until(what: &str, happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
-        assert!(began.elapsed() < PATIENCE, "{what} does not happen");
+        assert!(began.elapsed() < PATIENCE, "timed out waiting for {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -195,7 +195,7 @@ fn figures_come_with_their_sources_on_this_hosts_clock() {
     assert!(overhead.samples >= 4 && overhead.per_sample_us > 0.0 && overhead.monitor_cpu_s > 0.0, "{overhead:?}");
     assert!(kernel.cpu.is_some());
     assert!(process[0].pids.contains(&std::process::id()), "{process:#?}");
-    assert_eq!(connections.listener.unwrap().accept_queue, 3, "the last sample is taken when it is asked for");
+    assert_eq!(connections.listener.unwrap().accept_queue, 3, "the last sample is taken on request");
     // Instants on this host's clock must lie between the two moments at which this test read it.
     let (error, end) = (clock.uncertainty_s, (monotonic() - epoch).as_secs_f64());
     let during = |t_s: f64| t_s >= -error && t_s <= end + error;
@@ -209,7 +209,7 @@ fn a_way_that_is_slower_in_one_direction_stays_within_the_uncertainty() {
         let relay = Relay::start(serving.address(), Duration::from_millis(there), Duration::from_millis(back));
         let clock = Monitor::connect(&remote(relay.address, &token)).unwrap().finish(monotonic(), None).clock.unwrap();
         assert!(clock.offset_s.abs() <= clock.uncertainty_s, "{clock:?}");
-        // The offset is wrong by half the delay, in the slower direction.
+        // The offset is wrong by half the delay of the slower direction.
         let wrong = if there > back { clock.offset_s } else { -clock.offset_s };
         assert!(wrong > 1e-3 && clock.uncertainty_s > 2e-3, "{there} {back} {clock:?}");
     }
@@ -342,7 +342,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
         assert!(monitor.finish(monotonic(), None).overhead.samples >= 2);
     }
     until("a free seat", || Monitor::connect(&config).is_ok());
-    // The side that cannot watch something reports it.
+    // The watching side reports that it cannot find the process.
     let no_such = MonitorConfig { processes: vec![ProcessSelector::Pid(4_000_000)], ..MonitorConfig::default() };
     let (serving, token, _) = serve(no_such, None);
     let served = Monitor::connect(&remote(serving.address(), &token));
@@ -423,7 +423,8 @@ proptest! {
     }
 }
 
-/// A certificate for these names, created as documented; with `authority`, one that may only sign.
+/// A certificate for these names, created as the documentation says. With `authority`, it may only sign other
+/// certificates.
 fn certificate(directory: &Path, names: &str, authority: bool) -> Identity {
     let file = |suffix: &str| directory.join(format!("{}-{authority}.{suffix}", names.replace([':', ','], "-")));
     let (key, certificate): (PathBuf, PathBuf) = (file("key"), file("cert"));

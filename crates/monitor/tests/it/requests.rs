@@ -80,7 +80,7 @@ fn slices_show_a_part_of_the_time_and_say_which() {
     });
     let port = &found.ports[0];
     assert!(found.duty > 0.0 && found.duty <= 1.0 && port.requests > 0, "{found:?}");
-    assert!(port.requests_per_s.unwrap() < 2_000.0, "each takes a millisecond: {found:?}");
+    assert!(port.requests_per_s.unwrap() < 2_000.0, "each request takes a millisecond: {found:?}");
     assert!(port.under_way.unwrap() > 0.0, "{found:?}");
 }
 

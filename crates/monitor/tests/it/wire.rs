@@ -17,7 +17,7 @@ use std::process::Command;
 /// The samplers of the namespace's listener, one with eBPF and one without.
 struct Watch([Sampler; 2]);
 
-/// What happened to the SYNs since the watch began.
+/// Number of connections accepted and SYNs dropped since the watch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arrivals {
     accepted: u64,
@@ -35,8 +35,7 @@ impl Watch {
         self.0[0].sources().remove("listener").unwrap()
     }
 
-    /// What happened to the SYNs according to each sampler. The namespace is as young as the watch, so all counters
-    /// begin at zero.
+    /// The arrivals that each sampler counts. The namespace is as young as the watch, so all counters begin at zero.
     fn both(&mut self) -> [Arrivals; 2] {
         self.0.each_mut().map(|sampler| {
             let connections = sampler.sample().groups.connections.unwrap();
@@ -45,7 +44,7 @@ impl Watch {
         })
     }
 
-    /// What happened to the SYNs. Both samplers must agree if nothing arrives in between.
+    /// The arrivals. Both samplers must agree if no SYN arrives in between.
     fn arrivals(&mut self) -> Arrivals {
         let [by_ebpf, without] = self.both();
         assert_eq!(by_ebpf, without);
@@ -93,7 +92,11 @@ fn segments_that_are_no_syns_are_not_taken_for_some() {
     assert_eq!(watch.arrivals(), Arrivals { accepted: 5, dropped: 0 });
     (11..=18).for_each(|client| wire.syn(client));
     (11..=14).for_each(|client| wire.ack(client));
-    assert_eq!(watch.arrivals(), Arrivals { accepted: 9, dropped: 0 }, "one more than the backlog, and four half-open");
+    assert_eq!(
+        watch.arrivals(),
+        Arrivals { accepted: 9, dropped: 0 },
+        "the queue has one connection more than the backlog, and four are half-open"
+    );
 
     (21..=23).for_each(|client| wire.syn(client));
     wire.ack(15);
@@ -105,7 +108,7 @@ fn segments_that_are_no_syns_are_not_taken_for_some() {
     let source = watch.source();
     assert!(source.contains("; 9 segments that were dropped but were no SYNs are not counted"), "{source}");
 
-    // There is room again: all SYNs are accounted for, except the one that was reset.
+    // There is room again. All SYNs are accounted for, except the SYN of the connection that was reset.
     let served: Vec<OwnedFd> = (0..4).map(|_| rustix::net::accept(&listener).unwrap()).collect();
     (15..=17).for_each(|client| wire.ack(client));
     assert_eq!(watch.arrivals(), Arrivals { accepted: 5 + 8 - 1, dropped: 3 });

@@ -1,5 +1,5 @@
-//! The addresses of a server with several addresses: the share of the calls that each received and, in a full report,
-//! its results.
+//! The addresses of a server with several addresses: the share of the calls that each address received and, in a full
+//! report, the results of each address.
 
 use super::Detail;
 use super::layout::{fact, row, table, time_or_dash};

@@ -5,7 +5,7 @@ use crate::format::{figure, table, words, wrap};
 use brimful_core::quantity::{number, rate, signed_number};
 use brimful_core::record::{ClientCalibration, ClientLevel};
 
-/// The highest load that a client can generate and its measurement, as plain text that ends in a newline.
+/// Formats the highest load that a client can generate, and how it was measured, as plain text that ends in a newline.
 pub fn client_limit(calibration: &ClientCalibration) -> String {
     let maximum = match calibration.max_rate {
         Some(max) if calibration.lower_bound => {

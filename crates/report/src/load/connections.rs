@@ -1,4 +1,4 @@
-//! The connections of a run: their establishment and security, and the sessions that they belonged to.
+//! The connections of a run: how they were established and secured, and which sessions they belonged to.
 
 use super::Detail;
 use super::layout::{labelled, ratio, row, table, time};
@@ -58,7 +58,7 @@ fn secured_by(spoken: &TlsSpoken) -> String {
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Sessions by outcome, with their sizes; in a full report, also the distributions of the sizes.
+/// Sessions by outcome, with the sizes of sessions; in a full report, also the distributions of the sizes.
 pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
     let outcomes = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",

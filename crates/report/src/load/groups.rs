@@ -1,5 +1,5 @@
 //! httperf's groups of figures (Mosberger & Jin 1998, Figure 1): totals, connections, requests, replies, resources and
-//! errors. They are followed by the monitor's figures of the server and a table of all times.
+//! errors. The monitor's figures of the server and a table of all times follow.
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -43,8 +43,8 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// If the last byte of an answer is received within this time after the first, in microseconds, both were read
-/// together.
+/// If the last byte of an answer is received within this time after the first byte, in microseconds, one read returned
+/// both.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {
@@ -89,7 +89,7 @@ fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
     let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
-    // A time that is not known is omitted, not shown as zero.
+    // An unknown time is omitted, not shown as zero.
     let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
         _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),
@@ -115,7 +115,7 @@ pub(super) fn client_maximum(record: &Record) -> Option<String> {
     record.generator.max_rate.map(|max| format!("{at_least}{}", rate(max)))
 }
 
-/// Number of errors by kind: the kinds of httperf, and any other kinds that occurred.
+/// Number of errors by kind: the kinds that httperf reports, and any other kinds that occurred.
 fn errors(counts: &Counts) -> Vec<String> {
     let server = format!(
         "{} of {}: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",

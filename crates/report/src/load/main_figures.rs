@@ -116,7 +116,7 @@ fn busy(server: &Server) -> String {
 }
 
 /// Whether the run measured the server, and whether the server worked. The first sentence of a reason says what
-/// happened, the others what to do.
+/// happened. The other sentences say what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

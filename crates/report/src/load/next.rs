@@ -108,8 +108,7 @@ fn flag(x: f64) -> String {
     if x >= 99.95 { format!("{x:.0}") } else { three_digits(x).trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
-/// The command that surveys the server. A server on another host is a black box, unless `brimful watch --serve` runs
-/// there.
+/// The command that surveys the server. A server on another host is surveyed as a black box.
 fn survey(record: &Record, url: &str) -> String {
     let host = record.target.split_once("://").map_or("", |(_, rest)| rest);
     let here = ["127.", "localhost", "[::1]"].iter().any(|loopback| host.starts_with(loopback));

@@ -27,7 +27,7 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    // If no answer was a successful page, another note already says so.
+    // If there is a note of `answers`, it already mentions the error answers.
     let error_answers = error_answers(record).filter(|_| answers(record).is_none());
     let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
@@ -85,7 +85,7 @@ fn retried(record: &Record) -> Vec<String> {
 }
 
 /// Notes on the HTTP/2 error codes that the server sent, with their texts. A GOAWAY without an error code and without a
-/// text is no error.
+/// text is not an error.
 fn http2_errors(record: &Record) -> Vec<String> {
     let is_error =
         |error: &&Http2Error| error.frame == Http2Frame::RstStream || error.code != 0 || !error.text.is_empty();
@@ -109,7 +109,7 @@ fn ticks(record: &Record) -> Option<String> {
     Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
 }
 
-/// A note about the parts of the load whose results the figures include.
+/// A note about the shards whose results the figures include.
 fn shards(record: &Record) -> Option<String> {
     let of = record.shards.first()?.of;
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
@@ -129,7 +129,7 @@ fn shards(record: &Record) -> Option<String> {
     })
 }
 
-/// The number of hosts that generated the shards, and the bound of the time between their starts.
+/// The number of hosts that generated the shards, and an upper bound of the time between the shards' starts.
 fn together(record: &Record) -> String {
     match ShardOrigin::start_skew(&record.shards) {
         Some((1, skew)) => format!(", on one host, and they began within {}", seconds(skew)),
@@ -150,7 +150,7 @@ fn lost(shard: &ShardOrigin) -> Option<String> {
     Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
 }
 
-/// A note on the classes with unexpected answers, with what they expected.
+/// A note on the classes with unexpected answers, and on the answers that these classes expect.
 fn unexpected(record: &Record) -> Option<String> {
     let expected = |name: &str| {
         let class = record.workload.as_ref()?.classes.iter().find(|class| class.name == name)?;
@@ -177,7 +177,7 @@ fn failures(record: &Record) -> Option<String> {
     Some(format!("WARNING: {errors} of {scheduled} calls failed ({}): {how}. {times}", percent(share)))
 }
 
-/// The kinds of failures that occurred, each with its number.
+/// The kinds of failures that occurred, each with the number of failures.
 pub(super) fn failed_how(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
@@ -190,7 +190,7 @@ pub(super) fn failed_how(counts: &Counts) -> String {
     kinds.map(|(kind, n)| format!("{kind} {}", count(n))).collect::<Vec<_>>().join(", ")
 }
 
-/// Number of resets, excluding those that count as `closed on reuse`.
+/// Number of resets, excluding resets that count as `closed on reuse`.
 pub(super) fn other_resets(counts: &Counts) -> u64 {
     counts.reset.saturating_sub(counts.closed_on_reuse)
 }
@@ -218,7 +218,7 @@ fn tls_failures(record: &Record) -> Vec<String> {
 /// Advice if the port speaks TLS but the URL is `http://`.
 const WANTS_TLS: &str = "The server speaks TLS on this port: write https:// in place of http://";
 
-/// What to check if no call was completed, depending on how far the calls got.
+/// Advice on what to check if no call was completed, depending on how far the calls got.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
     let target = &record.target;
@@ -252,7 +252,7 @@ fn interrupted(record: &Record) -> Option<String> {
     record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
 }
 
-/// A note that the responses are not the intended pages.
+/// A note that no response, or only a minority, is an intended page.
 fn answers(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     let all = match completed {
@@ -300,7 +300,7 @@ fn answers(record: &Record) -> Option<String> {
     }
 }
 
-/// A note that most responses are not pages, if some are.
+/// A note that most responses are not pages, if at least some responses are pages.
 fn mostly_no_pages(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     // A 304 response is not a redirect: it says that the page has not changed.
@@ -328,14 +328,14 @@ fn rejected(record: &Record) -> String {
     format!("the server rejects the request, and that is what was measured. {advice}")
 }
 
-/// The status code of all responses of a class; `None` if they have several. Here, 429 belongs to 4xx.
+/// The status code of all responses of a class; `None` if the class has several codes. Here, 429 belongs to 4xx.
 fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
     let digit = class.name().get(..1)?;
     let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
     codes.next().filter(|_| codes.next().is_none())
 }
 
-/// Name of the status class, with the code if all its responses have the same one: `4xx`, or `4xx (404)`.
+/// Name of the status class, with the code if all responses of the class have the same code: `4xx`, or `4xx (404)`.
 fn class_and_code(record: &Record, class: StatusClass) -> String {
     let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
     class.name().to_owned() + &code.unwrap_or_default()
@@ -359,7 +359,8 @@ fn error_answers(record: &Record) -> Option<String> {
     ))
 }
 
-/// The warnings for users who see neither the text report nor the Record: calls failed, or were answered with errors.
+/// The warnings that calls failed, or were answered with errors. They are for users who see neither the text report nor
+/// the Record.
 pub fn warning(record: &Record) -> Option<String> {
     let warnings: Vec<String> = failures(record).into_iter().chain(error_answers(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))
@@ -373,7 +374,7 @@ mod tests {
     use brimful_core::record::{ClassRecord, NotFollowed, Redirects};
     use brimful_core::workload::{Expect, Workload};
 
-    /// The notes with single spaces, so that they do not depend on where lines are broken.
+    /// The notes with single spaces, so that the result does not depend on where lines are broken.
     fn words(notes: &[String]) -> String {
         notes.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -565,7 +566,7 @@ mod tests {
         );
         assert!(note(404, 4, 0, 6).starts_with("note: 6 of 10 responses were 4xx (404):"));
         assert!(note(401, 0, 0, 10).contains("--user"));
-        assert_eq!(note(304, 1, 9, 0), "", "pages that have not changed");
+        assert_eq!(note(304, 1, 9, 0), "", "304 responses are pages that have not changed");
     }
 
     #[test]
@@ -574,7 +575,7 @@ mod tests {
         let status = StatusCounts { s2xx: 380, s4xx: 2, s429: 2, s5xx: 18, ..StatusCounts::default() };
         record.counts = Counts { scheduled: 400, sent: 400, completed: 400, status, ..Counts::default() };
         record.status_codes = [("200", 380), ("429", 2), ("503", 18)].map(|(code, n)| (code.to_owned(), n)).into();
-        assert_eq!(warning(&record), None, "these statuses are expected");
+        assert_eq!(warning(&record), None, "no warning about expected statuses");
         record.verdict.error_answers = 20;
         let said = "WARNING: 20 of 400 calls were answered 5xx or 429 (5.0 %): 429 2, 503 18. The times";
         assert!(warning(&record).unwrap().starts_with(said), "{:?}", warning(&record));

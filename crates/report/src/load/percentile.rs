@@ -1,8 +1,8 @@
-//! Percentiles, and the number of calls that they need to be meaningful.
+//! Percentiles, and the number of calls for which they are meaningful.
 //!
 //! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe &
 //! Craig, *Introduction to the Practice of Statistics*): the number of slower calls then varies by about a third
-//! (1/√10). With fewer calls, single ones determine the percentile. Documents contain all percentiles, with the number
+//! (1/√10). With fewer calls, single calls determine the percentile. Documents contain all percentiles, with the number
 //! of calls.
 
 use super::layout::{time, time_or_dash};
@@ -45,8 +45,8 @@ impl Percentile {
     }
 }
 
-/// Describes median, 95th and 99th percentile. If there are few calls, it contains only the meaningful ones, and mean
-/// or maximum.
+/// Describes median, 95th and 99th percentile. If there are few calls, the text contains only the meaningful
+/// percentiles, and the mean or the maximum.
 pub fn in_words(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =

@@ -6,8 +6,8 @@ use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::quantity::count;
 use brimful_core::record::{Record, StatusTimes};
 
-/// Describes the times of each status class. `None` if all answers are errors (4xx, 5xx), or fewer than
-/// [`NOTABLE_ERRORS`] of them.
+/// Describes the times of each status class. `None` if all answers are errors (4xx, 5xx), or if their share is less
+/// than [`NOTABLE_ERRORS`].
 pub(super) fn in_words(record: &Record) -> Option<String> {
     let status = &record.counts.status;
     let all = status.s1xx + status.s2xx + status.s3xx + status.s4xx + status.s5xx;
@@ -47,7 +47,7 @@ pub(super) fn rows(record: &Record) -> Vec<String> {
     vec![table(&["Status", "answers", "response", "p50", "p95", "p99", "max", "service"], &rows)]
 }
 
-/// The status classes in the order of their codes; 429, which is part of 4xx, follows it.
+/// The status classes in the order of their codes. 429 is a part of 4xx, and follows it.
 fn classes(record: &Record) -> impl Iterator<Item = (&str, &StatusTimes)> {
     let names = ["1xx", "2xx", "3xx", "4xx", "429", "5xx"].into_iter();
     names.filter_map(|name| Some((name, record.status_classes.get(name)?)))
@@ -75,8 +75,8 @@ mod tests {
     fn fast_errors_are_shown_apart_from_the_pages() {
         let said = in_words(&mixed(5_000, 5_000)).unwrap();
         assert_eq!(said, "2xx p50 36.0 ms, p95 120 ms, p99 200 ms; 5xx p50 360 µs, p95 1.20 ms, p99 2.00 ms");
-        assert_eq!(in_words(&mixed(9_999, 1)), None, "too few to matter");
-        assert_eq!(in_words(&mixed(0, 100)), None, "they are all the same");
+        assert_eq!(in_words(&mixed(9_999, 1)), None, "few errors are not mentioned");
+        assert_eq!(in_words(&mixed(0, 100)), None, "a single status class is not described");
         let table = rows(&mixed(5_000, 5_000)).join("\n");
         assert!(table.lines().any(|line| line.starts_with("5xx") && line.contains("5,000")), "{table}");
         assert!(rows(&record()).is_empty());

@@ -33,7 +33,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Creates the document; `limits` are those of the calibrated model. A note about one run names the run's Record.
+    /// Creates the document; `limits` are the limits of the calibrated model. A note about one run names the run's
+    /// Record.
     pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
         calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
@@ -79,7 +80,7 @@ fn demands(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The demands measured inside the server, next to those estimated without them, and which ones the model uses.
+/// The demands measured inside the server, which the model uses, next to the demands estimated by regression.
 fn inside(found: &InsideDemands) -> String {
     let columns = [
         words("class", 0),

@@ -19,8 +19,8 @@ const ROWS: usize = 12;
 pub struct Forecasted {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
-    /// A sentence with the date when arrivals exceed the limit and, if configurations were compared, the recommended
-    /// one.
+    /// A sentence with the date when arrivals exceed the limit. If configurations were compared, it also names the
+    /// recommended one.
     pub headline: String,
     /// The rate that arrivals must not reach, if one was given.
     pub limit: Option<Limit>,
@@ -52,7 +52,8 @@ impl Forecasted {
     }
 }
 
-/// A sentence about the cheapest configuration with enough capacity, and whether a cheaper one is worth the risk.
+/// A sentence about the cheapest configuration with enough capacity, and whether a cheaper configuration is worth the
+/// risk.
 fn answer(cost: &CostTable) -> String {
     let months = format!("{} months", (cost.months * 10.0).round() / 10.0);
     let priced = |name: &String| {
@@ -227,7 +228,8 @@ fn notes(forecast: &Forecast) -> String {
     text
 }
 
-/// Compares the forecast's error with that of the seasonal naive method, unless this method made the forecast.
+/// Compares the error of the forecast with the error of the seasonal naive method, unless this method made the
+/// forecast.
 fn skill(forecast: &Forecast, backtest: &Backtest) -> String {
     match (forecast.trend, backtest.mase, backtest.naive_mase) {
         (TrendKind::SeasonalNaive, ..) | (_, None, _) | (_, _, None) => String::new(),

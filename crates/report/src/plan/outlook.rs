@@ -7,12 +7,12 @@ use brimful_core::model::{ClassKind, Model};
 use brimful_core::quantity;
 use brimful_model::{Headroom, Interval90, Intervals, Solution, StationLimit, Until};
 
-/// The bottleneck and the next one: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
+/// The bottleneck and the next bottleneck: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
 pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
     headline(limits, intervals.map(|Intervals { saturation_rate: i, .. }| [i.lower, i.upper]))
 }
 
-/// Describes the bottleneck and the next one, with an interval of the bottleneck's rate.
+/// Describes the bottleneck and the next bottleneck, with an interval of the bottleneck's rate.
 pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2]>) -> String {
     let Some(first) = limits.first() else {
         return "Nothing here can saturate: no queue has any work".to_owned();
@@ -37,7 +37,7 @@ pub(super) fn parenthesis(interval: Interval90) -> String {
 pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> String {
     let end = |end: Option<f64>| end.map_or("∞".to_owned(), |end| format(Some(end)));
     match [interval.lower, interval.upper].map(end) {
-        // Both limits of the interval look the same.
+        // Both ends of the interval are rounded to the same text.
         [lower, upper] if lower == upper => "-".to_owned(),
         [lower, upper] => format!("{lower}–{upper}"),
     }
@@ -70,7 +70,8 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// Caveats about classes whose demands are known only together: their figures are those of their mean request.
+/// Caveats about classes whose demands are known only together: the figures of such classes describe their mean
+/// request.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(

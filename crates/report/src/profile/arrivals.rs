@@ -14,7 +14,7 @@ const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS: usize = 24;
 
-/// The charts; a chart with too little data is left out.
+/// The charts. A chart with too little data is omitted.
 pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     apart([by_hour(profile) + &over_time(arrivals), grid(arrivals)])
@@ -47,7 +47,7 @@ fn over_time(arrivals: &Arrivals) -> String {
     said("over time", &sparkline(&means)) + &wrap(&legend, NAMES)
 }
 
-/// A grid of weekdays (rows) and hours (columns), if the log covers more than one day of the week.
+/// A grid of weekdays (rows) and hours (columns); empty unless the log covers more than one day of the week.
 fn grid(arrivals: &Arrivals) -> String {
     let rows = &arrivals.by_weekday_and_hour;
     let days_seen = arrivals.by_weekday.iter().filter(|n| **n > 0).count();
@@ -56,7 +56,7 @@ fn grid(arrivals: &Arrivals) -> String {
     }
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
-    // Each hour has two characters if there is enough width.
+    // Each hour has two characters if the line is wide enough.
     let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
     let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
     let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
@@ -71,7 +71,7 @@ fn grid(arrivals: &Arrivals) -> String {
     text + &wrap(&legend, NAMES)
 }
 
-/// The shade of a figure: the closer it is to the highest figure, the darker.
+/// The shade of a figure. Figures closer to the highest figure are darker.
 fn shade(x: f64, highest: f64, characters: usize) -> String {
     let shade = SHADES.get(level(x, highest, SHADES.len() - 1)).copied().unwrap_or(' ');
     shade.to_string().repeat(characters)

@@ -20,7 +20,7 @@ pub struct Compared<'a> {
     pub against: Against,
 }
 
-/// The comparison of a profile with an earlier one.
+/// The comparison of a profile with an earlier profile.
 #[derive(Debug, Serialize)]
 pub struct Against {
     /// The file of the earlier profile.

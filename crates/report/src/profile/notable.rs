@@ -63,7 +63,7 @@ fn tail(profile: &Profile) -> Option<String> {
 }
 
 fn robots(profile: &Profile) -> Option<String> {
-    // With `drop`, the number of requests excludes those of robots. With `only`, the share is not used.
+    // With `drop`, the number of requests excludes requests of robots. With `only`, the share is not used.
     let all = match profile.robots.policy.as_str() {
         "keep" => profile.requests,
         _ => profile.requests.saturating_add(profile.robots.requests),

@@ -1,4 +1,4 @@
-//! Tests the report of a profile with all figures, and of one with hostile names.
+//! Tests the report of a profile with all figures, and the report of a profile with hostile names.
 
 use super::*;
 use crate::format::DEFAULT_WIDTH;
@@ -200,7 +200,7 @@ fn a_plain_terminal_gets_no_blocks() {
     let blocks = text(&a_profile());
     let text = brimful_core::text::to_ascii(&blocks);
     is_fit(&text);
-    assert!(text.contains("#") && !text.contains("\\u"), "every sign has one of its own: {text}");
+    assert!(text.contains("#") && !text.contains("\\u"), "every character has a replacement in ASCII: {text}");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_comparison_says_what_is_apart() {
     let compared = Compared { profile: &other, against: Against::new("before.json".to_owned(), &found) };
     let json = crate::json::document("profile", &compared).unwrap();
     let read: Profile = serde_json::from_str(&json).unwrap();
-    assert_eq!(read, other, "it is the profile still");
+    assert_eq!(read, other, "the profile's keys are unchanged");
     assert!(json.contains("\"alike\": false"), "{json}");
 }
 

@@ -98,7 +98,7 @@ fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
 }
 
-/// The model's law for the cost of a call, and the second-best one.
+/// How the cost of a call depends on the load in the model, and the second-best alternative.
 fn laws(laws: &[Law]) -> Option<String> {
     let best = laws.first()?;
     let off = |law: &Law| percent(Some(law.left_out_error));
@@ -112,7 +112,7 @@ fn full(survey: &Survey) -> Option<String> {
     Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
 }
 
-/// The connections that the loads used, and the reason.
+/// The kind of connections that the loads used, and the reason for it.
 fn connections(survey: &Survey) -> Option<String> {
     (survey.connections != Connections::default()).then(|| survey.connections.to_string())
 }

@@ -5,7 +5,7 @@ use crate::format::{Column, error, figure, interval, key, narrow, percent, rate,
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
-/// The levels that the model was fitted to: first open levels, then closed levels, then each class alone.
+/// The levels to which the model was fitted: first open levels, then closed levels, then each class alone.
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("calibration", 0),
@@ -34,8 +34,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// The levels that the model was tested on. The first table has mean response times, with the host's part of their
-/// error; the second has the other figures.
+/// The levels on which the model was tested. The first table has mean response times, with the host's part of their
+/// error. The second table has the other figures.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),

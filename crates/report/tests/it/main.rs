@@ -1,5 +1,5 @@
-//! The JSON Schemas in `schema/` are generated from the types, and the example survey keeps every field when it is read
-//! and written again. `web/test` checks that the example matches its schema.
+//! Tests that the JSON Schemas in `schema/` match the types, and that the example survey keeps every field when it is
+//! read and written again. `web/test` checks that the example matches its schema.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` rewrites the schemas.
 
@@ -63,7 +63,7 @@ fn move_shared_definitions(schemas: &mut [(&str, Schema)]) -> Schema {
     let mut shared: Map<String, Value> =
         by_name.into_iter().map(|(name, mut definitions)| (name, definitions.remove(0))).collect();
     loop {
-        // A definition stays with its document if it refers to a definition that is not shared.
+        // A definition is not moved if it refers to a definition that is not shared.
         let kept = shared.clone();
         shared.retain(|_, definition| references(definition).iter().all(|name| kept.contains_key(name)));
         if shared.len() == kept.len() {

@@ -26,7 +26,7 @@ pub struct Mmpp {
 }
 
 impl Mmpp {
-    /// Lower bound of `sojourn`: with less than one call per burst the process is practically a Poisson process.
+    /// Lower bound of `sojourn`. With less than one call per burst, the process is practically a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
     /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
@@ -62,8 +62,8 @@ impl fmt::Display for Mmpp {
     }
 }
 
-/// The rate curve: the two states alternate, each for an exponentially distributed time. The rest of the initial state
-/// is exponentially distributed, too, because an exponential time has no memory.
+/// The rate curve: the two states alternate, each for an exponentially distributed time. The remaining time of the
+/// initial state is exponentially distributed, too, because an exponential time has no memory.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     /// The states: rest and burst, each with its mean length.

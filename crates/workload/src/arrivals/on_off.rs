@@ -8,7 +8,8 @@ use brimful_core::Nanos;
 use std::fmt;
 
 /// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. For the first `share` of every `period` the rate is `ratio` times
-/// the mean, then mean·(1 − ratio·share)/(1 − share). The mean holds over whole periods, so a run should last several.
+/// the mean, then mean·(1 − ratio·share)/(1 − share). The mean rate is exact over whole periods, so a run should last
+/// several periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     ratio: f64,
@@ -128,7 +129,7 @@ mod tests {
         // Each period of 3 s has 300 calls, so the millionth period begins with call 300,000,000, at 3,000,000 s.
         let curve = OnOff::new(7.0, 0.1, Nanos::from_secs(3)).unwrap().curve(100.0);
         assert_eq!(curve.at(3e8), 3e6);
-        // The 21 calls of a burst are 1/700 s apart, in the last period as in the first.
+        // The 21 calls of a burst are 1/700 s apart, in the last period and in the first.
         assert!((curve.at(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
     }
 

@@ -4,10 +4,10 @@
 //!
 //! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales:
 //! an estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. On and off
-//! times have the same distribution, and each source starts in its stationary state: on with probability ½, with the
-//! residual time of that state. So the mean holds in expectation from the first instant. The closer H is to 1, the
-//! likelier a source keeps its state for the whole run: at H = 0.9, one source in four does not switch within the first
-//! ten seconds.
+//! times have the same distribution. Each source starts in its stationary state: it is on with probability ½, and has
+//! the residual time of its state. So the mean rate is right in expectation from the first instant. The closer H is to
+//! 1, the likelier a source keeps its state for the whole run: at H = 0.9, one source in four does not switch within
+//! the first ten seconds.
 
 use super::pieces::RateSegment;
 use super::self_similar::Hurst;
@@ -112,7 +112,7 @@ mod tests {
             let expected = f64::powf(x, -1.4);
             assert!((share_above(&whole, x * least - 1e-9) - expected).abs() < five, "beyond {x} least times");
             let expected = f64::powf(x, -0.4) / 1.4;
-            assert!((share_above(&rest, x * least) - expected).abs() < five, "more than {x} least times left");
+            assert!((share_above(&rest, x * least) - expected).abs() < five, "residual time beyond {x} least times");
         }
         assert!((share_above(&rest, least / 2.0) - (1.0 - least / 2.0 / 0.1)).abs() < five);
     }
@@ -125,8 +125,8 @@ mod tests {
             curve.sources.iter().filter(|Reverse((until, _))| *until > Nanos::from_secs(10)).count()
         };
         let share = (0..seeds).map(late).sum::<usize>() as f64 / (seeds * 16) as f64;
-        // α is 1.2 and the least time 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. For sources that start without a
-        // residual time it would be 600^−1.2.
+        // α is 1.2 and the least time is 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. If sources started without a
+        // residual time, it would be 600^−1.2.
         let expected = 600f64.powf(-0.2) / 1.2;
         assert!((share - expected).abs() < 2.5 / ((seeds * 16) as f64).sqrt(), "{share} not {expected}");
     }

@@ -21,8 +21,8 @@ impl RateSegment {
     /// Time at which the area from the start of the piece reaches `area`, in seconds from that start.
     ///
     /// The result is the positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers
-    /// of the same sign: the result is exact for a piece of constant rate, and loses no digits for a nearly constant
-    /// one. The textbook form divides 0 by 0 there.
+    /// of the same sign. The result is exact for a piece of constant rate, and loses no digits for a nearly constant
+    /// rate. The textbook form divides 0 by 0 for a constant rate.
     pub fn after(self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
@@ -49,8 +49,8 @@ impl<I: Iterator<Item = RateSegment>> Pieces<I> {
     }
 
     /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds it.
-    /// `area` must not decrease from one call of this function to the next. If the area reaches `area` at the start of
-    /// a pause, the result is the end of the pause.
+    /// `area` must not decrease from one call of this function to the next. If the curve has reached `area` at the
+    /// start of a pause, the result is the end of the pause.
     pub fn at(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;

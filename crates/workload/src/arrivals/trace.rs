@@ -5,7 +5,7 @@ use brimful_core::Nanos;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Recorded arrival times, relative to the first. A trace takes 8 bytes per arrival; clones share this memory.
+/// Recorded arrival times, relative to the first arrival. A trace takes 8 bytes per arrival; clones share this memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     instants: Arc<[Nanos]>,

@@ -1,9 +1,9 @@
 //! The past of a load that begins in its stationary state: which sessions are in progress when the run starts, and when
-//! their next bursts are due.
+//! the next bursts of these sessions are due.
 //!
-//! Sessions are simulated for some time before the run, with answers that take no time. At most one session in a
-//! thousand lasts longer than the simulated time, which is at most a day. The initial load lacks the calls of sessions
-//! that last longer, which matters only if very long sessions make most of the load.
+//! Sessions are simulated for some time before the run, with answers that take no time. The simulated time is at most a
+//! day. At most one session in a thousand lasts longer, unless this limit applies. The initial load lacks the calls of
+//! sessions that last longer. This matters only if very long sessions make most of the load.
 
 use super::visit::Visit;
 use super::{draw_count, draw_s};
@@ -18,7 +18,7 @@ const MAX_SPAN_S: f64 = 86_400.0;
 const SAMPLE_SESSIONS: usize = 10_000;
 /// Quantile of the session length that the simulated time covers.
 const COVERED_QUANTILE: f64 = 0.999;
-/// If more think times than this follow one another, their mean is used instead of draws.
+/// If more think times than this follow one another, they are replaced by their mean instead of being drawn.
 const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
 /// The time span before the run for which sessions are simulated.

@@ -71,13 +71,13 @@ impl Scripts {
         found.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
     }
 
-    /// The call of that burst after which `left` − 1 calls of the burst are left to make.
+    /// The call of this burst that leaves `left` − 1 calls of the burst to make.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));
         self.calls.get(place as usize).copied().unwrap_or(CallSpec::of_class(ClassId(0)))
     }
 
-    /// Range in `bursts` of the `nth` session: sessions follow the scripts in turn.
+    /// The range in `bursts` of the `nth` session. Sessions follow the scripts in turn.
     fn session(&self, nth: u64) -> (u32, u32) {
         let scripts = self.sessions.len().saturating_sub(1).max(1) as u64;
         let place = (nth % scripts) as usize;

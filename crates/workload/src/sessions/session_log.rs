@@ -1,10 +1,10 @@
 //! Parser of scripted sessions in the format of httperf's `--wsesslog` (httperf(1)):
 //!
 //! ```text
-//! # A session: a page with two images that are asked for once it is answered, two seconds to think, and a form.
+//! # A session: a page, then its two images, a think time of two seconds, and then a form.
 //! /foo.html think=2.0 /pict1.gif /pict2.gif /foo2.html method=POST contents='Post data'
 //!
-//! # An empty line, or several, and another session begins.
+//! # After one or more empty lines, another session begins.
 //! /foo3.html method=POST contents="Several\nlines" /foo4.html method=HEAD
 //! ```
 //!
@@ -57,7 +57,7 @@ fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-/// An entry of the file: one line, or several if a value continues on the next line.
+/// An entry of the file: one line, or several lines if a value continues on the next line.
 enum Entry {
     Comment,
     Empty,
@@ -150,7 +150,7 @@ impl Reader<'_> {
     fn call(&mut self) -> Result<Entry, LineError> {
         let place = self.place();
         let path = self.word();
-        // A whole URL is sent as it is, as httperf does.
+        // A whole URL is sent unchanged, as in httperf.
         if !path.starts_with('/') && !is_whole_url(&path) {
             return Err(place.error(format!("`{}` is not a path: expected one that begins with /", excerpt(&path))));
         }
@@ -231,7 +231,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a character is white space within a line. `\r` is, because lines may end with `\r\n`.
+/// Whether a character is white space within a line. `\r` counts as white space, because lines may end with `\r\n`.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\u{b}' | '\u{c}')
 }

@@ -22,9 +22,10 @@ pub struct Visit {
     pub wait: Nanos,
     /// Whether the session began before the run.
     began_before_run: bool,
-    /// When the session's next call is due.
+    /// The time at which the session's next call is due.
     pub due: Nanos,
-    /// When the session's next call could be made. This is later than `due` if the call had to wait for a connection.
+    /// The time from which the session's next call could be made. It is later than `due` if the call had to wait for a
+    /// connection.
     pub ready: Nanos,
     began: Nanos,
     ended: Nanos,
@@ -162,7 +163,7 @@ impl Visit {
         scripted.unwrap_or_else(|| draw_s(&plan.load.think_s, &mut self.rng))
     }
 
-    /// Whether another call may be made in addition to those in flight.
+    /// Whether another call may be made in addition to the calls in flight.
     pub fn can_call(&self, max_in_flight: u32) -> bool {
         self.phase == Phase::OtherCalls && self.calls_left > 0 && self.in_flight < max_in_flight
     }

@@ -11,7 +11,7 @@ fn keeps(process: &str, seconds: u64, seeds: u64, within: f64) {
     let rates: Vec<f64> = (0..seeds).map(calls).collect();
     let error = 5.0 * (variance(&rates) / seeds as f64).sqrt();
     assert!((mean(&rates) - 100.0).abs() <= error, "{process}: {} ± {error}", mean(&rates));
-    assert!(error <= within, "{process}: ±{error} says too little");
+    assert!(error <= within, "{process}: ±{error} is not precise enough");
 }
 
 #[test]

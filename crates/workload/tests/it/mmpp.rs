@@ -25,6 +25,6 @@ fn dispersion_follows_its_closed_form_at_every_time_scale() {
             .collect();
         let error = 5.0 * (variance(&estimates) / 20.0).sqrt();
         assert!((mean(&estimates) - expected).abs() < error, "{n}: {} not {expected} ± {error}", mean(&estimates));
-        assert!(error < 0.2 * expected, "{n}: ±{error} says too little");
+        assert!(error < 0.2 * expected, "{n}: ±{error} is not precise enough");
     }
 }

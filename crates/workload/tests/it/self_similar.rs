@@ -35,7 +35,7 @@ fn fractional_noise_scales_exactly() {
 
         // The standard deviation of a run's mean rate is 30 %·slots^(H−1).
         let error = 4.0 * 0.3 * (slots as f64).powf(h - 1.0);
-        assert!((mean(&counts) / 100.0 - 1.0).abs() < error, "H = {h}: {} calls a slot", mean(&counts));
+        assert!((mean(&counts) / 100.0 - 1.0).abs() < error, "H = {h}: {} calls per slot", mean(&counts));
     }
 }
 
@@ -46,8 +46,8 @@ fn pareto_sources_scale_from_some_seconds_on() {
         let energies = energies(&counts);
 
         // The estimate uses sums of 64 slots (6.4 s) and more. The standard error is 0.012. In addition, scales of only
-        // a few mean on and off times still bend the line, the more so the closer α is to 2 (as in Abry & Veitch 1998):
-        // by up to 0.06 at H = 0.6.
+        // a few mean on and off times still bend the line (as in Abry & Veitch 1998). The effect increases as α
+        // approaches 2, up to 0.06 at H = 0.6.
         let (estimate, error) = hurst(&energies, 7);
         assert!(error < 0.0121 && (-0.05..0.1).contains(&(estimate - h)), "H = {h} estimated as {estimate}");
 

@@ -107,7 +107,7 @@ fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
                 workload.on_outcome(&Outcome { call, due, at, end: answer(nth).1, bytes_sent: 1, bytes_received: 1 });
                 *of_session.get_mut(&session).unwrap() -= 1;
                 if let Some(outcome) = workload.session_ended(session) {
-                    assert_eq!(of_session.remove(&session), Some(0), "calls of it are under way");
+                    assert_eq!(of_session.remove(&session), Some(0), "the session must have no calls in flight");
                     seen.ended.push((session, outcome));
                 }
             }
@@ -198,7 +198,7 @@ fn no_more_sessions_begin_than_were_asked_for() {
     }
 }
 
-/// A user's sessions follow one another, and a failed session counts as one.
+/// A user's sessions follow one another. A failed session counts as one session.
 #[test]
 fn a_single_user_makes_all_sessions() {
     let load = Load { number: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
@@ -235,7 +235,7 @@ fn a_call_that_fails_ends_its_session() {
         let [(_, outcome)] = seen.ended[..] else { panic!("{:?}", seen.ended) };
         assert!(outcome.failed && outcome.bursts == 1 && seen.in_progress == 0, "{outcome:?}");
         assert!((1..=calls).contains(&outcome.calls), "call {failing} failed, {} were made", outcome.calls);
-        assert_eq!(outcome.calls as usize, seen.made.len(), "nothing was made after it");
+        assert_eq!(outcome.calls as usize, seen.made.len(), "no call is made after the session has failed");
     }
     // The user continues with another session.
     let users = Load { bursts: spread("2"), ..closed(1, "1") };
@@ -291,7 +291,7 @@ fn sessions_that_the_end_of_the_run_cuts_off_are_in_progress() {
     assert_eq!((seen.ended.len(), seen.in_progress), (0, 25));
     let slow = Load { calls_per_burst: spread("3"), connections: 1, ..load };
     let seen = run(sessions(&slow, 1, 1, Shard::WHOLE), |_| (ms(600), OK));
-    assert_eq!(seen.made.len(), 2, "the answer that the third waits for comes after the end");
+    assert_eq!(seen.made.len(), 2, "the third call waits for an answer that arrives after the end");
 }
 
 #[test]
@@ -337,9 +337,9 @@ fn first_over_last(load: &Load, window_s: u64) -> f64 {
 
 #[test]
 fn a_load_in_progress_begins_in_its_stationary_state() {
-    // In a tenth of the run, 8,000 sessions begin, of ten calls with a variance of 85, so the estimate is exact to 1.5
-    // %. Sessions last 64 s on average, and long ones many minutes. Without sessions from before the run, the first
-    // tenth would lack a sixth of its calls.
+    // In a tenth of the run, 8,000 sessions begin. They have ten calls on average, with a variance of 85, so the
+    // estimate is exact to 1.5 %. Sessions last 64 s on average, and long sessions many minutes. Without sessions from
+    // before the run, the first tenth would lack a sixth of its calls.
     for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
         let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
         assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
@@ -356,8 +356,8 @@ fn sessions_from_before_the_run_are_marked() {
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let before: Vec<u32> =
         seen.ended.iter().filter(|(_, outcome)| outcome.began_before_run).map(|(_, outcome)| outcome.bursts).collect();
-    // Sessions that began 20, 19 … 11 s before the run have one burst left. Sessions that began 10, 9 … 1 s before it
-    // have two.
+    // Sessions that began 20, 19 … 11 s before the run have one burst left. Sessions that began 10, 9 … 1 s before the
+    // run have two bursts left.
     assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
     assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.began_before_run).all(|(_, outcome)| outcome.bursts == 3));
 }

@@ -47,8 +47,8 @@ fn strftime(letter: char, run: &str) -> &str {
     }
 }
 
-/// A sequence of directives. Adjacent `strftime` fields share one directive; each of Apache's own words is a separate
-/// one.
+/// A sequence of directives. Adjacent `strftime` fields share one directive; each of Apache's own words has a separate
+/// directive.
 #[derive(Default)]
 struct Directives {
     text: String,

@@ -113,7 +113,7 @@ impl<'a> State<'a> {
         Some(length)
     }
 
-    /// Reads fields after those of the format. A space precedes each of them.
+    /// Reads the fields after the format's own fields. A space precedes each of them.
     #[cold]
     pub(super) fn tail(&mut self, line: &'a [u8], at: usize, with_time: bool) -> Result<(), Malformed> {
         let mut times = 0;
@@ -136,7 +136,7 @@ impl<'a> State<'a> {
             (b"rt" | b"request_time" | b"reqtime", Some((ns, _))) => entry.service_ns = ns,
             (b"urt" | b"ut" | b"upstream_response_time" | b"apptime", Some((ns, _))) => entry.upstream_ns = ns,
             // nginx's durations always have a point and three digits (a compression ratio has two). The first duration
-            // is that of the request, the second one is that of the upstream server.
+            // is the request's, the second one is the upstream server's.
             (b"", Some((ns, _))) if is_decimal && times == 0 => entry.service_ns = ns,
             (b"", Some((ns, _))) if is_decimal && times == 1 => entry.upstream_ns = ns,
             (b"host" | b"vhost" | b"sn", None) => {

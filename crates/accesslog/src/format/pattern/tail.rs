@@ -1,11 +1,11 @@
-//! Fields after those of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each of them.
+//! Fields after the fields of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each of them.
 
 use super::is_escaped;
 use crate::entry::Malformed;
 use crate::format::number::{self, TimeUnit};
 use memchr::memchr;
 
-/// A field after those of the format.
+/// A field after the fields of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailField<'a> {
     /// The text before the equals sign of a field such as `rt=0.012`.

@@ -3,12 +3,13 @@
 //!
 //! Such stamps are caused by a download that began long before the log, or by a clock that was wrong for a moment. They
 //! would extend the span and lower the rates. At most one request in a hundred is excluded at each end. The gap must
-//! also be longer than the whole rest of the log, and ten times as long as any gap in it. A quiet night is not such a
-//! gap.
+//! also be longer than the whole rest of the log, and ten times as long as any other gap in the log. A quiet night is
+//! not such a gap.
 
-/// If there are fewer requests, none is excluded.
+/// Minimum number of requests for stray requests to be excluded.
 const MIN_REQUESTS: u64 = 20;
-/// At the start and at the end, at most one request in this many is stray, but a single one is always permitted.
+/// At the start and at the end, at most one request in this many is stray. But a single stray request is always
+/// permitted.
 const STRAY_ONE_IN: u64 = 100;
 /// A gap is suspected if it is this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
@@ -119,7 +120,7 @@ mod tests {
     fn quiet_hours_are_part_of_a_log() {
         let day: Vec<(i64, u64)> = std::iter::once((0, 1)).chain((360..1_440).map(|minute| (minute, 10))).collect();
         assert_eq!(found(&day), None, "a night without requests is shorter than the day");
-        assert_eq!(found(&[(0, 100), (600, 100)]), None, "half of the requests are no strays");
+        assert_eq!(found(&[(0, 100), (600, 100)]), None, "half of the requests are not strays");
         assert_eq!(found(&[(0, 1), (50, 10)]), None, "few requests all count");
         assert_eq!(found(&[(0, 300)]), None);
         assert_eq!(found(&[]), None);

@@ -74,7 +74,7 @@ fn days_of_23_and_25_hours_are_counted_by_their_clocks() {
     for (hour, rate) in week.rates.iter().flatten().enumerate() {
         assert!((rate * 3_600.0 - 1.0).abs() < 0.35, "hour {hour} of the week: {rate}");
     }
-    assert!((week.rates[2][12] * 3_600.0 - 1.0).abs() < 1e-9, "an hour in the middle was there four times");
+    assert!((week.rates[2][12] * 3_600.0 - 1.0).abs() < 1e-9, "an hour in the middle of the week occurred four times");
     // The week contains 2026-10-25 01:00 UTC, after which 02:30 local time occurred a second time.
     let autumn: Vec<i64> = (0..24 * 7).map(|hour| 1_792_454_400 + hour * HOUR_S + 1_800).collect();
     let calendar = self::calendar(&autumn);
@@ -139,6 +139,10 @@ fn the_busiest_hours_keep_their_seconds() {
         calendar.add((MONDAY + hour * HOUR_S) * NS, MONDAY + hour * HOUR_S);
     }
     assert_eq!(calendar.seconds(MONDAY..MONDAY + 3_600).map(|seconds| seconds.iter().sum()), Some(1_000u64));
-    assert_eq!(calendar.seconds(MONDAY + 3_600..MONDAY + 4 * 3_600), None, "given up");
-    assert_eq!(calendar.seconds(MONDAY - 7_200..MONDAY - 3_600), Some(vec![0; 3_600]), "no requests at all");
+    assert_eq!(calendar.seconds(MONDAY + 3_600..MONDAY + 4 * 3_600), None, "the seconds of these hours were dropped");
+    assert_eq!(
+        calendar.seconds(MONDAY - 7_200..MONDAY - 3_600),
+        Some(vec![0; 3_600]),
+        "hours without requests have zeros"
+    );
 }

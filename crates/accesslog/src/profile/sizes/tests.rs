@@ -131,5 +131,5 @@ fn sizes_that_fall_faster_than_a_power_have_a_steep_tail_or_none() {
     let exponential = Exp::<f64>::new(1.0 / 10_000.0).unwrap();
     let sizes: Vec<u64> = (0..20_000).map(|_| exponential.sample(&mut rng) as u64 + 1).collect();
     assert!(described(&sizes).tail.is_none_or(|tail| tail.index > 3.0), "{:?}", described(&sizes).tail);
-    assert_eq!(described(&sizes[..99]).tail, None, "too few");
+    assert_eq!(described(&sizes[..99]).tail, None, "there are too few sizes for a tail");
 }

@@ -59,14 +59,14 @@ fn without_room_counts_are_never_too_low_and_the_popular_ones_are_there() {
     }
     let sorted = urls.sorted();
     assert!(!urls.is_exact() && sorted.len() == 200);
-    assert_eq!(sorted.iter().map(|url| url.requests).sum::<u64>(), total, "each request is counted somewhere");
+    assert_eq!(sorted.iter().map(|url| url.requests).sum::<u64>(), total, "each request is counted once");
     for url in &sorted {
         let true_count = exact[&*url.url];
         assert!(url.requests >= true_count && url.requests - url.requests_error <= true_count);
         assert!(url.requests_error <= total / 200);
     }
     for (url, _) in exact.iter().filter(|(_, count)| **count > total / 200) {
-        assert!(sorted.iter().any(|known| *known.url == **url), "a popular one is missing");
+        assert!(sorted.iter().any(|known| *known.url == **url), "a popular URL is missing");
     }
 }
 
@@ -120,7 +120,7 @@ fn the_method_is_that_of_most_requests() {
     }
     assert_eq!((&*urls.sorted()[0].method, urls.sorted()[0].mean_bytes()), (&b"POST"[..], 0.0));
     urls.add(&entry(b"GET", b"", 1));
-    assert_eq!(urls.sorted().len(), 1, "no URL");
+    assert_eq!(urls.sorted().len(), 1, "requests without a URL are not counted");
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn the_formats_of_a_servers_configuration() {
     let mut formats = Formats::from_list(Format::from_configuration(NGINX).unwrap());
     let mut scratch = Scratch::default();
     let line = br#"{"time":"971211336.250","request":"GET / HTTP/1.1","status":200,"rt":0.250}"#;
-    let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch) else { panic!("it is read") };
+    let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch) else { panic!("the format must read the line") };
     assert_eq!((entry.time_ns, entry.service_ns), (971_211_336_000_000_000, Some(250_000_000)));
     assert_eq!(formats.shares()[0].name, "times");
 }

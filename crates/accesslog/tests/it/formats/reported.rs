@@ -4,7 +4,7 @@ use super::*;
 
 const REST: &str = r#"[03/Aug/2017:14:58:51 +0000] "GET /a HTTP/1.1" 200 10 "-" "x""#;
 
-/// Client, host and service time of an entry.
+/// The client, host and service time of an entry.
 type Caller = (String, String, Option<u64>);
 
 /// The name of the format that reads all lines, the entries, and the remarks on the format.
@@ -165,7 +165,7 @@ fn times_keep_the_unit_that_they_have() {
     // The values are Tomcat's milliseconds, some of which are 0.
     let (name, entries, _) = found(&every_second((0..60).map(|n| (n * 13 % 40).to_string())));
     assert_eq!((name.as_str(), entries[1].2), ("combined + %{ms}T", Some(13_000_000)));
-    // The values are microseconds in JSON, where numbers usually are milliseconds.
+    // The values are microseconds in JSON. Most numbers in JSON logs are milliseconds.
     let json = |n: usize, name: &str, value: u64| {
         format!(
             r#"{{"time":"2017-08-03T14:58:{n:02}Z","method":"GET","uri":"/","status":200,"size":9000,"{name}":{value}}}"#

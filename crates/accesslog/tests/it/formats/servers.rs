@@ -152,7 +152,7 @@ fn combined_with_more() {
     let sample: Vec<&[u8]> = seconds.iter().map(String::as_bytes).collect();
     let mut formats = Formats::detect(&sample).unwrap();
     let mut scratch = Scratch::default();
-    let Ok(Line::Entry(entry)) = formats.read(sample[4], &mut scratch) else { panic!("it is read") };
+    let Ok(Line::Entry(entry)) = formats.read(sample[4], &mut scratch) else { panic!("the format must read the line") };
     assert_eq!((entry.service_ns, formats.shares()[0].name.as_str()), (Some(30_000_000_000), "combined + %T"));
 }
 

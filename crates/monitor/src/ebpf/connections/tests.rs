@@ -198,7 +198,8 @@ fn an_abandoned_handshake_is_no_connection() {
     apart(|| {
         let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
-        // The kernel keeps a connection as a request until its first byte, so that the client can leave before.
+        // Until its first byte arrives, the kernel keeps a connection as a request. The client can therefore close it
+        // early.
         let seconds: libc::c_int = 30;
         let size = size_of_val(&seconds) as libc::socklen_t;
         let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);

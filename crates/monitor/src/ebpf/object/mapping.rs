@@ -24,7 +24,8 @@ impl Mapping {
         Ok(Mapping { start, bytes })
     }
 
-    /// The mapped words. Loads must be relaxed: only those are allowed for atomics in memory that is mapped read-only.
+    /// The mapped words. Loads must be relaxed: Rust allows no other loads of atomics in memory that is mapped
+    /// read-only.
     pub(super) fn words(&self) -> &[AtomicU64] {
         let words = self.bytes / size_of::<AtomicU64>();
         // SAFETY: `start` is the beginning of a page, so it is aligned. `bytes` are mapped from there until `self` is
@@ -44,5 +45,5 @@ impl Drop for Mapping {
 
 // SAFETY: the memory belongs to no thread, and it is only ever read, atomically.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: the memory belongs to no thread, and it is only ever read, atomically.
 unsafe impl Sync for Mapping {}

@@ -54,7 +54,7 @@ fn counts(probe: &RequestProbe) -> (u64, u64, u64) {
     (tally.begun, tally.sizes.iter().map(|size| size.answered).sum(), tally.unanswered)
 }
 
-/// Waits until the counts have these values: the server's send is traced a moment after the client has received its
+/// Waits until the counts have these values. The server's send is traced a moment after the client has received the
 /// bytes.
 #[track_caller]
 fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
@@ -87,7 +87,7 @@ fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
             assert_eq!(times.buckets.iter().sum::<u64>(), 150);
             assert!(times.sum_ns > 0);
         }
-        assert_eq!(probe.read().unwrap()[0].begun, 0, "the other port");
+        assert_eq!(probe.read().unwrap()[0].begun, 0, "requests to one port do not count for the other port");
     });
 }
 
@@ -110,7 +110,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
         settle(&probe, (1, 1, 0));
         let size = || probe.read().unwrap()[1].sizes[0].clone();
         let begun = Instant::now();
-        // At the second send, the record of the first is subtracted again.
+        // At the second send, the record of the first send is subtracted again.
         while size().sent != 8 {
             assert!(begun.elapsed() < TEST_TIMEOUT, "{:?}", size());
         }

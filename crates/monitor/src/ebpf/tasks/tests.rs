@@ -50,7 +50,7 @@ fn named(text: &str, name: &str) -> u64 {
 
 #[test]
 fn a_count_below_zero_is_zero() {
-    // Offset of the number of threads: it follows the ids, the name, the start, the thread's counters and its waits.
+    // Offset of the number of threads. Before it are the ids, the name, the start, and the thread's counters and waits.
     const THREADS: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1);
     let mut record = [0; RECORD_BYTES];
     record[12..16].copy_from_slice(&(LEADER | RSS).to_ne_bytes());

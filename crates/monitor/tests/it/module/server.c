@@ -3,8 +3,8 @@
  * 4999 bytes) and "other", claims a slot and prints "ready". For each number on stdin it records that many requests of
  * class small, and then prints "done":
  *
- *   1000 bytes; PARSE 10 µs, PROCESS 1000 + i µs for request i of this number, LOG 2 µs; every tenth with CPU time
- *   5 + 20 + 2 µs; the CPU time of the thread grows by 30 µs with each
+ *   1000 bytes; PARSE takes 10 µs, PROCESS 1000 + i µs for request i of this number, LOG 2 µs. The CPU time of every
+ *   tenth request is recorded: 5 + 20 + 2 µs. The CPU time of the thread grows by 30 µs with each request.
  */
 #include "recorder.h"
 
