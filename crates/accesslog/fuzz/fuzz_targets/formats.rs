@@ -3,7 +3,7 @@
 //!
 //! Input: a byte that selects a format, then lines, of which a few are read. Formats are created once. Half of the
 //! inputs are read by a copy of the format, and each line again by a fresh copy. Equal results show that the state that
-//! a format keeps (the day of earlier lines) does not affect them, so the other half of the inputs can do without
+//! a format keeps (the day of earlier lines) does not affect results. So the other half of the inputs is read without
 //! copies. `README.md` has the command.
 #![no_main]
 
@@ -41,7 +41,7 @@ static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// The formats with the state that they keep of the lines read.
+    /// The formats, with the state that earlier lines left in them.
     static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 

@@ -1,8 +1,8 @@
 //! Feeds arbitrary bytes as the output of an HTTP/2 server. Checks that nothing panics and that the result does not
 //! depend on how the bytes are split.
 //!
-//! Input: a byte of flags (bit 0: the SETTINGS frame is missing; bits 4 to 7: the number of cuts), the lengths of that
-//! many pieces, and the bytes after SETTINGS. `README.md` has the command.
+//! Input: a byte of flags (bit 0: the SETTINGS frame is missing; bits 4 to 7: the number of cuts), the length of the
+//! piece before each cut, and the bytes after SETTINGS. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{StreamEnd, Http2, Listener, ParseError, RecentBlock, Request, Version};
@@ -86,13 +86,13 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
                 Ok(fed) => {
                     rest = &rest[fed.consumed..];
                     let Some((stream, end)) = fed.closed else {
-                        assert!(rest.is_empty(), "all is read unless something ends");
+                        assert!(rest.is_empty(), "all bytes are consumed unless a stream ends");
                         break;
                     };
                     results.ended.push((stream.value, end));
                 }
                 Err(error) => {
-                    assert!(http2.refuses_new_streams(), "an error stays");
+                    assert!(http2.refuses_new_streams(), "after an error, no stream can be opened");
                     results.error = Some(error);
                     results.said = http2.output().to_vec();
                     return results;

@@ -2,8 +2,8 @@
 //! on how the bytes are split, even at empty lines between two responses, and that it agrees with the tests' reference
 //! implementation.
 //!
-//! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the lengths of that many
-//! pieces, and what the server sends. `README.md` has the command.
+//! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the length of the piece
+//! before each cut, and the bytes that the server sends. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{
@@ -41,7 +41,7 @@ fuzz_target!(|input: &[u8]| {
         // This response is delimited by the end of the connection and may follow any number of empty lines.
         ([], Ok(response)) => match reference::read(sent, head_request) {
             Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
-            other => panic!("{response:?} is {other:?} to the reference"),
+            other => panic!("the response is {response:?}, but the reference reads {other:?}"),
         },
     };
     let read = match reference::read(sent, head_request) {
@@ -73,7 +73,7 @@ fn responses(
             let fed = match parser.feed_with(&mut recent, left, |_| {}) {
                 Ok(fed) => fed,
                 Err(error) => {
-                    assert_eq!(parser.finish(), Err(error), "an error stays");
+                    assert_eq!(parser.finish(), Err(error), "finish returns the same error");
                     return (complete, Err(error));
                 }
             };
@@ -81,7 +81,7 @@ fn responses(
             left = &left[fed.consumed..];
             match fed.state {
                 Progress::NeedMore => {
-                    assert!(left.is_empty(), "all is consumed until a response is whole");
+                    assert!(left.is_empty(), "an incomplete response needs all bytes");
                     break;
                 }
                 Progress::Complete(response) => {
