@@ -1,7 +1,7 @@
 """Generates the documents' dataclasses in brimful/documents/ from their JSON Schemas. The tests generate the schemas from
 the Rust types.
 
-A schema describes documents that are read: a field that a document may lack is None there. Names include units, as in
+A schema describes documents that are read, so a field that a document may lack can be None. Names include units, as in
 the documents. If a key is not a Python name, the field has it in its metadata.
 
 `make` and the package's build run this program. Its result is not committed.
@@ -122,7 +122,7 @@ def ordered(aliases: dict[str, dict]) -> list[str]:
             for name in remaining
             if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(remaining) - {name})
         ]
-        # Without this, aliases that refer to one another would never be ready. So far there are none.
+        # `remaining` prevents an endless loop if aliases refer to one another. So far, no aliases do.
         done += ready or remaining
     return done
 

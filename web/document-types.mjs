@@ -1,6 +1,6 @@
 // Generates the TypeScript types of the documents, src/documents/, from the JSON Schemas in schema/, which are
-// generated from the Rust types. A schema describes documents that are read: a field
-// that they may lack is optional.
+// generated from the Rust types. A schema describes documents that are read, so a field that a document may lack is
+// optional.
 //
 // `npm run types` runs this, as does `npm run check`. The page itself is built without the types.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

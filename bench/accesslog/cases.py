@@ -92,7 +92,7 @@ def outcome(log: Log, runs: dict[str, list[Run]], failures: dict[str, str]) -> O
     ours = runs[OURS]
     rows = []
     for name, completed in runs.items():
-        # Its wall time over brimful's, round by round.
+        # The reader's wall time divided by brimful's, round by round.
         ratio = Estimate.spread([run.wall_s / our.wall_s for run, our in zip(completed, ours, strict=True)])
         figures = [
             rate(log.bytes, completed),
@@ -125,7 +125,8 @@ def spread(runs: list[Run], key: str) -> Estimate:
 def figures(
     rate: float, aim: float, ratio: float | None = None, seconds: tuple[float, float] | None = None
 ) -> tuple[Figure, ...]:
-    """The figures of a case: MB/s (required, aim), the required speed relative to GoAccess, seconds (required, aim)."""
+    """The figures of a case. `rate` and `aim` are the required and the aimed speed in MB/s, `ratio` is the required
+    speed relative to GoAccess's, and `seconds` are the required and the aimed time."""
     required_ratio = {} if ratio is None else {"required": ratio}
     duration = (Figure("seconds", "time", "s", required=seconds[0], aim=seconds[1]),) if seconds else ()
     return (

@@ -73,7 +73,8 @@ def visits(subjects: list[Subject], repetitions: int, seed: int) -> list[tuple[i
 
 
 def differs(bench: Bench) -> str | None:
-    """Why new surveys cannot be compared with those already kept, or None. Stores the settings of the new ones."""
+    """The reason why new surveys cannot be compared with the kept ones, or None. Stores the settings of the new
+    ones."""
     note = bench.kept / "made-with.json"
     made_with = bench.key()
     if note.exists() and (before := json.loads(note.read_text())) != made_with:

@@ -109,7 +109,7 @@ def warm_up(bench: Bench, url: str, request: Sequence[str], requests: int) -> No
         "--duration", f"{WARM_UP_S}s", "--cpus", str(bench.generator_cpu), "--quiet",
     ]  # fmt: skip
     done = subprocess.run(command, text=True, capture_output=True, check=False)
-    # 4: the generator was the limit, which does not matter here.
+    # Exit code 4 means that the generator was the limit, which does not matter here.
     if done.returncode not in (0, 4):
         raise Failed(f"warm-up: {last_line(done.stderr) or done.returncode}")
 
@@ -118,7 +118,7 @@ def complete(command: Sequence[str], kept: Kept) -> str | None:
     """Runs a survey until it ends or LIMIT_S passes. Returns an error if there is no usable document."""
     kept.document.unlink(missing_ok=True)
     with kept.log.open("w") as log:
-        # In its own session, so that Ctrl-C reaches only this program, which then ends the survey cleanly.
+        # The survey has its own session, so Ctrl-C reaches only this program, which then ends the survey cleanly.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
         )
@@ -128,7 +128,7 @@ def complete(command: Sequence[str], kept: Kept) -> str | None:
             stop(process)
     if not in_time:
         return f"not done after {LIMIT_S} s"
-    # 1, 3 and 4 are results too, if there is a document: refuted, disturbed, client-limited.
+    # With a document, the exit codes 1 (refuted), 3 (disturbed) and 4 (client-limited) are results, too.
     return None if kept.document.exists() else f"exit {process.returncode}: {last_line(kept.log.read_text())}"
 
 

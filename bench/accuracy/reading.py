@@ -46,7 +46,7 @@ class Predicted:
         return self.low <= self.measured <= self.high
 
     def holds_twice(self) -> bool:
-        """Whether an interval twice as wide to either side contains the measurement, about either prediction."""
+        """Whether the interval at twice its width, around either prediction, contains the measurement."""
         return any(self._within_twice(centre) for centre in (self.predicted, self.given_host))
 
     def _within_twice(self, centre: float) -> bool:
@@ -124,7 +124,7 @@ def error(comparison: dict | None) -> float | None:
 
 
 def error_of_model(comparison: dict | None) -> float | None:
-    """The error without the part caused by the host's speed; None where the survey does not know that part."""
+    """The error without the part that the host's speed caused; None if the survey does not know this part."""
     whole, drift = ((comparison or {}).get(key) for key in ("error", "error_drift"))
     return None if whole is None or drift is None else whole - drift
 
@@ -141,7 +141,7 @@ def with_interval(survey: dict) -> Iterator[Predicted]:
     for level in unfitted(survey):
         if not level["verdict"]["valid"]:
             continue
-        # The saturation rate, already counted, is the throughput of the closed level.
+        # The throughput of the closed level is the saturation rate, which is already counted.
         closed = level.get("clients") is not None
         where = "saturated" if closed else f"{level['workload']} at {level['fraction'] * 100:.0f} %"
         if not closed:

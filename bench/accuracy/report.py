@@ -252,7 +252,7 @@ def verdicts(rows: Sequence[dict]) -> str:
 
 
 def beyond(rows: Sequence[dict]) -> str:
-    """The figures of valid surveys that were outside twice their interval."""
+    """The figures of valid surveys whose measurement was outside the interval at twice its width."""
     if not any(row["valid"] and row["intervals"] for row in rows):
         return "-"
     counts = Counter(f"{kind} {where}".strip() for row in rows for kind, where in row["valid_beyond_twice"])

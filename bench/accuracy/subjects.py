@@ -142,7 +142,8 @@ class Subject:
 
     @contextlib.contextmanager
     def running(self, directory: Path, cpu: int) -> Iterator[tuple[str, list[int]]]:
-        """Starts it on a CPU, in a new directory. Yields its URL and process IDs, and ends all processes at the end."""
+        """Starts the server on a CPU, in a new directory. Yields its URL and process IDs. Ends all its processes at the
+        end."""
         directory.mkdir(parents=True)
         for path in (directory.parent, directory):
             # The server's workers run as another user.

@@ -1,4 +1,4 @@
-"""One repetition with one server: its capacity, runs well below it, the model fitted to these, and its predictions.
+"""One repetition with one server: its capacity, runs well below it, the model fitted to the runs, and its predictions.
 
 The capacity of each mix is measured before the runs and again after them, by clients that never pause. Where other
 programs use the server's CPU, requests per second say little about the server. Requests per CPU second, which the model
@@ -56,7 +56,7 @@ class Bench:
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([self.brimful, *arguments], text=True, capture_output=True, check=False)
-        # 4: the generator was the limit. The Record says so, and calibration leaves it out.
+        # Exit code 4 means that the generator was the limit. The Record says so, and calibration leaves such a run out.
         if done.returncode not in (0, 4):
             raise Failed(f"brimful {arguments[0]}: {done.stderr.strip() or done.returncode}")
         return done.stdout

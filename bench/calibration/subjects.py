@@ -110,9 +110,9 @@ class Subject:
 
     @contextlib.contextmanager
     def running(self, program: str, directory: Path, cpu: int) -> Iterator[int]:
-        """Starts it on a CPU, yields its port, and ends it."""
+        """Starts the server on a CPU, yields its port, and ends the server."""
         port = free_port()
-        # In its own process group: when Apache ends, it signals its whole group.
+        # The server has its own process group, because Apache signals its whole group when it ends.
         command = ["taskset", "-c", str(cpu), program, *self.arguments(directory, port)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, process_group=0)
         try:

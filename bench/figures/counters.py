@@ -101,7 +101,7 @@ def cpus(proc):
 
 
 def paired_lines(text):
-    """Parses /proc/net/netstat and /proc/net/snmp: a line of names, then one of values, both with the same prefix."""
+    """Parses /proc/net/netstat and /proc/net/snmp: a line of names, then a line of values, with equal prefixes."""
     lines = [line.split() for line in text.splitlines()]
     return {
         names[0].rstrip(":"): dict(zip(names[1:], map(int, values[1:])))

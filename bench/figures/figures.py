@@ -15,13 +15,13 @@ from .wide import SOURCES as WIDE_SOURCES
 CAPACITY, SIZE, BACKLOG, PROCESSES = 130, 1294, 128, 8
 DEMAND = "7.6ms"
 ATTEMPT = "500ms"
-# Mosberger & Jin's, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
+# Mosberger & Jin's server, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
 CAPACITY_1998, SIZE_1998, BACKLOG_1998, PROCESSES_1998 = 800, 1024, 32, 32
 DEMAND_1998 = "1.15ms"
-# (a, b) of Figure 8: for b % of the time the rate is a times the mean. The paper's text names (6, 5). The others have
-# half the height, twice the share, or both.
+# (a, b) of Figure 8: for b % of the time the rate is a times the mean. The paper's text names (6, 5). The other pairs
+# have half its height, twice its share, or both.
 BURSTS = [(3, 5), (6, 5), (3, 10), (6, 10)]
-# Linux repeats a SYN four times a second apart before it doubles the interval; 0 doubles it from the first.
+# Linux first repeats a SYN four times, one second apart, and then doubles the interval. With 0, it doubles it at once.
 DOUBLING = {"net.ipv4.tcp_syn_linear_timeouts": 0}
 
 # Delays and losses of a wide area, which the paper left open (§4.2), made by the router of its Figure 3.

@@ -3,7 +3,7 @@
 Apache prefork runs a fixed number of steps of a Lua loop for each request. The number is fitted to the wanted capacity
 by two measurements. `brimful target` instead burns CPU time measured by its thread's clock. The difference matters past
 saturation: a kernel without CONFIG_IRQ_TIME_ACCOUNTING charges an interrupt's time to the thread that it interrupts.
-Work on dropped SYNs therefore slows Apache down, but counts as the target's own burning.
+Work on dropped SYNs therefore slows Apache down, but the target counts this work as CPU time that it has burnt.
 """
 
 import subprocess

@@ -4,8 +4,8 @@ Two estimates, made while only SYNs arrive at a full accept queue:
 
 - by work: a process that only spins on the server's CPU counts its rounds. The rounds lost, compared with the quiet
   stretches just before and after, divided by the SYNs, are the whole cost of a SYN: interrupt, receive work, caches.
-- by softirq: the CPU's softirq time in /proc/stat, less that of the quiet stretches. The spinner also keeps the clock
-  tick running: the softirq time of an idle CPU would not be counted.
+- by softirq: the CPU's softirq time in /proc/stat, less the softirq time of the quiet stretches. The spinner also keeps
+  the clock tick running: the softirq time of an idle CPU would not be counted.
 
 A third estimate comes from throughput: the slope of Figure 7, as in Banga & Druschel §5.3. If each SYN without a reply
 costs c seconds of the CPU and each reply 1/X0, the throughput is X = X0·(1 − c·S), where S is the rate of such SYNs.

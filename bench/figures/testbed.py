@@ -2,7 +2,8 @@
 
 A host is a network, mount and PID namespace without a name. It exists as long as a process that waits for the end of
 its standard input, a pipe from this program. However this program ends, the pipe closes and the waiting process ends.
-It is the first process of its PID namespace, so the kernel then kills all others in it and removes the network.
+That process is the first of its PID namespace, so the kernel then kills all other processes there and removes the
+network.
 
 A veth pair processes a received packet on the sender's CPU. Receive packet steering
 (Documentation/networking/scaling.rst) is therefore set on both ends: the server's CPU does the server's receive work,
@@ -36,7 +37,7 @@ class Host:
     def __init__(self, cpu):
         self.cpu = cpu
         command = ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", HOLD]
-        # In its own session, so that Ctrl-C reaches only this program, which then closes the pipes in order.
+        # The process has its own session, so Ctrl-C reaches only this program, which then closes the pipes in order.
         self.holder = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )

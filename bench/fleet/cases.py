@@ -72,9 +72,9 @@ def start(options: argparse.Namespace, directory: Path) -> list[dict]:
 
 
 def overhead(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """CPU time per call of a shard whose Record is kept and which is polled each second (`kept`), and of a second bare
-    load (`control`), both over that of a bare load. The control shows the noise of the machine. Runs are interleaved,
-    and the order is reversed each time."""
+    """CPU time per call of two loads, divided by the CPU time of a bare load. In `kept`, the shard's Record is
+    kept and polled each second. `control` is another bare load, and shows the noise of the machine. Runs are
+    interleaved, and the order is reversed each time."""
     server, client = (sorted(os.sched_getaffinity(0)) * 2)[:2]
     rows = []
     with target(server) as url:
@@ -158,7 +158,7 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     import ray
 
     if not ray.is_initialized():
-        # With these variables, neither the package nor the command must be installed.
+        # With these variables, the package and the command need not be installed.
         variables = {"PYTHONPATH": str(Path(brimful.__file__).parents[1]), "BRIMFUL_BINARY": brimful.binary()}
         ray.init(
             address=options.address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": variables}
@@ -185,8 +185,8 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
 
 
 def cpu_us(words: Sequence[str], polled: bool) -> float:
-    """User and system CPU time of a whole process, by the kernel's account. If `polled`, it is looked at each
-    second."""
+    """User and system CPU time of a whole process, by the kernel's account. If `polled`, this program reads the state
+    of the process each second."""
     before, place = resource.getrusage(resource.RUSAGE_CHILDREN), Place()
     place.start(words, {})
     while place.process is not None:

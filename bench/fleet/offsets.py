@@ -52,10 +52,11 @@ def poisson(draw: random.Random, length_s: float) -> Iterator[float]:
 
 
 def bursts(draw: random.Random, length_s: float) -> Iterator[float]:
-    """Poisson, at one rate for a tenth of each period and at another for the rest."""
+    """Poisson arrivals, at one rate for a tenth of each period and at another rate for the rest."""
     low = (1 - ON * HIGH) / (1 - ON)
     for at in poisson(draw, length_s * HIGH):
-        # Thin out arrivals at the high rate: outside the bursts, keep the share that the low rate has.
+        # All arrivals are compressed to the high rate. Outside the bursts, only a share of them is kept: the low
+        # rate's.
         at /= HIGH
         if (at % PERIOD_S) < ON * PERIOD_S or draw.random() < low / HIGH:
             yield at
@@ -76,9 +77,10 @@ def figures(schedule: Sequence[float], length_s: float) -> dict:
     for window_s in WINDOWS_S:
         counts = [0] * round(length_s / window_s)
         for at in schedule:
-            # Only in windows in which all shards are active.
+            # Clock errors move some calls outside of the run; they are not counted.
             if 0 <= at < length_s:
                 counts[min(int(at / window_s), len(counts) - 1)] += 1
+        # In the first and the last window, some shards have not begun yet or have already ended.
         counts = counts[1:-1]
         mean = sum(counts) / len(counts)
         variance = sum((count - mean) ** 2 for count in counts) / (len(counts) - 1)

@@ -108,7 +108,7 @@ class Running:
         pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
         self.command = list(command)
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        # In its own session, so that signals reach all its processes and Ctrl-C reaches none.
+        # The command has its own session: signals reach all its processes, and Ctrl-C reaches none.
         self._process = subprocess.Popen(
             [*pinned, *command],
             stdin=subprocess.DEVNULL,

@@ -113,7 +113,7 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
                 program.check()
                 sizes.setdefault(tool, []).append((at, resident_kib(program.pid)))
             if exporter:
-                # In use, node_exporter is scraped periodically.
+                # node_exporter is usually scraped periodically, so this program scrapes it, too.
                 exporter.scrape()
             time.sleep(1 - (time.monotonic() - begun) % 1)
         time.sleep(max(0, begun + seconds - time.monotonic()))

@@ -72,7 +72,7 @@ def run(bed: Bed, host: Host, kind: str, overflowing_s: float, flags: tuple[str,
 
 
 def counts(server: dict) -> dict[str, float]:
-    """The counts that belong to brimful's rates per second."""
+    """The counts, computed from brimful's rates per second."""
     if not (listener := server["listener"]):
         raise Failed(f"brimful watch saw no listener: {server['sources'].get('listener')}")
     seconds = brimful.seconds(server)

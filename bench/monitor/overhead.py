@@ -38,7 +38,7 @@ def measure(bed: Bed) -> Outcome:
         running: dict[str, list[Running]] = {CONTROL: []}
         for name, commands in monitors(bed, server, lasting):
             running[name] = [stack.enter_context(Running(command, bed.server_cpu)) for command in commands]
-        # Wait until all have started and taken their first samples.
+        # Wait until all monitors have started and taken their first samples.
         time.sleep(2)
         switches = {name: Switch(programs) for name, programs in running.items()}
         found: dict[str, list[list[Slice]]] = {name: [] for name in switches}

@@ -12,7 +12,7 @@ from .bed import Bed, Running
 SAR = ("-u ALL -P ALL -w -B -W -b -d -r -q CPU,IO,MEM -n DEV,EDEV,SOCK,TCP,ETCP -I SUM").split()
 # CPU, memory, switches.
 PIDSTAT = "-u -r -w".split()
-# By default node_exporter leaves out connections by state and processes, and Debian's build also loopback.
+# By default, node_exporter leaves out processes and connections by state. Debian's build also leaves out loopback.
 NODE_EXPORTER = (
     "--collector.tcpstat --collector.processes --collector.netdev.device-exclude=^$ --log.level=error".split()
 )

@@ -46,7 +46,7 @@ class Theirs:
     """How to compute a figure from a tool's output."""
 
     value: Callable[[Readings], float]
-    # Half of its last digit.
+    # The rounding error: half a unit of the last digit that the tool prints.
     rounded: float = 0.0
     differs: str = ""
 

@@ -82,7 +82,7 @@ def connected(bed: Bed, layout: str, connections: int) -> Iterator[Host]:
 
 
 def judge(outcome: Outcome, layout: str, ways: dict, others: dict[str, list[float]]) -> None:
-    """Stores the ratios to /proc/net/tcp of those ways that counted all connections."""
+    """Stores, for each way that counted all connections, its cost relative to reading /proc/net/tcp."""
     outcome.raw[layout] = {"ways": ways, "others_us": others}
     table = ways["proc_net_tcp"]
     rows = [["read of /proc/net/tcp, from inside", micros(table["us"]), "1"]]

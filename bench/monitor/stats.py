@@ -1,9 +1,10 @@
 """The effect of toggling: quartets A B B A, their trimmed mean, and its confidence interval.
 
 A quartet is four consecutive slices: without, with, with, without (A B B A). A steady drift of the host's speed affects
-both kinds equally. The effect is the mean logarithm of the two slices *with* less that of the two *without*. The mean
-over all quartets leaves out the lowest and the highest tenth of them, because other events disturb some slices. The
-interval is Tukey and McLaughlin's for a trimmed mean (1963). With few quartets nothing is trimmed and it is Student's.
+both kinds equally. The effect is the mean logarithm of the two slices *with*, less the mean logarithm of the two slices
+*without*. The mean over all quartets leaves out the lowest and the highest tenth of them, because other events disturb
+some slices. The interval is Tukey and McLaughlin's for a trimmed mean (1963). With few quartets nothing is trimmed and
+it is Student's.
 """
 
 import math
@@ -21,7 +22,7 @@ Z_95 = 1.959964
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with a range: its 95 % interval, or the least and the greatest of `of` values."""
+    """A value with a range: its 95 % interval, or the least and the greatest value. `of` is the number of values."""
 
     value: float
     low: float

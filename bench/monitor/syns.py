@@ -1,9 +1,9 @@
 """Overflows a listener's accept queue and counts the SYNs, in a network namespace: `syns.py full|drained BACKLOG
 CONNECTS SECONDS`.
 
-It prints the port, waits for a line on its standard input, and begins CONNECTS connections. The listener accepts none
-of them (`full`), or after half of the time all that wait (`drained`). For SECONDS the kernel repeats the SYNs that were
-dropped. Then the program closes the connections and prints its counts as JSON.
+It prints the port, waits for a line on its standard input, and begins CONNECTS connections. With `full`, the listener
+accepts no connection. With `drained`, it accepts all waiting connections after half of the time. For SECONDS the kernel
+repeats the SYNs that were dropped. Then the program closes the connections and prints its counts as JSON.
 
 A packet socket counts SYNs as they arrive, independently of TCP's counters. On loopback such a socket receives each
 packet twice, leaving and arriving (packet(7), sll_pkttype); only arrivals count. One thread begins the connections one

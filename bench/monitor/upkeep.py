@@ -1,6 +1,6 @@
 """The cost of the gauges per connection: by the kernel's account of the eBPF program, and by toggling it.
 
-On loopback both ends of a connection are on this host, and the program runs at every change of state of either. A
+On loopback both ends of a connection are on this host, and the program runs whenever the state of either end changes. A
 server with remote clients has half of the runs.
 """
 

@@ -35,7 +35,7 @@ class Bed:
 
 @dataclass
 class Runs:
-    """The repetitions of one task: seconds and last answer of each solver, and the errors of those that failed."""
+    """The repetitions of one task: seconds and last answer of each solver, and the error of each solver that failed."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     answers: dict[str, list[float]] = field(default_factory=dict)

@@ -69,7 +69,7 @@ def linearizer(request: dict) -> dict:
 
 
 def curve(request: dict) -> dict:
-    """Solves an open network at several multiples of its rates; the response times are those of the last."""
+    """Solves an open network at several multiples of its rates. Returns the response times at the last multiple."""
     network = Network(request["model"])
     ones = np.ones(len(network.queues))
 

@@ -1,7 +1,7 @@
 """Other solvers, each in its own interpreter.
 
 An interpreter takes seconds to start, so it keeps running. It reads a request per line and writes an answer per line,
-timed by its own CPU clock. One that exceeds the time limit is ended, and started again for the next request.
+timed by its own CPU clock. An interpreter that exceeds the time limit is ended, and started again for the next request.
 """
 
 import json
@@ -77,7 +77,7 @@ class Peer:
 
 
 def find(line_python: Path) -> tuple[list[Peer], dict[str, str]]:
-    """The solvers that run, and by name the reason why another does not."""
+    """The solvers that can run, and for each other solver the reason why it cannot."""
     known = {
         "LINE": (
             [str(line_python), str(HERE / "line_peer.py")],

@@ -3,9 +3,10 @@
     python3 bench/reliability/module_install.py --brimful target/release/brimful --count 200
 
 Each trial installs the module into a private nginx directory. Trial n of --count kills the installation (SIGKILL) after
-n / count of the time that a complete one takes. In half of the trials the module was installed before. In half of them
-the installation is repeated before the module is removed. Afterwards the directory must be as before, and no temporary
-file may be left. Prints one line for each failure and a summary; exits with 1 if any failed.
+n / count of the time that a complete installation takes. In half of the trials, the module was installed before. In
+half of the trials, the installation is repeated before the module is removed. Afterwards the directory must be as
+before, and no temporary file may be left. Prints one line for each failure and a summary; exits with 1 if any trial
+failed.
 
 Needs nginx, and the tools that `brimful module install nginx` needs to build the module. The module is built once.
 """

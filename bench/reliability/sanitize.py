@@ -6,8 +6,9 @@
 Builds both modules with -fsanitize=address,undefined, starts each server in a private directory, and loads it: with
 kept-alive connections, with new connections, and as a proxy of itself. Meanwhile the server is reloaded and its workers
 are killed (SIGKILL) at regular intervals. Then the module's counts must equal the access log, except for at most one
-request per killed worker, which was killed between the two. Finally the server is reloaded with the shared memory in a
-full file system: it must serve without the recorder, and log the reason. No sanitizer may report anything at any time.
+request per killed worker: a worker may be killed between counting and logging. Finally the server is reloaded with the
+shared memory in a full file system: it must serve without the recorder, and log the reason. No sanitizer may report
+anything at any time.
 
 Prints a line for each server; exits with 1 if any check failed. Needs root (to mount a file system), nginx, Apache, gcc
 and the build tools of their modules. Load goes to 127.0.0.1 only.

@@ -83,7 +83,7 @@ class Run:
         return 1e6 * self.cpu_s
 
     def predicted_cpu_us(self, demands: dict[str, float]) -> float:
-        """The CPU time of its requests with these demands."""
+        """The CPU time that these demands predict for the run's requests."""
         return sum(sums.requests * demands[name] for name, sums in self.counted.classes.items() if sums.requests)
 
 

@@ -64,7 +64,7 @@ def measure(bed: Bed, kind: str, path: str, extra: str, rate: int, microseconds:
     by_log = sum(logged) / len(logged)
     by_module = sum(mean_us(counted).values())
     error_us = abs(by_module - by_log)
-    # In percent of the logged time, or of the time of which MICROSECONDS are PERCENT, if that is longer.
+    # The error is in percent of the logged time, but at least of the time of which MICROSECONDS are PERCENT.
     outcome.measured["off"] = Estimate.exact(100 * error_us / max(by_log, 100 * MICROSECONDS / PERCENT))
     outcome.table(
         f"{kind}: mean of {len(logged)} requests, µs",
@@ -75,7 +75,7 @@ def measure(bed: Bed, kind: str, path: str, extra: str, rate: int, microseconds:
 
 
 def mean_us(counted: Counted) -> dict[str, float]:
-    """The mean time of each phase over all requests, also those without that phase."""
+    """The mean time of each phase over all requests, including requests without that phase."""
     sums = [sum(sums.phase_ns[i] for sums in counted.classes.values()) for i in range(len(PHASES))]
     return {phase: ns / 1000 / counted.requests for phase, ns in zip(PHASES, sums, strict=True)}
 

@@ -141,7 +141,7 @@ class Server:
         if done.returncode:
             raise Failed(done.stderr.strip())
         if not built.exists():
-            # Reuse the module that was built, in later installations.
+            # Keep the built module for later installations.
             shutil.copy(next((self.directory / "modules").glob("*.so")), built)
 
     def _command(self, program: str, config: Path) -> list[str]:

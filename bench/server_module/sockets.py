@@ -2,8 +2,9 @@
 
 The watch attaches its eBPF programs for a slice of every second, at a random time. This program polls every few
 milliseconds whether they are attached, and the bytes over the loopback device. A slice includes the moments of
-attaching and detaching. Its throughput is compared with that of the same time before and after. The overall loss is the
-loss within slices times their share of the time. The watch runs on the server's CPU, where it costs most.
+attaching and detaching. The throughput in a slice is compared with the throughput just before and after it, over the
+same length of time. The overall loss is the loss within slices times their share of the time. The watch runs on the
+server's CPU, where it costs most.
 
 The control is the same comparison between slices, with nothing attached.
 """
@@ -139,8 +140,8 @@ def between(taken: Sequence[Span]) -> list[Span]:
 
 
 def quartets(readings: Sequence[Reading], spans: Sequence[Span], taken: Sequence[Span]) -> list[list[float]]:
-    """Bytes per second before, within (twice) and after each span. The time before and after is half as long as the
-    span each. Spans that are too close to another slice are left out."""
+    """Bytes per second before, within (twice) and after each span. The times before and after a span are each half as
+    long as the span. Spans that are too close to another slice are left out."""
     instants = [reading.at for reading in readings]
 
     def rate(span: Span) -> float | None:

@@ -3,7 +3,7 @@
 Slices come in quartets off, on, on, off (A B B A; ../monitor/stats.py), or at random the reverse, because this
 program's own work between quartets may affect the first slice most. The switch is a word of the shared memory that the
 server reads for every request. Throughput is the number of bytes over the loopback device of a private network
-namespace. Requests and responses are all alike, so bytes count requests, without asking the server, which would disturb
+namespace. Requests and responses are all alike, so bytes give the number of requests. To ask the server would disturb
 it. If each request has its own connection, connections are counted instead.
 
 The control switches an unused word of the same page and shows the error of the method.

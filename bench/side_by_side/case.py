@@ -27,7 +27,7 @@ class Case:
     title: str
     server: str
     entries: tuple[Entry, ...]
-    # The metrics in its table, and those for which a second table has brimful's ratios to the others.
+    # `columns` are the metrics in the case's table. For `compared`, a second table has brimful's ratios to the others.
     columns: tuple[str, ...]
     compared: tuple[str, ...] = ()
     requirements: tuple[Requirement, ...] = ()

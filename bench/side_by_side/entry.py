@@ -32,7 +32,7 @@ class Entry:
     stdin: Callable[[Setting], str] | None = None
     # The number of connections if each has its own schedule at its share of the rate.
     connections: int | None = None
-    # Time that it runs longer than the others, for its own calibration.
+    # Time that this generator runs longer than the others, for its own calibration.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
     # brimful's flags, used again to ask which engine it chooses.

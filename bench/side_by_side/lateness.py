@@ -43,7 +43,8 @@ def measure(stamps: Path, rate: float, connections: int | None, seconds: float) 
 
 
 def against_schedule(arrivals: Sequence[int], rate: float) -> list[float]:
-    """Lateness of the arrivals of one schedule, in order. Those of the warm-up are counted in k, but not returned."""
+    """Lateness of the arrivals of one schedule, in order. Arrivals of the warm-up are counted in k, but not
+    returned."""
     period = 1e9 / rate
     behind = [at - k * period for k, at in enumerate(arrivals) if at - arrivals[0] >= WARM_UP_NS]
     if not behind:

@@ -23,11 +23,11 @@ from .tools import Failed, Programs
 SCRIPTS = Path(__file__).parent / "scripts"
 # Interval between readings of a running generator's memory.
 PERIOD_S = 0.2
-# Connection attempts per second of the overloaded server: the one of Banga & Druschel (1997), Figure 7.
+# Connections per second that the slow server serves, as in Figure 7 of Banga & Druschel (1997).
 SLOW_PER_SECOND = 130
 # Delay of the holding server's responses, and think time of brimful's clients. brimful spreads the clients' first calls
-# over the think time, so all have connected before the first is answered. When the last is answered, the first is about
-# to call again: at that moment all connections are open and idle.
+# over the think time, so all clients have connected before the first call is answered. When the last call is answered,
+# the first client is about to call again: at that moment all connections are open and idle.
 HOLD_S = 3
 THINK_S = 2
 # Numbers of connections whose difference in memory is measured.
@@ -92,7 +92,7 @@ class Generator:
         self._entry = entry
         self._cpu = bench.generator_cpu
         self._limit_s = 3 * setting.seconds + 60
-        # For the results: program names without directories.
+        # The results have program names without directories.
         self.command = ["taskset", "-c", str(self._cpu), *argv]
         self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         real = [*self.command[:3], bench.programs.path(entry.program), *argv[1:]]
@@ -238,7 +238,7 @@ def memory_per_connection(bench: Bench, case: Case, entry: Entry, _seconds: int)
 def memory_with_connections_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
     """Resident memory with this number of open connections, after each has had its response."""
     server = bench.start(case.server)
-    # Enough time to connect them all and to wait for the responses.
+    # Enough time to open all connections and to wait for the responses.
     setting = Setting(server.port, 3 * (HOLD_S + THINK_S), number)
     try:
         with Generator(bench, entry, setting) as generator:

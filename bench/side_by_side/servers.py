@@ -144,7 +144,7 @@ class Nginx:
 
 
 def certificate(directory: Path) -> Path:
-    """Makes a self-signed certificate for 127.0.0.1, on P-256 like those of most sites, and its key beside it."""
+    """Makes a self-signed certificate for 127.0.0.1, on P-256 like most sites' certificates, and its key beside it."""
     path = directory / "certificate.pem"
     command = ["openssl", "req", "-x509", "-nodes", "-days", "2"]
     command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]

@@ -59,7 +59,7 @@ def find_program(names: Sequence[str], build: Path | None = None) -> str | None:
 
 
 def version(path: str, arguments: list[str]) -> str:
-    """The version that the program prints, else that of its Debian package or Go module, else "unknown"."""
+    """The version that the program prints, else the version of its Debian package or Go module, else "unknown"."""
     printed = output([path, *arguments]) if arguments else ""
     return version_in(printed) or debian_version(path) or go_version(path) or "unknown"
 

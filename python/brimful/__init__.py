@@ -53,7 +53,7 @@ __all__ = [
     "watch",
 ]
 
-# So that tracebacks name the exceptions as users catch them: `brimful.UsageError`.
+# Tracebacks then name the exceptions as users catch them: `brimful.UsageError`.
 for _exception in (BrimfulError, HostError, Interrupted, UsageError):
     _exception.__module__ = __name__
 
@@ -74,7 +74,7 @@ def load(
 ) -> Record:
     """Generates one load and measures it.
 
-    `rate` is in calls per second. Times are written as on the command line, like "500ms". `flags` are those of
+    `rate` is in calls per second. Times are written as on the command line, like "500ms". `flags` are the flags of
     `brimful load`: `new_connection=True`, `header=["Accept: text/html"]`, `watch=True`.
     """
     own_flags = {"rate": rate, "clients": clients, "duration": duration, "requests": requests, "workload": workload}
@@ -91,7 +91,7 @@ def survey(
 ) -> Survey:
     """Measures how much traffic a server can take, in about two minutes. `on_line` receives each line of progress.
 
-    `flags` are those of `brimful survey`.
+    `flags` are the flags of `brimful survey`.
     """
     command = ["survey"] if on_line else ["survey", "--quiet"]
     arguments = [] if url is None else [url]
@@ -108,7 +108,7 @@ def watch(
 ) -> Server:
     """Watches a server: its programs, its port, the network and the machine. The default duration is one interval.
 
-    `flags` are those of `brimful watch`.
+    `flags` are the flags of `brimful watch`.
     """
     once = duration is None and "count" not in flags
     all_flags = {"port": port, "process": process, "duration": duration, "once": once, **flags}
@@ -118,7 +118,7 @@ def watch(
 def characterize(*logs: Path, **flags: Any) -> Profile:
     """Describes the traffic of a site from its access logs, and derives a Workload with the same properties.
 
-    `flags` are those of `brimful characterize`.
+    `flags` are the flags of `brimful characterize`.
     """
     return run_command(Profile, ["characterize", "--quiet"], [os.fspath(log) for log in logs], flags, page="--html")
 

@@ -63,8 +63,8 @@ class Finished:
 
 @functools.cache
 def find_program() -> str:
-    """Returns the path of the program: that in BRIMFUL_BINARY, or else the program installed with this package, or else
-    the one in PATH."""
+    """Returns the path of the program: the path in BRIMFUL_BINARY, else the program installed with this package, else
+    the program in PATH."""
     if named := os.environ.get(BINARY_VARIABLE):
         return named
     schemes = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]

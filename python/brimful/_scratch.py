@@ -44,7 +44,8 @@ def _locked_directory() -> tuple[Path, int]:
     """Returns a new directory and the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        # Until the directory is locked, another process may remove it as a leftover. Then another one is made.
+        # Until the directory is locked, another process may remove it as a leftover. In that case, another directory is
+        # made.
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:

@@ -31,7 +31,7 @@ ModelLike = Union[str, "os.PathLike[str]", Mapping[str, Any], Model, Calibration
 def solve(model: ModelLike, *, method: str = "auto", **flags: Any) -> Solution:
     """Solves a model. Throughputs are per second, times in seconds.
 
-    `flags` are those of `brimful plan solve`.
+    `flags` are the flags of `brimful plan solve`.
     """
     with as_files([_model(model)]) as names:
         return run_command(Solution, ["plan", "solve"], names, {"method": method, **flags}, page="--html")
@@ -40,7 +40,7 @@ def solve(model: ModelLike, *, method: str = "auto", **flags: Any) -> Solution:
 def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
     """Solves a model before and after changes, each like `page.rate=1.5x`.
 
-    `flags` are those of `brimful plan what-if`, `slo=["page:p99<50ms"]` among them.
+    `flags` are the flags of `brimful plan what-if`, `slo=["page:p99<50ms"]` among them.
     """
     with as_files([_model(model)]) as names:
         return run_command(WhatIf, ["plan", "what-if"], names, {"set": list(changes), **flags}, page="--html")
@@ -49,7 +49,7 @@ def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
 def calibrate(*records: "str | os.PathLike[str] | Mapping[str, Any] | Record", **flags: Any) -> Calibration:
     """Derives a model of the server that was loaded and watched in these runs.
 
-    `flags` are those of `brimful plan calibrate`.
+    `flags` are the flags of `brimful plan calibrate`.
     """
     with as_files(records) as names:
         return run_command(Calibration, ["plan", "calibrate"], names, flags, page="--html", json_flag=True)
@@ -63,7 +63,7 @@ def calibrate_site(log: "Sequence[str | os.PathLike[str]]", **flags: Any) -> Sit
 def forecast(*series: "str | os.PathLike[str]", model: ModelLike | None = None, **flags: Any) -> Forecast:
     """Forecasts arrivals from the history in these files, and when they exceed the capacity of the model.
 
-    `flags` are those of `brimful plan forecast`.
+    `flags` are the flags of `brimful plan forecast`.
     """
     with as_files([] if model is None else [_model(model)]) as names:
         model_flag = {"model": names[0]} if names else {}

@@ -1,4 +1,4 @@
-"""Tests of shards on different hosts, those of `brimful testbed`. Each has its own address, name and boot id, and
+"""Tests of shards on the emulated hosts of `brimful testbed`. Each host has its own address, name and boot id, and
 delays that differ by direction. The clock of one host is ahead. One host is cut off at the end.
 
 Requires root, `/dev/net/tun` and iproute2, as the test bed does. No bound depends on the load of this machine.
@@ -31,7 +31,8 @@ class FarHosts(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.directory = Path(directory.name)
         inside = ["ip", "netns", "exec", "client1", sys.executable, "-m", "tests.far_cluster", directory.name, *HOSTS]
-        # Without tokens: the driver may connect before the head node has made one. The test bed's network is isolated.
+        # Ray uses no tokens: the driver may connect before the head node has made one. The test bed's network is
+        # isolated.
         path = os.pathsep.join([os.getcwd(), str(Path(brimful.__file__).parents[1])])
         done = subprocess.run(
             [brimful.binary(), *BED, "--", *inside],
@@ -57,7 +58,7 @@ class FarHosts(unittest.TestCase):
             shard = part["shards"][0]
             true_offset_us = AHEAD_NS / 1e3 if host == "client3" else 0.0
             self.assertLessEqual(abs(shard["clock_ahead_us"] - true_offset_us), shard["clock_error_us"], host)
-            # Half of the delay, since the probes cannot know in which direction it is.
+            # The error is at least half of the delay, because the probes cannot know in which direction the delay is.
             self.assertGreaterEqual(shard["clock_error_us"], 1_000 if host == "client2" else 2_000, host)
 
     def test_shards_start_at_the_same_instant_within_the_stated_errors(self) -> None:

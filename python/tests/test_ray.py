@@ -59,7 +59,7 @@ class OnRay(unittest.TestCase):
         self.assertEqual([part.lost_at_s for part in outcome.record.shards], [None, None])
 
     def test_a_fleet_can_use_the_client_port(self) -> None:
-        # In another process, which is not connected to the cluster.
+        # The load runs in another process, which is not connected to the cluster.
         command = [sys.executable, "-m", "brimful.fleet", "run", "--shards", "2", "--rate", "200", "--duration", "1s"]
         address = f"--address=ray://127.0.0.1:{self.client_port}"
         with target("--service", "page=100us") as url:
@@ -140,7 +140,7 @@ class OnRay(unittest.TestCase):
 class OnNoCluster(unittest.TestCase):
     def test_a_cluster_that_cannot_be_reached_is_reported(self) -> None:
         code = "from brimful import fleet; fleet.run('http://127.0.0.1:1/', shards=2, address={!r}, rate=1)"
-        # In another process, which is not connected to a cluster. No program listens at port 1.
+        # The command runs in another process, which is not connected to a cluster. No program listens at port 1.
         for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
             done = subprocess.run([sys.executable, "-c", code.format(address)], capture_output=True, text=True)
             self.assertIn(f"no Ray cluster can be reached at {address} (", done.stderr)

@@ -1,4 +1,4 @@
-// The charts of a survey. Their lines show the whole mix. Other held-out loads are drawn beside them; levels of a
+// The charts of a survey. Their lines show the whole mix. Other held-out loads are drawn beside the lines. Levels of a
 // single class are only in the tables.
 import type uPlot from "uplot";
 import { count, signedPercent, wholePercent, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
@@ -106,7 +106,7 @@ function steady(level: Level): number | null {
 }
 
 function utilization(survey: Survey): Chart {
-  // A closed run has no offered load: its utilization is predicted for saturation, which is not on the line.
+  // A closed run has no offered load. Its utilization is predicted for saturation, which is not a point of the line.
   const isClosed = (level: Level) => level.role === "past_saturation" && level.clients != null;
   const levels = mixLevels(survey).filter((level) => !isClosed(level));
   const others = [...otherLoads(survey), ...mixLevels(survey).filter(isClosed)];

@@ -1,7 +1,10 @@
 // Labels inside a plot. Each is placed where it overlaps no other label or mark, if there is such a place.
 import type uPlot from "uplot";
 
-/** A place for a label, in CSS pixels of the plot's area. `x` is its edge or middle by `align`, `y` its middle. */
+/**
+ * A place for a label, in CSS pixels of the plot's area. `x` is the left edge, the middle or the right edge of the
+ * label, according to `align`. `y` is its middle.
+ */
 export interface Spot {
   x: number;
   y: number;
@@ -15,7 +18,7 @@ interface Box {
   bottom: number;
 }
 
-/** In CSS pixels. */
+/** The height of a line of text, in CSS pixels. */
 const LINE_HEIGHT = 16;
 /** The boxes of the labels and marks drawn so far. */
 const occupied = new WeakMap<uPlot, Box[]>();
@@ -31,8 +34,8 @@ export function occupy(u: uPlot, x: number, y: number, radius: number): void {
 }
 
 /**
- * Writes a label of several lines at the first spot where it is inside the plot and overlaps nothing, otherwise at the
- * first where it is inside, otherwise at the first.
+ * Writes a label of several lines at the first spot where it is inside the plot and overlaps nothing. If there is no
+ * such spot, uses the first one inside the plot, or else the first one.
  */
 export function writeLabel(u: uPlot, ctx: CanvasRenderingContext2D, lines: string[], spots: [Spot, ...Spot[]]): void {
   const width = Math.max(...lines.map((line) => ctx.measureText(line).width));

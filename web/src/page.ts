@@ -1,4 +1,4 @@
-// What all pages share: their structure, their sections and the parser of the document.
+// The parts that all pages share: the structure, the sections, and the parser of the document.
 import { h, type Child } from "./dom.ts";
 
 export interface Page {

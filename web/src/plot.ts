@@ -1,4 +1,4 @@
-// What all charts share: a figure with title, legend, plot and table, and what is drawn on top of uPlot's lines.
+// The parts that all charts share: the figure with title, legend, plot and table, and the drawing on uPlot's lines.
 //
 // Colours are read from the style sheet at each drawing, so a change of the colour scheme only needs a redraw.
 import uPlot from "uplot";
@@ -22,7 +22,7 @@ export interface Chart {
   /** The text shown for each x value when the pointer is there; null for none. */
   readout: (readonly [title: string, ...lines: string[]] | null)[];
   table: HTMLElement;
-  /** Whether the y axis can be logarithmic. It then is at first. */
+  /** Whether the y axis can be logarithmic. If so, it is logarithmic at first. */
   log: boolean;
   options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks" | "bands">;
   data: uPlot.AlignedData;
@@ -202,7 +202,7 @@ function fittingLabels(u: uPlot, splits: number[], texts: string[], scale: strin
   return texts.map((text, i) => (shown[i] && i % every === 0 ? text : ""));
 }
 
-/** The ticks of a logarithmic axis that has room for `room` labels: 1, 2 and 5 times powers of ten, or only these. */
+/** The ticks of a logarithmic axis with room for `room` labels: 1, 2 and 5 times powers of ten, or only the powers. */
 export function logTicks(low: number, high: number, room: number): number[] {
   const first = Math.floor(Math.log10(low));
   const last = Math.ceil(Math.log10(high));
@@ -215,7 +215,7 @@ export function tickLabel(x: number): string {
   return x === 0 ? "0" : x.toLocaleString("en-US", { maximumSignificantDigits: 6 });
 }
 
-/** A series that uPlot does not draw, since `drawMarks` does. */
+/** A series that uPlot does not draw, because `drawMarks` draws it. */
 export function invisibleSeries(label: string): uPlot.Series {
   return { label, paths: () => null, points: { show: false } };
 }
@@ -224,7 +224,7 @@ export function predictionSeries(label: string): uPlot.Series {
   return { label, stroke: () => colour("predicted"), width: 2, spanGaps: true, points: { show: false } };
 }
 
-/** A second prediction, thin and dashed, that measurements are not compared with. */
+/** A second prediction, drawn thin and dashed. Measurements are not compared with it. */
 export function thinPredictionSeries(label: string): uPlot.Series {
   return { ...predictionSeries(label), width: 1, dash: THIN_DASH };
 }

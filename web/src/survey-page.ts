@@ -1,4 +1,4 @@
-// The page of a survey, from top to bottom: the capacity, the verdict, the charts, the tables, and how it was measured.
+// The page of a survey, from top to bottom: capacity, verdict, charts, tables, and facts about the measurement.
 import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
 import { count, date, signedPercent, wholePercent, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
@@ -43,7 +43,7 @@ function facts(survey: Survey): HTMLElement {
   );
 }
 
-/** Boxes above all numbers: why these cannot be trusted, and what is missing. */
+/** Boxes at the top of the page: the reasons not to trust the numbers, and the parts that are missing. */
 function notices(survey: Survey): HTMLElement[] {
   const boxes: HTMLElement[] = [];
   if (survey.verdict.reasons.length > 0) {
@@ -297,7 +297,10 @@ function doubtsOf(level: Level): string[] {
   return level.verdict.valid ? [] : level.verdict.reasons.map((reason) => reason.message);
 }
 
-/** The reasons are too long for a column: this has their numbers in the list below the tables. */
+/**
+ * Whether a level is valid. The reasons are too long for a column, so the text has their numbers in the list below the
+ * tables.
+ */
 function verdict(level: Level, doubts: string[]): string {
   return level.verdict.valid ? "yes" : `no (${doubtsOf(level).map((message) => doubts.indexOf(message) + 1).join(", ")})`;
 }

@@ -46,10 +46,10 @@ export function intervalColumn<Row>(
   return { key, title, group, right: true, text };
 }
 
-/** The most columns that fit beside each other on a phone. */
+/** Maximum number of columns that fit beside each other on a phone. */
 const MAX_NARROW_COLUMNS = 4;
 
-/** A table in a box that scrolls sideways. `name` is its `data-table`. */
+/** A table in a box that scrolls sideways. `name` is the value of the attribute `data-table`. */
 export function table<Row>(name: string, label: string, columns: Column<Row>[], rows: Row[]): HTMLElement {
   const body = rows.map((row, i) => {
     const cells = columns.map((column, j) => {

@@ -38,7 +38,7 @@ test("the head of the page shows the main figures of the survey", async () => {
     const figures = tested.flatMap((l) => [l.response_time_s, l.utilization, ...Object.values(l.response_percentiles_s)]);
     const all = [example.saturation_rate, ...figures];
     const hold = all.filter((f) => f.interval90[0] <= f.measured && f.measured <= f.interval90[1]);
-    assert.ok(hold.length < all.length, "one of them must be outside its interval");
+    assert.ok(hold.length < all.length, "one measurement must be outside its interval");
     assert.equal(await page.textContent('[data-key="intervals.hold"]'), `${hold.length} of ${all.length}`);
     assert.equal(await page.textContent('[data-key="law"]'), "idle^1");
     const speeds = example.speed_by_block;
@@ -82,7 +82,7 @@ test("every level, demand and station has a row with its numbers", async () => {
       [`${name}.measured`]: f.measured,
       [`${name}.holds`]: holds(f),
     });
-    // The ends of an interval are words.
+    // The cells of intervals contain text instead of a number.
     const plain = (all) => all.map((row) => ({ ...row, ...Object.fromEntries(Object.keys(row).filter((k) => k.endsWith("interval90")).map((k) => [k, undefined])) }));
     const health = (l) => ({ error_share: l.error_share, "lateness.p50": l.lateness_p50_s, "lateness.p99": l.lateness_p99_s });
     assert.deepEqual(
@@ -219,7 +219,8 @@ test("a prediction is a line, a band around it, and a thin line for a steady hos
       const i = columns[0].findIndex((x, at) => x === offered && columns[PREDICTED][at] === r.predicted);
       assert.deepEqual([HIGH, LOW, STEADY].map((column) => columns[column][i]), [r.interval90[1], r.interval90[0], steady]);
     }
-    // A point inside the interval of the busiest level, and one inside that of the bursts, which are on no line.
+    // A point inside the interval of the busiest level, and a point inside the interval of the bursts, where no line
+    // is.
     const near = ([low, high], share) => low + share * (high - low);
     const busiest = tested.at(-1);
     const bursts = example.levels.find((l) => l.workload === "bursts");
@@ -325,7 +326,7 @@ test("light and dark differ, and text can be read in both", async () => {
     });
   }
   assert.notEqual(backgrounds[0], backgrounds[1]);
-  assert.notEqual(inks[0], inks[1], "the charts follow the scheme");
+  assert.notEqual(inks[0], inks[1], "the charts follow the colour scheme");
 });
 
 test("a change of scheme redraws the charts", async () => {
@@ -441,7 +442,7 @@ test("predicted throughput is at most what is offered, and at most the capacity"
     const busy = await data(page, "utilization");
     const at = busy[0].indexOf(closed.offered);
     assert.equal(busy[ROLES + 2][at], closed.utilization.measured);
-    assert.equal(busy[PREDICTED][at], null, "the line is of open loads");
+    assert.equal(busy[PREDICTED][at], null, "the line shows open loads");
   });
 });
 

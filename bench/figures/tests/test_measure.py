@@ -20,7 +20,7 @@ class Measure(unittest.TestCase):
     def test_replies_are_counted_from_instant_to_instant(self):
         self.assertEqual(measure.completed(self.record, 101 * S, 103 * S), 300)
         self.assertEqual(measure.completed(self.record, 100 * S + S // 2, 102 * S + S // 2), 5 + 100 + 100)
-        self.assertEqual(measure.completed(self.record, 0, 1000 * S), 360, "nothing outside the run")
+        self.assertEqual(measure.completed(self.record, 0, 1000 * S), 360, "the whole run")
 
     def test_an_interrupted_run_is_valid(self):
         self.assertEqual(measure.verdict(self.record), "yes")

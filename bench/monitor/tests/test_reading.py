@@ -136,8 +136,8 @@ class Packets(unittest.TestCase):
 
     def test_only_syns_to_the_port_count(self) -> None:
         self.assertTrue(syns.is_syn(self.frame(80, 0x02), 80))
-        self.assertTrue(syns.is_syn(self.frame(80, 0xC2, options=2), 80), "ECN, and IP options")
-        self.assertFalse(syns.is_syn(self.frame(80, 0x12), 80), "the answer")
+        self.assertTrue(syns.is_syn(self.frame(80, 0xC2, options=2), 80), "a SYN with ECN flags and IP options")
+        self.assertFalse(syns.is_syn(self.frame(80, 0x12), 80), "a SYN-ACK")
         self.assertFalse(syns.is_syn(self.frame(80, 0x10), 80))
         self.assertFalse(syns.is_syn(self.frame(81, 0x02), 80))
 

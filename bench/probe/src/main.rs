@@ -1,8 +1,8 @@
 //! Times the monitor from inside for `bench/monitor`, by the CPU clock of the sampling thread, and prints one JSON
 //! object. It uses only the monitor's public interface, like `brimful watch`.
 //!
-//! Times are in microseconds and contain one reading of that clock, a system call of about a microsecond. *eBPF* is the
-//! monitor with its default settings, *plain* the monitor without eBPF.
+//! Times are in microseconds and contain one reading of the CPU clock, a system call of about a microsecond. *eBPF* is
+//! the monitor with its default settings, *plain* the monitor without eBPF.
 #![forbid(unsafe_code)]
 
 mod proc_net_tcp;
@@ -90,7 +90,7 @@ struct Counted {
     us: Vec<f64>,
 }
 
-/// Samples of the connections group. Those in which sock_diag walked over all sockets are left out.
+/// Samples of the connections group. Samples in which sock_diag walked over all sockets are left out.
 #[derive(Debug, Default, Serialize)]
 struct LookedUp {
     source: String,

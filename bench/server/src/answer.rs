@@ -21,8 +21,8 @@ const BATCH: usize = 64;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 
-/// The responses, with the fields that every origin server sends. RFC 9110 §6.6.1 requires the date, so they are
-/// renewed every second.
+/// The responses, with the fields that every origin server sends. They contain the date, as RFC 9110 §6.6.1 requires,
+/// so they are rendered again every second.
 #[derive(Debug)]
 struct Answers {
     second: i64,
@@ -90,9 +90,9 @@ struct Connection {
     partial: Vec<u8>,
     /// Bytes that could not be written yet.
     unsent: Vec<u8>,
-    /// Whether it waits to write instead of to read.
+    /// Whether the connection waits to write instead of to read.
     blocked: bool,
-    /// Whether it closes when everything is written.
+    /// Whether the connection closes when everything is written.
     close: bool,
 }
 
@@ -167,7 +167,7 @@ impl Answering {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                // Out of descriptors or memory: fail, since the comparison would be invalid.
+                // The server has no descriptor or memory left. It fails, because the comparison would be invalid.
                 Err(errno) => return Err(errno.into()),
             };
             let number = self.counters.connections.fetch_add(1, Ordering::Relaxed);

@@ -31,7 +31,8 @@ pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> i
     loop {
         let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        // If the server was idle, the slot begins now; else when the last one ended, so that no time is lost between.
+        // If the server was idle, the slot begins now. Otherwise, it begins at the end of the last slot, so no time is
+        // lost.
         free = free.max(Instant::now() - slot) + slot;
         thread::sleep(free.saturating_duration_since(Instant::now()));
         // Ignore errors: a client may have closed its connection.
@@ -41,7 +42,7 @@ pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> i
     }
 }
 
-/// Reads a request and answers it. Returns `false` if the client sent none.
+/// Reads a request and answers it. Returns `false` if the client sent no request.
 fn answer_one(socket: &OwnedFd) -> rustix::io::Result<bool> {
     sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(REQUEST_TIMEOUT))?;
     let mut input = [0; 4096];

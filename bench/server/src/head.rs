@@ -97,7 +97,7 @@ mod tests {
         let two = [&one[..], b"GET /b HTTP/1.1\r\n\r\n"].concat();
         assert_eq!(finder.find(&one[..one.len() - 1]), None);
         assert_eq!(finder.find(&two), Some((one.len(), Persistence::Keep)));
-        // The same request again, and then another.
+        // The finder compares the input with the last request first, so the same request is found again.
         assert_eq!(finder.find(&two), Some((one.len(), Persistence::Keep)));
         assert_eq!(finder.find(&one[..one.len() - 1]), None);
         assert_eq!(finder.find(&two[one.len()..]), Some((two.len() - one.len(), Persistence::Keep)));

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<()> {
-    // Never freed: the serving thread uses it until the process ends.
+    // The counters are never freed: the serving thread uses them until the process ends.
     let counters: &'static Counters = Box::leak(Box::default());
     let backlog = match args {
         Args::Full => edge::FULL_BACKLOG,

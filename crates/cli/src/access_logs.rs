@@ -1,4 +1,4 @@
-//! What commands that read access logs have in common: formats, time zones, errors, and the counts of the lines.
+//! Code that the commands that read access logs share: formats, time zones, errors, and the counts of the lines.
 
 use crate::exit::UsageError;
 use brimful_accesslog::LogError;

@@ -46,7 +46,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
-    // The number of classes is that of the profile to compare with.
+    // By default, the logs get the same number of classes as the profile to compare with.
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
@@ -148,8 +148,8 @@ fn characterize(
     Ok(Some((profile, interrupted)))
 }
 
-/// The time zone of hours and days: the one of `--timezone`, or else the one of the logs. The second value is a note on
-/// the logs' time zone, if that is used.
+/// The time zone of hours and days: `--timezone`, or else the offset of the logs. The second value is a note that the
+/// logs' offset is used.
 fn time_zone(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), None);

@@ -32,8 +32,8 @@ pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
         );
     };
     let mut command = Command::new(python);
-    // From Python 3.11 on, this also removes the working directory from the search path of the processes that Ray
-    // starts.
+    // From Python 3.11 on, PYTHONSAFEPATH also removes the working directory from the search path of the processes that
+    // Ray starts.
     command.args(["-c", RUN_SOURCE]).args(words).env("PYTHONSAFEPATH", "1");
     // The shards run this same executable.
     if let Some(own) = own {
@@ -42,8 +42,8 @@ pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The Python interpreters to try: that of the virtual environment in which the package installed this program, and the
-/// one in PATH.
+/// The Python interpreters to try. The first is in the virtual environment in which the package installed this program,
+/// the second is in PATH.
 fn interpreters(own: Option<&Path>) -> Vec<PathBuf> {
     let beside = own.and_then(Path::parent).map(|bin| bin.join("python3")).filter(|python| python.exists());
     beside.into_iter().chain([PathBuf::from("python3")]).collect()

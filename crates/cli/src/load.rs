@@ -85,7 +85,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, others)
 }
 
-/// Prints which load is generated if no flag defines one.
+/// If no flag defines a load, prints which load is generated.
 fn say_default_load(plan: &RunPlan) {
     let until = match plan.calls {
         u64::MAX => format!("for {}", plan.window.rounded()),
@@ -109,7 +109,7 @@ fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, Usag
     }
 }
 
-/// Measures the highest load of this kind that this client can generate.
+/// Measures the highest load of the plan's kind that this client can generate.
 fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
@@ -137,7 +137,7 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
-    // The start by this host's clock.
+    // The time of the start by this host's clock.
     let start_at = match (args.part.start_at, args.part.clock_ahead) {
         (Some(at), Some(clock)) => clock.to_local(at),
         (at, _) => at,
@@ -253,7 +253,8 @@ fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     })
 }
 
-/// The load that the flags define, and its trace; each is `None` if there is none.
+/// The load that the flags define, or `None` if they define no load. The second value is the trace of `--arrivals`, if
+/// any.
 fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));

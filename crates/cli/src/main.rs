@@ -76,7 +76,7 @@ fn run() -> ExitCode {
         Command::Completions(args) => manual::completions(&args, &cli::program()),
         Command::Man(args) => manual::man(&args, cli::program()),
         Command::PutBack => survey::restore_former_state(),
-        // The exit code is that of the command in the test bed.
+        // `testbed` exits with the exit code of the command that it runs.
         Command::Testbed(args) => return exit_code(testbed::main(&args)),
         Command::Inside(args) => return exit_code(testbed::inside(&args)),
     };

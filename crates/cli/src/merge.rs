@@ -80,8 +80,8 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
 /// Reads and merges the Records. Also returns when each shard started. Each thread reads one Record at a time, because
 /// the Records of a fleet may exceed this host's memory.
 fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-    // Without this, three quarters of the time are spent on returning memory to the kernel and requesting it again. The
-    // GNU C library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3),
+    // Without this allocation, three quarters of the time are spent on returning memory to the kernel and requesting it
+    // again. The GNU C library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3),
     // M_MMAP_THRESHOLD).
     drop(black_box(Vec::<u8>::with_capacity(FREED_BLOCK)));
     let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / RECORDS_PER_THREAD).max(1);

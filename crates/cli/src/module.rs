@@ -46,7 +46,7 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // If there is no server on this host, the memory may be that of a container's server.
+        // If there is no server on this host, the memory may belong to a server in a container.
         None => manifest(args.server, &args.place).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());

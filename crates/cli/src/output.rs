@@ -1,6 +1,6 @@
 //! Output to the terminal. It may contain names and messages that another user or host chose, so all output passes
-//! through this module. Control characters are escaped, except those of this program's own colours. In a locale without
-//! UTF-8, text is reduced to ASCII. Documents are the same in every locale.
+//! through this module. Control characters are escaped, except in the escape codes of this program's own colours. In a
+//! locale without UTF-8, text is reduced to ASCII. Documents are the same in every locale.
 
 mod file;
 
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 use std::sync::LazyLock;
 
-/// Text that contains no control characters except those of this program's colours.
+/// Text that contains no control characters except the escape codes of this program's colours.
 #[derive(Default)]
 pub struct StyledText(String);
 

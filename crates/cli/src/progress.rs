@@ -98,7 +98,7 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// SIGHUP, the signal that a terminal closes. Empty if SIGHUP is ignored: under nohup, the process is meant to
+/// SIGHUP, which is sent when the terminal closes. Empty if SIGHUP is ignored: under nohup, the process is meant to
 /// continue.
 fn hang_up_signal() -> &'static [i32] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

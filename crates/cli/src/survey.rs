@@ -106,8 +106,8 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
 }
 
 /// Number of HTTP/2 streams per connection, unless a flag sets it: as many as a server should allow (RFC 9113 §6.5.2).
-/// Calls share connections once all are in use. More connections would cost the server more handshakes at the very time
-/// when it is overloaded, and with TLS it might never recover.
+/// Calls share connections once all open connections are in use. More connections would cost the server more handshakes
+/// at the very time when it is overloaded, and with TLS it might never recover.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     const STREAMS: usize = 100;
     let request = &args.request;
@@ -116,7 +116,7 @@ fn shared_streams(args: &SurveyArgs) -> Option<usize> {
 }
 
 /// The plan of `--demo`. The survey starts the server itself, and the server's address is known only then. Until then,
-/// the plan has the address of a listener that accepts connections.
+/// the plan has a placeholder: the address of a listener that existed while the plan was made.
 fn demo_plan(args: &SurveyArgs) -> anyhow::Result<RunPlan> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request)?;

@@ -117,7 +117,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The classes of `--service`, followed by those of `--work`; the default classes if neither is given.
+/// The classes of `--service`, followed by the classes of `--work`; the default classes if neither is given.
 fn classes(args: &TargetArgs) -> Result<Vec<ServiceClass>, TargetError> {
     let service = match (&args.service, &args.work) {
         (None, None) => Some(DEFAULT_SERVICE),

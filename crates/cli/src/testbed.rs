@@ -1,7 +1,7 @@
 //! `brimful testbed`: runs a command on an emulated network, in which the server and each client are separate hosts,
 //! with a wide-area network between them.
 //!
-//! stdout and the exit code are those of the command. Messages go to stderr.
+//! stdout and the exit code come from the command. Messages go to stderr.
 
 pub mod args;
 
@@ -37,7 +37,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let wanted =
         CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(with_exit_code)?;
-    // This must happen before the first thread starts.
+    // `become_root` must be called before the first thread starts.
     brimful_testbed::become_root().map_err(with_exit_code)?;
     let seed = shape.seed;
     let began_at = SystemTime::now();

@@ -1,4 +1,4 @@
-"""One load from many processes or machines, with one Record that is as exact as that of a single process.
+"""One load from many processes or machines, with one Record that is as exact as a single process's Record.
 
 Each shard generates part I of N of one schedule, which all derive from the same seed (`brimful load --shard I/N`). All
 shards start at the same instant, and their histograms are merged bin for bin. Without an address, shards are processes
@@ -50,12 +50,13 @@ def run(
 ) -> Outcome:
     """Runs one load that is split into `shards` shards.
 
-    `flags` are those of `brimful load`, such as `rate` and `clients`. They describe the whole load. With `address` (a
-    Ray cluster, such as `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) each node runs `shards_per_node` shards, and
-    a cluster that `scales` starts nodes. Without `address` the shards are processes of this host, on `cpus` in turn.
-    `source_ips` are assigned to the shards in turn. `slo` are objectives of the whole load. The load starts `lead_s`
-    seconds after the shards were asked to start. Each shard's own Record is kept in `directory`, during and after the
-    load.
+    `flags` are the flags of `brimful load`, such as `rate` and `clients`. They describe the whole load. With `address`
+    (a Ray cluster, such as `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) each node runs `shards_per_node` shards,
+    and a cluster that `scales` starts nodes. Without `address` the shards are processes of this host, on `cpus` in
+    turn. `source_ips` are assigned to the shards in turn. `slo` are objectives of the whole load. The load starts
+    `lead_s` seconds after the shards were asked to start. Each shard's own Record is kept in `directory`, during and
+    after the load.
+
     Once a second, `on_second` receives the figures of all shards together and the number of shards that are not lost.
     `calibrate=True` first measures the largest load that the shards can generate, and reports it to `on_note`; a larger
     load is invalid. When `stop` is set, all shards stop, and the result is what they have measured.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 #: The flag with which `brimful load` first measures its limit.
 CALIBRATE = "--calibrate"
-#: The flag with which it ends after that.
+#: The flag with which `brimful load` ends after it has measured its limit.
 LIMIT_ONLY = "--client-limit-only"
 
 
@@ -27,7 +27,7 @@ class ClientLimit:
     max_rate: float | None
     #: Whether the limit may be higher, because the server was saturated before the shard.
     lower_bound: bool = False
-    #: Whether the second generator shared its CPU with others.
+    #: Whether the second generator of the measurement shared its CPU with other threads.
     second_shares_cpus: bool = False
 
     @staticmethod

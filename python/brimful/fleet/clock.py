@@ -31,7 +31,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Offset:
-    """How far the other clock is ahead, and the largest error of that."""
+    """How far the other clock is ahead, and the largest error of this offset."""
 
     ahead_ns: int = 0
     error_ns: int = 0
@@ -58,7 +58,7 @@ def estimate(probes: Iterable[Probe]) -> Offset:
     """
     shortest = min(probes, key=lambda probe: probe.answered_ns - probe.asked_ns)
     middle = (shortest.asked_ns + shortest.answered_ns) // 2
-    # Rounded up.
+    # The error is half of the round trip, rounded up.
     half_trip = -(-(shortest.answered_ns - shortest.asked_ns) // 2)
     return Offset(shortest.shown_ns - middle, half_trip)
 

@@ -82,7 +82,7 @@ class Crew:
         )
         if order.get("calibrate"):
             total = driver.client_limit()
-            # A lower bound does not rule out a higher load. There each shard checks its own lateness instead.
+            # A lower bound does not rule out a higher load, so each shard checks its own lateness instead.
             self.limits = {boot: limit for boot, limit in driver.limits.items() if not limit.lower_bound}
             return {"calibration": dataclasses.asdict(total) | {"curve": []}}
         return {"record": driver.run().record.source}

@@ -48,7 +48,8 @@ class PendingAnswer(Protocol):
     """The answer to a request, which may still be on its way."""
 
     def get(self, timeout_s: float) -> Any:
-        """Returns the answer. Raises TimeoutError if it has not arrived by then, and PlaceLost if it never will."""
+        """Returns the answer. Raises TimeoutError if it has not arrived within this time, and PlaceLost if it never
+        will."""
         ...
 
 
@@ -113,16 +114,16 @@ class Shard:
     place: PlaceHandle
     description: Description | None = None
     offset: Offset = Offset()
-    #: Its exit code; None while it runs.
+    #: The shard's exit code; None while the shard runs.
     code: int | None = None
-    #: The reason why it is lost; None if it is not.
+    #: The reason why the shard is lost; None if it is not.
     lost: str | None = None
     stderr: str = ""
     figures: Figures | None = None
-    #: The time of its last answer, by `time.monotonic`.
+    #: The time of the last answer, by `time.monotonic`.
     answered_at: float = 0.0
     has_record: bool = False
-    #: The answer to a request for its state that has not arrived yet.
+    #: The answer to a request for the shard's state that has not arrived yet.
     pending: PendingAnswer | None = None
 
     @property
@@ -160,7 +161,7 @@ class Driver:
         self.lead_s = 1.0 + 0.1 * len(places) if lead_s is None else lead_s
         #: The caller's directory for the shards' Records, if there is one.
         self.directory = None if directory is None else Path(directory)
-        #: Otherwise the temporary directory for them.
+        #: The temporary directory for the shards' Records if the caller named no directory.
         self.scratch: Scratch | None = None
         self.on_second = on_second
         self.on_note = on_note

@@ -1,4 +1,4 @@
-"""Shards as actors of a Ray cluster. No ports are opened besides those of Ray.
+"""Shards as actors of a Ray cluster. Only Ray's own ports are opened.
 
 Ray chooses the hosts. A placement group (STRICT_SPREAD) puts each group of `shards_per_node` shards on a host of its
 own.
@@ -36,7 +36,7 @@ CRASH_MESSAGES = "Starting Ray client server failed", "Proxy failed to Connect t
 MAX_TRIES = 3
 #: Python's error on a host without this package, which Ray's message contains.
 PACKAGE_ERROR = "No module named 'brimful'"
-#: The message to the user instead.
+#: The message that replaces PACKAGE_ERROR for the user.
 PACKAGE_MISSING = "no Python package `brimful`: `pip install brimful` there, for the Python that runs Ray"
 
 
@@ -157,7 +157,8 @@ def _connect(ray: Any, address: str) -> None:
 @contextlib.contextmanager
 def _in_root_directory() -> Iterator[None]:
     """Makes `/` the working directory while connecting. Ray's workers search for modules first in the working directory
-    that this process has then. Other users may be able to write to the user's, but only root can write to `/`."""
+    that this process has then. Other users may be able to write to the present working directory, but only root can
+    write to `/`."""
     previous = os.getcwd()
     os.chdir("/")
     try:
@@ -197,8 +198,8 @@ def _use_token(address: str) -> None:
 
 
 def _token_file(address: str) -> Path | None:
-    """Returns the path of the token file for a client port, which may not exist. None if the address is not that of a
-    client port, or cannot be a file name."""
+    """Returns the path of the token file for a client port, which may not exist. None if the address does not belong to
+    a client port, or cannot be a file name."""
     name = address.removeprefix(CLIENT_SCHEME).lower()
     is_plain = re.fullmatch(r"[0-9a-z.:_\[\]-]+", name) is not None and name.strip(".") != ""
     return Path.home() / TOKEN_DIRECTORY / name if address.startswith(CLIENT_SCHEME) and is_plain else None

@@ -40,13 +40,13 @@ class Description:
 class ShardState:
     """The state of a shard at one instant."""
 
-    #: Its exit code; None while it runs.
+    #: The shard's exit code; None while the shard runs.
     code: int | None
-    #: Its Record so far, if that has changed since the last call.
+    #: The shard's Record so far, if it has changed since the last call.
     record: bytes | None = None
-    #: The end of its stderr.
+    #: The end of the shard's stderr.
     stderr: str = ""
-    #: Figures of that Record, for the progress line.
+    #: Figures of the Record, for the progress line.
     figures: "Figures | None" = None
 
 
@@ -60,7 +60,7 @@ class Figures:
     failed: int = 0
     #: Calls completed per second in the last whole interval.
     completed_per_s: float = 0.0
-    #: 99th percentile of the response time in the last whole interval; for several shards, the largest of theirs.
+    #: 99th percentile of the response time in the last whole interval; for several shards, the largest percentile.
     p99_us: float | None = None
 
     def __add__(self, other: "Figures") -> "Figures":

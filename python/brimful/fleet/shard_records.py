@@ -22,8 +22,8 @@ SCHEMA = "brimful.record/"
 
 
 def prepare(directory: Path) -> None:
-    """Makes the directory if it is missing, and removes the Records of an earlier run. Raises, and removes nothing, if
-    another file has the name of a Record: it would be overwritten, or merged."""
+    """Makes the directory if it is missing, and removes the Records of an earlier run. If another file has the name of
+    a Record, raises and removes nothing: that file would be overwritten or merged."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         records = sorted(directory.glob(RECORDS_PATTERN))

@@ -26,7 +26,10 @@ export function forecastPage(forecast: Forecasted): Page {
   );
 }
 
-/** The error of the forecast compared with repeating the last season; empty if the forecast does just that. */
+/**
+ * The error of the forecast compared with repeating the last season; empty if the forecast itself repeats the last
+ * season.
+ */
 function skill({ backtest, trend, seasons }: Forecasted): string {
   if (trend === "seasonal_naive" || !backtest?.mase || !backtest.naive_mase) return "";
   return `; its mean error was ${percent(backtest.mase / backtest.naive_mase)} of that of repeating the last ${seasons.length > 0 ? "season" : "value"}`;
@@ -48,14 +51,16 @@ function months(x: number): string {
   return `${x.toLocaleString("en-US", { maximumFractionDigits: 1 })} months`;
 }
 
-/** A sentence on how many arrivals were within such intervals in the back-test. */
+/** A sentence on the shares of the steps that were within their predicted intervals in the back-test. */
 function coverage({ backtest }: Forecasted): string {
   if (backtest == null) return "The history is too short for a back-test of these bands.";
   const { coverage80, coverage95 } = backtest;
   return `In the back-test on the history, ${percent(coverage80)} and ${percent(coverage95)} of the steps did.`;
 }
 
-/** The chart of peak arrivals: history, then forecast with intervals. With many seasons, it has a point for each. */
+/**
+ * The chart of peak arrivals: history, then forecast with intervals. With many seasons, it has one point per season.
+ */
 function arrivals(forecast: Forecasted): Chart {
   const { history, limit, crossing, cost } = forecast;
   const ahead = shownSteps(forecast);
@@ -63,7 +68,7 @@ function arrivals(forecast: Forecasted): Chart {
   const stretch = history.rates.length + ahead.length >= MANY_SEASONS * season ? season : 1;
   const peak = (rates: number[]) => Math.max(...rates) * forecast.peak.factor;
   const start = localSeconds(history.start);
-  // From the end, so that the latest stretch is whole.
+  // The rates are split from the end, so that the latest season is complete.
   const past = chunks([...history.rates].reverse(), stretch).map(peak).reverse();
   const first = history.rates.length - past.length * stretch;
   const points = chunks(ahead, stretch);

@@ -1,4 +1,4 @@
-// A chart of lines over one axis, of which the planner's, the load's and the profile's charts are made.
+// A chart of lines over one axis. The pages of the planner, of loads and of profiles use it.
 import type uPlot from "uplot";
 import { NONE, type Format } from "../format.ts";
 import { axis, colour, logTicks, legendEntry, drawHorizontalLine, tickLabel, drawVerticalLine, type Chart } from "../plot.ts";
@@ -26,7 +26,7 @@ export interface Lines {
   x: { title: string; values: number[]; format: Format; tick?: (x: number) => string; time?: boolean; log?: boolean };
   y: { title: string; format: Format; tick?: (y: number) => string; range?: [number, number] };
   lines: Line[];
-  /** Areas between two lines: the index of the upper line, that of the lower line, and the colour. */
+  /** Areas between two lines: the indices of the upper and of the lower line, and the colour. */
   bands?: [number, number, string][];
   /** Dashed vertical lines, each with a label of one or more lines. */
   verticalLines?: { x: number; labels: string[]; at: "top" | "bottom" }[];

@@ -6,7 +6,7 @@ import { type Page } from "../page.ts";
 /** Headlines of more characters than this are set in smaller type. */
 const LONG_HEADLINE = 120;
 
-/** The page of one document; `command` is the one that wrote the document. */
+/** The page of one document; `command` is the command that wrote the document. */
 export function planPage(
   command: string,
   headline: string,

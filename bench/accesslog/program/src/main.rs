@@ -19,7 +19,7 @@ const SAMPLE_LINES: u64 = 20_000;
 #[serde(deny_unknown_fields)]
 struct Request {
     path: PathBuf,
-    /// Approximate size in bytes; `lines` is exact.
+    /// Approximate size in bytes. Set `lines` instead for an exact length.
     bytes: Option<u64>,
     lines: Option<u64>,
     urls: Option<u32>,

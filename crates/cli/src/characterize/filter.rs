@@ -49,8 +49,8 @@ impl Filter {
     }
 }
 
-/// Decides whether an item is kept: no rule to skip may match, and if there are rules to keep, one of them must match.
-/// Each item of `matches` says whether the rule is one to skip, and whether it matches.
+/// Whether no rule to skip matches and, if there are rules to keep, at least one rule to keep matches. An item of
+/// `matches` has two flags: whether a rule is a rule to skip, and whether the rule matches.
 fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
     let mut any_kept = false;
     let mut kept = false;
@@ -185,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
         }
-        // Even the worst case is fast.
+        // Backtracking is fast even in its worst case.
         let long = vec![b'a'; 100_000];
         assert!(!matches(b"*a*a*a*a*a*a*b", &long));
     }

@@ -15,7 +15,7 @@ const BAR_INTERVAL: Duration = Duration::from_millis(200);
 /// Time between two lines if stderr is a file or a pipe.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A display of the progress, which is shown until it is dropped.
+/// Shows the progress until this value is dropped.
 pub struct Meter {
     began: Instant,
     terminal: bool,

@@ -51,7 +51,7 @@ pub(super) const FLAGS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Adds a tip to an error if there is one for it.
+/// Adds a tip to an error that a user of another tool is likely to make.
 pub fn with_hint(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     // Clap suggests to pass an unknown flag as a value, which is never meant here.
@@ -127,7 +127,7 @@ fn command_tip(word: &str) -> Option<String> {
     }
 }
 
-/// Finds a long flag with a single dash, like `-rate=500`, as Go's tools have it.
+/// Finds a long flag with a single dash, like `-rate=500`, which tools written in Go accept.
 fn long_flag_with_one_dash<'a>(words: &'a [String], command: &Command) -> Option<&'a str> {
     let command = command.find_subcommand(words.first()?)?;
     let name = |word: &'a String| word.split('=').next().and_then(|name| name.strip_prefix('-'));

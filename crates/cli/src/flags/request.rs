@@ -173,7 +173,7 @@ pub struct GeneratorArgs {
 }
 
 impl RequestArgs {
-    /// The workload of `--workload`, with the shares of `--mix` in place of its own.
+    /// The workload in the file of `--workload`. The shares of `--mix` replace the shares in the file.
     pub fn workload(&self) -> anyhow::Result<Option<Workload>> {
         let Some(path) = &self.workload else { return Ok(None) };
         let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
@@ -185,7 +185,7 @@ impl RequestArgs {
         Ok(Some(workload))
     }
 
-    /// The header fields of every request: those of `--header`, and the one that `--user` stands for.
+    /// The header fields of every request, from `--header` and `--user`.
     pub fn headers(&self) -> Result<Vec<(String, String)>, UsageError> {
         let given = self.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<_> = given.chain(self.user.as_ref().map(Credentials::header)).collect();
@@ -215,7 +215,7 @@ impl RequestArgs {
 }
 
 impl ConnectionArgs {
-    /// The destination of connections, if it is not the addresses of the URL's host.
+    /// The destination of connections if it is not an address of the URL's host.
     pub fn detour(&self) -> ConnectOverrides {
         ConnectOverrides {
             socket: self.unix_socket.clone(),

@@ -23,11 +23,11 @@ use std::time::{Duration, SystemTime};
 pub enum Arrivals {
     /// A stochastic or constant process with a mean rate.
     Process(Process),
-    /// The due times in this file.
+    /// The due times are read from this file.
     Trace(PathBuf),
 }
 
-/// The sampling interval of one group of figures; with `None`, of all groups.
+/// The sampling interval of one group of figures. If the group is `None`, the interval is for all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupInterval(pub Option<GroupName>, pub Nanos);
 
@@ -197,8 +197,8 @@ pub fn duty(text: &str) -> Result<DutyCycle, String> {
     DutyCycle::from_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
 }
 
-/// Parses a local address, like `9477`, `:9477` and `0.0.0.0:9477`. The default is 127.0.0.1, which serves only this
-/// host.
+/// Parses a local address, like `9477`, `:9477` and `0.0.0.0:9477`. The default address is 127.0.0.1, at which only
+/// this host can connect.
 pub fn local_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse();
     let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());

@@ -72,8 +72,7 @@ fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
     }
 }
 
-/// Parses a word of letters like `-vd3`: letters without a value, and optionally a last one that is followed by its
-/// value.
+/// Parses a word of letters like `-vd3`: letters without a value, and optionally a last letter that its value follows.
 fn read_letters<'w>(
     known: &[Known],
     letters: &str,

@@ -105,7 +105,7 @@ pub struct Options {
 /// The time between the starts of connections or sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Period {
-    /// Each starts as soon as the previous one has ended.
+    /// Each connection or session starts as soon as the previous one has ended.
     #[default]
     OneAfterAnother,
     /// All periods have this length, in seconds.

@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// The User-Agent header of httperf.
 const USER_AGENT: &str = "httperf/0.9.0";
 
-/// Time limit for connection attempts before a test. They are made if the server has several addresses.
+/// Time limit for connection attempts before a test. If the server has several addresses, an attempt to each checks
+/// whether the server accepts connections there.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// Warnings about options without effect, each with the reason.
@@ -86,7 +87,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         engine: Engine::Auto,
         tick: None,
         client_max: None,
-        // In httperf, each refused connection is one of the --num-conns, and no client waits afterwards.
+        // In httperf, a refused connection counts towards --num-conns, and the next connection does not wait.
         back_off: false,
         follow: None,
         threads: 1,
@@ -112,7 +113,7 @@ fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let endpoint = Endpoint::for_server(server, port, CONNECT_TIMEOUT)
         .with_context(|| format!("cannot resolve the server {server}: check --server and the name service"))?;
     let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
-    // httperf leaves out the port.
+    // httperf's Host header has no port.
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
     let is_secure = options.ssl;
     let path = options.uri.clone();
@@ -141,7 +142,8 @@ fn secured(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<Arc<Security>> {
     Ok(Arc::new(security.map_err(RunError::from)?))
 }
 
-/// The header fields that httperf sends, except those of the class. An empty value removes a field that `load` sends.
+/// The header fields that httperf sends, except the fields of the class. An empty value removes a field that `load`
+/// sends.
 fn headers(options: &Options) -> anyhow::Result<Vec<(String, String)>> {
     let mut headers = vec![("User-Agent", USER_AGENT), ("Accept", ""), ("Content-Length", "")];
     if options.http_version != "1.0" || options.has_sessions() {

@@ -59,7 +59,7 @@ pub struct ChooserArgs {
     pub expect_sha256: Option<Sha256>,
 }
 
-/// `--wlog`: a list of URLs that are requested in its order.
+/// `--wlog`: a file of URLs that are requested in the file's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlLog {
     order: Order,
@@ -135,8 +135,8 @@ impl ChooserArgs {
     }
 }
 
-/// One class for each class name in the file of `--requests-file`. In all other respects, each class is like the first
-/// of `like`.
+/// One class for each class name in the file of `--requests-file`. Each class gets all other properties from the first
+/// class in `like`.
 fn classes_of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestClass>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;

@@ -1,5 +1,6 @@
 //! Flags of `brimful load` for sessions: the sessions' length, as with httperf's `--wsess` and `--wsesslog`, the rate
-//! at which they start, and whether they keep cookies. A Workload document can define the same; the flags override it.
+//! at which sessions start, and whether they keep cookies. A Workload document can define sessions, too. The flags
+//! override its values.
 
 use crate::exit::UsageError;
 use crate::flags::values::Arrivals;

@@ -70,7 +70,7 @@ impl CallTrace {
         Ok(CallTrace(Some(Arc::new(Mutex::new(calls)))))
     }
 
-    /// The observer that the trace needs; by default it observes nothing.
+    /// The observer that collects the calls. If no flag is given, it observes nothing.
     pub fn observer(&self) -> RunObserver {
         let Some(calls) = self.0.clone() else { return RunObserver::default() };
         let has_file = calls.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
@@ -125,7 +125,8 @@ impl TracedCalls {
     }
 }
 
-/// The kind of failure: the call's end, or its status if that is an error. `None` if the call did not fail.
+/// The kind of failure: the response's status if it is an error, or else how the call ended. `None` if the call did not
+/// fail.
 fn failure_kind(exchange: &Exchange) -> Option<String> {
     match exchange.outcome.end {
         End::Completed { status } if status >= 400 => Some(status.to_string()),
@@ -134,7 +135,7 @@ fn failure_kind(exchange: &Exchange) -> Option<String> {
     }
 }
 
-/// The name of an end in snake case, like `timed_out`.
+/// How a call ended, in snake case, like `timed_out`.
 fn end_name(end: End) -> String {
     let written = format!("{end:?}");
     let variant = written.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -214,7 +215,7 @@ impl Names {
     }
 }
 
-/// Splits a message into its head and its body. Informational responses before the head count as part of it.
+/// Splits a message into its head and its body. Informational responses before the head count as part of the head.
 fn split_head(message: &[u8]) -> (&[u8], &[u8]) {
     let mut end = 0;
     loop {

@@ -150,7 +150,7 @@ mod tests {
             "a=url /\"",
             "a=url /\u{e9}",
         ] {
-            assert!(given.parse::<Class>().is_err(), "{given:?} was taken");
+            assert!(given.parse::<Class>().is_err(), "{given:?} was accepted");
         }
         assert!(format!("{}=size 0-", "n".repeat(48)).parse::<Class>().is_err());
         assert!(format!("n=url /{}", "p".repeat(255)).parse::<Class>().is_err());

@@ -190,8 +190,8 @@ fn fill_manifest(
     manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
 }
 
-/// Makes the files that the manifest lists. The manifest is correct before, during and after that. So if this program
-/// is killed, the partial installation can be removed or repeated.
+/// Makes the files that the manifest lists. The manifest is correct before, during and after these changes. So if this
+/// program is killed, the partial installation can be removed or repeated.
 fn write_files(
     server: &dyn Server,
     module: &[u8],

@@ -176,11 +176,11 @@ impl InstalledItem {
 /// The state of a file, link or directory that `install` made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is unchanged.
+    /// The item is unchanged.
     AsMade,
-    /// It was changed, or replaced by something else.
+    /// The item was changed, or replaced by something else.
     Changed,
-    /// It was removed.
+    /// The item was removed.
     Gone,
 }
 
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(Manifest::read(&directory.path().join("none"), Kind::Nginx).unwrap(), None);
         for text in ["", "{}", "[]", "{\"schema\": \"brimful.module-manifest/2\"}"] {
             fs::write(&path, text).unwrap();
-            assert!(Manifest::read(&path, Kind::Nginx).is_err(), "{text:?} was taken");
+            assert!(Manifest::read(&path, Kind::Nginx).is_err(), "{text:?} was accepted");
         }
     }
 

@@ -1,5 +1,5 @@
 //! The shared memory that a server writes to: its default paths, its status, and the switch that turns recording on and
-//! off. Other programs write only to that switch.
+//! off. Programs other than the server write only to the switch.
 
 use super::args::Kind;
 use crate::exit::UsageError;
@@ -27,8 +27,8 @@ pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
     Ok(was)
 }
 
-/// Default paths of a server's shared memory: first that of a server started by root, then that of a server started by
-/// another user (`BRIMFUL_DEFAULT_PATH` in place.h).
+/// Default paths of a server's shared memory. The first is for a server that root started, the second for a server that
+/// another user started (`BRIMFUL_DEFAULT_PATH` in place.h).
 pub fn default_paths(kind: Kind) -> [PathBuf; 2] {
     let name = kind.name();
     [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
@@ -171,7 +171,7 @@ mod tests {
             return;
         }
         assert_eq!(default_path(places.clone()), of_others);
-        // The header now names a process of that user.
+        // The header now names a process of the user to whom the file belongs.
         let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
         let mut bytes = memory_of(&[0]);
         bytes[header::MASTER_PID_OFFSET..][..4].copy_from_slice(&process.id().to_ne_bytes());

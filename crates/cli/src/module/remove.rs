@@ -80,12 +80,12 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Rejects a manifest that lists files that `install` cannot have made for this server, or that other users can write
-/// to.
+/// Rejects a manifest if it lists a file that `install` cannot have made for this server, or a file that other users
+/// can write to.
 fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
     let base = canonical(server.config().parent().unwrap_or(Path::new("/")));
     let module_directory = canonical(server.module().parent().unwrap_or(Path::new("/")));
-    // The directories that the present configuration includes may be elsewhere.
+    // The configuration may include files from directories outside `base`.
     let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
     let pieces = server.pieces(&settings).unwrap_or_default();
     let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));

@@ -1,5 +1,5 @@
-//! The operations that an installation needs of every kind of server. A [`Server`] knows the program, its directories
-//! and the syntax of its configuration. The order of the steps is in `install.rs` and `remove.rs`.
+//! The interface that `install.rs` and `remove.rs` use for every kind of server. A [`Server`] knows the program, its
+//! directories and the syntax of its configuration. The order of the steps is in `install.rs` and `remove.rs`.
 
 use super::args::ServerLocationArgs;
 use super::classes::Class;
@@ -118,7 +118,7 @@ pub fn find_config(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Rejects a server that another user could make run any program. The files that the server reads when it tests its
+/// Rejects a server that might run another user's programs. The files that the server reads when it tests its
 /// configuration, and the manifest, must belong to root or the caller.
 ///
 /// # Errors
@@ -167,7 +167,7 @@ mod tests {
             assert_eq!(quoted(Path::new(path)).ok().as_deref(), word);
         }
         for path in ["", "relative", "/a\"b", "/a;b", "/$uri", "/a\nb", "/a{", "/a\\"] {
-            assert!(quoted(Path::new(path)).is_err(), "{path:?} was taken");
+            assert!(quoted(Path::new(path)).is_err(), "{path:?} was accepted");
         }
     }
 }

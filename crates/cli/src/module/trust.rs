@@ -1,5 +1,5 @@
-//! Checks whether a path can be trusted. This is required of a file that a server reads, and of a file that is renamed
-//! because another file names it: only root and the caller may have been able to write to it.
+//! Checks whether a path can be trusted: only root and the caller can have written to it. The files that a server reads
+//! and the files that a manifest lists must be trusted.
 //!
 //! A path is trusted if root or the caller owns the file and each directory and link on the way to it, and other users
 //! can write to none of them. A sticky directory that others can write to, like /tmp, is accepted, because in such a

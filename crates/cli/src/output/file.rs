@@ -2,10 +2,9 @@
 //!
 //! A file is opened before the run, so that an error in its path is reported before the run. The content goes to a file
 //! with a temporary name in the same directory (`partial.rs`), which is renamed when it is complete. Until then, and if
-//! the disk is full, the former file is unchanged. The result is the same as that of a shell's redirection: a symbolic
-//! link still leads to the file, and the file's mode and owner are unchanged. A file with several names (hard links) is
-//! refused, because the other names would keep the old content.
-//!
+//! the disk is full, the former file is unchanged. As with a shell's redirection, a symbolic link still leads to the
+//! file, and the file's mode and owner are unchanged. A file with several names (hard links) is refused, because the
+//! other names would keep the old content.
 //! `-` and any path that leads to stdout's own file are stdout. Devices and pipes are written directly.
 
 mod partial;
@@ -219,7 +218,7 @@ impl Destination {
     }
 }
 
-/// Whether a file is the one that stdout refers to. Devices other than terminals do not count.
+/// Whether stdout refers to this file. A character device counts only if it is a terminal.
 fn is_stdout(file: &Metadata) -> bool {
     let stdout = io::stdout();
     let is_same =
@@ -268,7 +267,7 @@ pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Re
 /// Advice after a panic that did not affect the document.
 const DEFECT: &str = "this is a defect of brimful: please report it with the document";
 
-/// The text of a document. If making the text panics, the document itself.
+/// Returns the text of a document, or the document itself if making the text panics.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::catch_panic(text).unwrap_or_else(|message| {
         say(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
@@ -334,7 +333,7 @@ mod tests {
         symlink("no-such-file", &nowhere).unwrap();
         let error = format!("{:#}", OutFile::create(&nowhere, "--out").unwrap_err());
         assert!(error.contains("a link to a file that does not exist"), "{error}");
-        assert_eq!(names(dir.path()), 4, "nothing partial is left");
+        assert_eq!(names(dir.path()), 4, "no partial file is left");
     }
 
     #[test]
@@ -347,7 +346,7 @@ mod tests {
             let too_long = dir.path().join(name + "x");
             assert!(format!("{:#}", OutFile::create(&too_long, "--out").unwrap_err()).contains("name too long"));
         }
-        assert_eq!(names(dir.path()), 2, "nothing partial is left");
+        assert_eq!(names(dir.path()), 2, "no partial file is left");
     }
 
     #[test]

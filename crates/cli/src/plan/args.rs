@@ -159,7 +159,7 @@ pub struct CalibrateArgs {
     /// idle server
     #[arg(required_unless_present = "log")]
     pub records: Vec<PathBuf>,
-    /// Use access logs instead of Records, with --utilization (repeatable)
+    /// Access log to use instead of Records (repeatable); requires --utilization
     #[arg(long, value_name = "LOG", conflicts_with_all = ["records", "html"])]
     pub log: Vec<PathBuf>,
     /// Log format: a name, or the format string of the server's configuration (repeatable) [default: detected]

@@ -9,12 +9,12 @@ const POINTS: usize = 60;
 /// Rate of the last point, as a share of the saturation rate. At saturation, response times are infinite.
 const MAX_SHARE: f64 = 0.98;
 
-/// Maximum population of a closed class for which a curve is computed. Larger ones would take too long.
+/// Maximum population of a closed class for which a curve is computed. Larger populations would take too long.
 const MAX_CUSTOMERS: u32 = 1000;
 
 /// The curve of a model: for open classes up to saturation, for a single closed class up to twice its population.
-/// Returns `None` for several closed classes, whose populations cannot be varied together, and if the computation would
-/// take long.
+/// Returns `None` for several closed classes, because their populations cannot be varied together. Also returns `None`
+/// if the computation would take long.
 pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, ModelError> {
     if outlook.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
         return Ok(None);

@@ -33,7 +33,7 @@ struct Holder {
     model: Model,
 }
 
-/// The result of a what-if. Its model is the one after the changes.
+/// The result of a what-if, which contains the changed model.
 #[derive(Deserialize)]
 struct WhatIf {
     after: Option<Holder>,
@@ -158,7 +158,7 @@ mod tests {
     fn a_survey_has_demands_of_its_own_and_its_model_is_read() {
         let text = include_str!("../../../../web/example.survey.json");
         let survey: Survey = serde_json::from_str(text).unwrap();
-        assert!(!survey.demands.is_empty(), "what is tested here");
+        assert!(!survey.demands.is_empty(), "this test needs a survey with demands");
         assert_eq!(parse(text).unwrap(), Parsed { model: survey.model.clone(), notes: Vec::new() });
 
         let why = Reason { code: ReasonCode::OtherWork, message: "Something else ran.".to_owned() };

@@ -196,7 +196,7 @@ fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> Strin
     )
 }
 
-/// The demands that the regression found, or else those by the rule of `--attribution`.
+/// The demands that the regression found, or else the demands by the rule of `--attribution`.
 fn demands(found: &SiteDemands, rule: AttributionRule) -> Vec<f64> {
     match (&found.regression, rule) {
         (Ok(fit), _) => fit.demands.iter().map(|demand| demand.value).collect(),

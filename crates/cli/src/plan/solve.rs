@@ -57,7 +57,7 @@ fn percentiles(model: &Model, solution: &Solution) -> Result<Vec<Percentiles>, M
     Ok((0..model.classes.len()).map(percentiles_of_class).collect())
 }
 
-/// The caveat about Seidmann's approximation; `None` if the solution does not use it.
+/// A warning about Seidmann's approximation; `None` if the solution does not use the approximation.
 fn seidmann_caveat(model: &Model, solution: &Solution) -> Option<String> {
     let several = model.stations.iter().any(|station| station.servers > 1);
     (solution.method == Method::Seidmann && several).then(|| {

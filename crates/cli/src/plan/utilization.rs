@@ -125,7 +125,7 @@ impl Utilization {
         }
         let mut longer: Vec<Step> = Vec::new();
         for step in &self.steps {
-            // A gap ends a step, even a short one.
+            // A gap ends the open step, even if the step is shorter than wanted.
             let can_be_extended = |open: &&mut Step| {
                 open.seconds + 0.5 * usual < wanted && (step.from_ms - open.to_ms()) as f64 <= 500.0 * usual
             };

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of stored bytes that are read. The rest of larger logs is estimated.
 const READ_BYTES: u64 = 256 << 20;
-/// A pause is reported if it is at least one part in this many of the whole replay, and at least
+/// A pause is reported if its length is at least the length of the whole replay divided by this number, and at least
 /// [`MIN_LONG_PAUSE`].
 const LONG_PAUSE_PART: u64 = 4;
 /// Minimum length of a pause that is reported.

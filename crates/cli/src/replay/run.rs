@@ -31,13 +31,13 @@ pub struct ReplayPass {
 /// The outcome of a run.
 pub struct ReplayOutcome {
     pub record: Record,
-    /// The account of the reading; `None` if the run ended before the logs did, or the logs could not be read.
+    /// The lines read and the calls made; `None` if the run ended before the logs did, or the logs could not be read.
     pub fed: Option<ReplayFeed>,
     /// The error that ended the reading of the logs.
     read_error: Option<LogError>,
 }
 
-/// An account of the lines that were read, and of the calls that were made of them.
+/// The lines that were read, and the calls that were made from them.
 pub struct ReplayFeed {
     read: ReadSummary,
     summary: Summary,
@@ -81,7 +81,7 @@ pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: ReplayPass, stop: &Atomic
     let load = || run_log(&plan, Box::new(feed), stop);
     let what = if pass.flattened.is_some() { "flat" } else { "replay" };
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
-    // The error of reading the logs is more specific than the error of a run without calls.
+    // An error in reading the logs explains more than the error that the run had no calls.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
             Ok(ReplayOutcome { record, fed: None, read_error: Some(error) })

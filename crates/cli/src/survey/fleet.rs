@@ -10,8 +10,8 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::sync::atomic::AtomicBool;
 
-/// Starts the fleet if the user requested one. If `streams` is given, its calls share connections by this many HTTP/2
-/// streams.
+/// Starts the fleet if the user requested one. With `streams`, calls share connections, each of which has this many
+/// HTTP/2 streams.
 pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
     let flag = |name: &str, value: &dyn Display| OsString::from(format!("--{name}={value}"));

@@ -45,8 +45,8 @@ impl Display {
         }
     }
 
-    /// Reports a problem. Without a screen it is printed at once. A screen shows it now, and it is printed again after
-    /// the screen is closed.
+    /// Reports a problem. Without a screen, prints it at once. A screen shows it, and it is printed after the screen is
+    /// closed.
     pub fn say(&mut self, notice: String) {
         match self {
             Display::Screen(screen) => screen.say(notice),

@@ -124,7 +124,7 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     Ok(intervals)
 }
 
-/// The programs that the user named, or else those that listen on the ports.
+/// The programs that the user named, or else the programs that listen on the ports.
 fn processes(args: &WatchArgs) -> Vec<ProcessSelector> {
     let named: Vec<ProcessSelector> = args.programs.iter().chain(&args.process).cloned().collect();
     let owners = args.port.iter().map(|&port| ProcessSelector::Port(port));

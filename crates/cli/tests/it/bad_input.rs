@@ -5,7 +5,7 @@ use brimful_testkit::SilentPort;
 use std::fs;
 use std::net::TcpListener;
 
-/// A listening socket that never receives more than a connection.
+/// A listening socket that accepts no connection, for commands that must fail before they send a request.
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -116,7 +116,7 @@ fn files_that_cannot_be_written_are_errors_before_the_load() {
     let dir = tempfile::tempdir().unwrap();
     let (nowhere, directory) = (dir.path().join("no/such/record.json"), dir.path());
     for path in [nowhere.to_str().unwrap(), directory.to_str().unwrap()] {
-        // The load would take an hour.
+        // The load would take an hour if the path were not checked first.
         let load = ["load", &address, "--rate", "10", "--duration", "1h", "--out", path];
         run(&load).fails(3, "choose another place with --out");
         let survey = ["survey", "--demo", "--report", path];

@@ -88,7 +88,7 @@ fn a_server_that_fails_most_calls_is_not_reported_as_healthy() {
     let (url, server) = dies_after(20);
     let done = run(&[&["load", &url, "--json", "--quiet"], &calls[..]].concat()).exits(&[1, 4]);
     server.join().unwrap();
-    assert_eq!(done.stderr, "", "a quiet run still has the Record and the exit code");
+    assert_eq!(done.stderr, "", "--quiet leaves only the Record and the exit code");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_lack_of_descriptors_counts_as_client_limited() {
     let done = Running::start(with_descriptor_limit(40, &load)).finish().exits(&[4]);
     let record = documents::record(&done.stdout);
     let counts = record.counts;
-    assert_eq!(counts.scheduled, 500, "the run goes on to its end");
+    assert_eq!(counts.scheduled, 500, "the run continues to its end");
     assert!(counts.client_limited > 0 && counts.timed_out > 0, "{counts:#?}");
     assert_eq!(counts.client_limited + counts.timed_out, 500);
     assert!(record.generator.max_open_connections <= 40);

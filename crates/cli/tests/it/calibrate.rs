@@ -60,7 +60,7 @@ fn without_a_load_only_the_curve_is_shown() {
     let full = full_backlog_listener();
     let s_clients =
         ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
-    // The load after the calibration finds no server.
+    // The load that follows the calibration gets no response, either.
     let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[3, 4]);
     assert!(done.stdout.contains("\nClient      can offer ") && done.stderr.is_empty(), "{done:#?}");
 
@@ -72,7 +72,7 @@ fn without_a_load_only_the_curve_is_shown() {
     let max = maximum(&record);
     assert!(done.stdout.starts_with("Client maximum   "), "{}", done.stdout);
     assert!(done.stdout.contains(&format!("\n{} ", brimful_core::quantity::rate(max))), "{}", done.stdout);
-    assert_ne!(record.target, url, "the Record is of a run against the built-in server");
+    assert_ne!(record.target, url, "the calibration loads the built-in server, not the target");
     assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
 }
 

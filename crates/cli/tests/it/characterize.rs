@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Two hours of log lines in Combined format: a request every two seconds in the first hour, and every second in the
-/// second. The requests are pages, images, and responses 304 and 404.
+/// Two hours of log lines in Combined format: in the first hour a request every two seconds, in the second hour one
+/// every second. The requests are pages, images, and responses 304 and 404.
 fn log() -> String {
     let stamps = (0..1800).map(|i| 2 * i).chain(3600..7200);
     let line = |(i, second): (usize, u32)| {
@@ -282,7 +282,7 @@ fn a_workload_is_written_and_its_files_are_created() {
     let path = files.write("access.log", log());
     let out = word(&files.path("workload.toml"));
     let shown = characterize(&[&path, "--out", &out]).exits(&[0]).stdout;
-    assert!(shown.starts_with("5,400 requests"), "the profile is shown as ever: {shown}");
+    assert!(shown.starts_with("5,400 requests"), "the profile is shown, too: {shown}");
     let text = fs::read_to_string(&out).unwrap();
     let workload: Workload = toml::from_str(&text).unwrap_or_else(|error| panic!("{error} in:\n{text}"));
     assert_eq!(workload.validate(), Ok(()));
@@ -352,7 +352,8 @@ fn control_characters_are_escaped() {
     let path = files.write("e\u{1b}[2J.log", log);
     let _machine = lock_machine_shared();
     for flags in [&["--format", "combined"][..], &[], &["--format", "\u{1b}[2J%h"]] {
-        // CLICOLOR_FORCE makes the output as on a terminal with colours. For a pipe, all escape codes would be removed.
+        // With CLICOLOR_FORCE, the output is the same as on a terminal with colours. For a pipe, all escape codes would
+        // be removed.
         let output = brimful(&[&["characterize", path.as_str()], flags].concat()).env("CLICOLOR_FORCE", "1").output();
         let output = output.unwrap();
         let shown = String::from_utf8(output.stdout).unwrap();

@@ -11,7 +11,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Rate of the first log in calls per second, and its length.
+/// Rate of the first log in calls per second, and the length of this log.
 const RATE: u64 = 150;
 const SECONDS: u64 = 20;
 
@@ -153,11 +153,11 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
     assert_eq!(
         Some(again.requests),
         record["counts"]["completed"].as_u64(),
-        "each call stands in the server's log once"
+        "the server's log contains each call exactly once"
     );
     let [before, after] = [&once, &again].map(|profile| profile.sessions.clone().unwrap());
-    // Each log has some hundred sessions. Arrival and think times are tested in `brimful-workload`, because they may be
-    // longer on a busy machine.
+    // Each log has a few hundred sessions. Arrival and think times are tested in `brimful-workload`, because they may
+    // be longer on a busy machine.
     for (what, before, after) in [
         ("sessions", before.sessions as f64, after.sessions as f64),
         ("requests", before.requests.mean, after.requests.mean),

@@ -33,7 +33,7 @@ fn the_exit_code_tells_whether_a_limit_is_too_low() {
     // The speed of the host is never a shortfall.
     let done = run(&["doctor", "speed"]).exits(&[0]);
     assert_eq!(done.stdout.lines().filter(|line| line.starts_with("ok ")).count(), 1, "{}", done.stdout);
-    // The limit on descriptors is that of this process. 16 is too low for every load.
+    // The test lowers the process's limit on descriptors. 16 is too low for every load.
     let few = with_descriptor_limit(16, &brimful(&["doctor", "descriptors", "--json"])).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
     assert_eq!((few.status.code(), &findings[0]["status"]), (Some(3), &serde_json::json!("shortfall")));

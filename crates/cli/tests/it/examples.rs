@@ -5,8 +5,8 @@
 //! lines below it. With `BRIMFUL_BLESS=1`, sessions and files are rewritten.
 //!
 //! The commands of `README.md` and `docs/tutorial.md` measure, so their figures always differ. They are run in order,
-//! and must print lines that start like those shown. Surveys are only started; their lines are compared with an example
-//! survey.
+//! and must print lines that start like the lines on the page. Surveys are only started, and the lines on the page are
+//! compared with an example survey.
 
 use crate::documents;
 use crate::program::{Running, lock_machine_exclusively, lock_machine_shared, until};

@@ -65,7 +65,7 @@ fn names_of_processes_are_escaped() {
     assert!(done.stdout.contains(&format!("programs  {SHOWN} ")), "{}", done.stdout);
     let done = in_colour(&[&once[..], &["--json"]].concat()).exits(&[0]);
     let server: brimful_core::server::Server = crate::documents::document(&done.stdout);
-    assert_eq!(server.process[0].name, NAME, "JSON has its own escapes, and the very name");
+    assert_eq!(server.process[0].name, NAME, "JSON contains the name itself, with the escapes of JSON");
 
     let nginx = Nginx::start(NginxOptions::default());
     let load = ["load", &nginx.url(), "--clients", "1", "--requests", "5", "--process", &pid];

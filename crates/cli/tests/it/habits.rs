@@ -24,7 +24,7 @@ fn a_url_alone_defines_a_load() {
     assert!(done.stderr.contains("until 20 calls are made"), "{}", done.stderr);
     let done = run(&["load", &nginx.url(), "-n", "20", "--quiet"]).exits(&[0, 4]);
     assert!(!done.stderr.contains("no load is defined"), "{}", done.stderr);
-    // A flag of open loops does not select a closed loop, which is the default.
+    // A load without flags is a closed loop, so a flag of open loops is an error.
     run(&["load", &nginx.url(), "--arrivals", "poisson"]).fails(2, "--rate 1000");
 }
 

@@ -67,7 +67,7 @@ fn help(args: &[&str]) -> String {
 fn check_readable(help: &str) {
     let lines: Vec<&str> = help.lines().collect();
     for (i, line) in lines.iter().enumerate() {
-        assert!(line.chars().count() <= 120, "too long a line: {line}");
+        assert!(line.chars().count() <= 120, "the line is too long: {line}");
         let is_flag = line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ");
         if is_flag {
             // The description is on the flag's line, after two spaces, or begins the next line.

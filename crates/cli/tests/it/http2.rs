@@ -100,7 +100,7 @@ fn a_body_from_a_file_is_sent_in_frames() {
 
 #[test]
 fn failures_specific_to_http2_are_counted_and_explained() {
-    // On each connection the first stream is answered, the second reset, and the third ignored.
+    // On each connection, the server answers the first stream, resets the second and ignores the third.
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(first) = peer.request() else { return };
         peer.send(&answer(first, b"x"));

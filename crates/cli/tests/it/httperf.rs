@@ -1,8 +1,7 @@
 //! Compares `brimful httperf` with the real httperf: the same command lines against one nginx must give the same
 //! report, key by key.
 //!
-//! Counts must be equal, and rates must be those of the schedule, as far as a busy host permits. Times are not
-//! compared.
+//! Counts must be equal. Rates must follow the schedule, as far as a busy host permits. Times are not compared.
 
 use crate::program::{Done, Running, brimful, lock_machine_exclusively, run};
 use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, RawServer, SilentPort, with_length};
@@ -15,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 const REAL: &str = "/usr/bin/httperf";
 
-/// The lines of a report. Each line consists of its text, in which `#` replaces numbers, and of these numbers.
+/// The lines of a report: the text of each line, in which `#` replaces each number, and the numbers.
 type Report = Vec<(String, Vec<f64>)>;
 
 /// Parses the report in httperf's output.

@@ -35,7 +35,7 @@ fn a_survey_names_a_limit_on_the_rate_of_its_client() {
 struct Group(PathBuf);
 
 impl Group {
-    /// Makes the group for the test with this name. Returns `None` if this host does not permit that.
+    /// Makes the group for the test with this name. Returns `None` if this host does not permit control groups.
     fn make(test: &str) -> Option<Group> {
         let name = format!("brimful-test-{test}-{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/cpu").join(&name);

@@ -42,9 +42,9 @@ fn run_all_loads(url: &str) {
                 assert!(record.generator.max_open_connections <= 3, "{:?}", record.generator);
             }
             if pace[0] == "--clients" {
-                assert_eq!(record.window_s, record.duration_s, "they offer load until the last answer");
+                assert_eq!(record.window_s, record.duration_s, "clients offer load until the last response");
             } else if pace.len() == 2 {
-                assert_eq!(record.window_s, 0.1, "40 calls at 400/s, however late the answers");
+                assert_eq!(record.window_s, 0.1, "40 calls at 400/s take 0.1 s, even if responses are late");
             }
             assert!(record.bytes.received > CALLS * "HTTP/1.1 200 OK\r\n\r\nhello\n".len() as u64);
         }
@@ -58,8 +58,8 @@ fn all_loads_on_nginx() {
 
 #[test]
 fn all_loads_on_apache_event() {
-    // There are as many workers as calls. With few free workers, Apache closes kept connections, and calls on them are
-    // lost.
+    // There is a worker for each call, and one more. With few free workers, Apache closes kept connections, and calls
+    // on them are lost.
     let max_workers = CALLS as usize + 1;
     run_all_loads(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
 }
@@ -79,7 +79,7 @@ fn the_number_of_calls_is_rate_times_duration() {
     assert_eq!((record.counts.scheduled, record.seed, record.interrupted), (600, 11, false));
     assert_eq!(record.window_s, 1.2);
     let offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
-    // The last responses may be late.
+    // Later intervals contain only late responses.
     assert!(offered.starts_with(&[500, 100]) && offered[2..].iter().all(|calls| *calls == 0), "{offered:?}");
     let accounts = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(record.generator.host.cpu_wait_s.is_some(), accounts, "{:?}", record.generator);
@@ -240,5 +240,5 @@ fn the_text_has_its_groups_and_the_file_has_the_document() {
     let done = run(&[&["load", "--json", nginx.url().as_str()], &to_file[..]].concat()).exits(&[0, 4]);
     assert_eq!(done.stdout, fs::read_to_string(&out).unwrap(), "the file and stdout have the same document");
     assert_eq!(done.stderr, "");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left beside the file");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left in the directory");
 }

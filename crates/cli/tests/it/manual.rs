@@ -22,7 +22,7 @@ fn every_command_has_a_man_page() {
     run(&["man", place.to_str().unwrap()]).exits(&[0]);
     let page = |name: &str| fs::read_to_string(place.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     for name in ["brimful.1", "brimful-load.1", "brimful-plan-what-if.1", "brimful-module-install.1", "brimful-man.1"] {
-        assert!(page(name).starts_with(".ie"), "{name} is no man page");
+        assert!(page(name).starts_with(".ie"), "{name} is not a man page");
     }
     // The man page has the long descriptions, which `--help` does not have.
     let load = page("brimful-load.1");

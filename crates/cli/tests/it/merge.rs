@@ -86,7 +86,7 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
 
     let account = |record: &Record| Account::unpack(record.account.as_ref().unwrap()).unwrap();
     let both = account(a).merge(account(b)).unwrap();
-    assert_eq!(account(&merged), both, "bin for bin");
+    assert_eq!(account(&merged), both, "the histograms are merged bin for bin");
     assert_eq!(merged.generator.threads, 3);
     assert!(merged.generator.host_probe.unwrap().arithmetic_mops <= a.generator.host_probe.unwrap().arithmetic_mops);
     assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
@@ -107,7 +107,7 @@ fn two_shards_of_a_schedule_make_the_whole_schedule() {
     let one = words(&runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
-    // Shards that started one after the other did not make a load of that rate, so a message is printed.
+    // Shards that started one after the other did not make one load at the requested rate, so a message is printed.
     runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
     assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give all shards the same --start-at"));
     assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");
@@ -121,7 +121,7 @@ fn shards_share_the_clients_and_the_calls_of_a_closed_loop() {
     let merged = documents::record(&runs.merge(&["1.json", "2.json"], &["--json"]).exits(&[0, 4]).stdout);
     assert_eq!((counts(&merged), counts(&runs.whole)), ((101, 101), (101, 101)));
     assert!(merged.generator.max_open_connections <= 5, "{:?}", merged.generator);
-    assert_eq!(merged.window_s, runs.shards[0].window_s.max(runs.shards[1].window_s), "until the last answer of all");
+    assert_eq!(merged.window_s, runs.shards[0].window_s.max(runs.shards[1].window_s), "up to the last response");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
     let lost = start(&["--duration", "8s", "--shard", "3/3", "--keep", &kept]);
     let completed = |path: &str| {
         let text = std::fs::read_to_string(path).ok()?;
-        Some(serde_json::from_str::<Record>(&text).expect("it is whole at any time").counts.completed)
+        Some(serde_json::from_str::<Record>(&text).expect("the kept Record is complete at any time").counts.completed)
     };
     until(|| completed(&kept).is_some_and(|calls| calls > 0));
     lost.kill();
@@ -202,7 +202,7 @@ fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
     assert!((0.1..8.0).contains(&at) && part.duration_s == at, "{at}");
     assert_eq!((part.counts.imbalance(), part.counts.scheduled > 0), ((0, 0), true), "{:?}", part.counts);
     let kept_whole: Record = serde_json::from_str(&std::fs::read_to_string(&whole).unwrap()).unwrap();
-    assert_eq!((&kept_whole, kept_whole.shards[0].lost_at_s), (&own, None), "the whole in the end");
+    assert_eq!((&kept_whole, kept_whole.shards[0].lost_at_s), (&own, None), "the file has the complete Record");
 
     let merged = run(&["merge", &whole, &kept, "--lost", "2", "--json", "--slo", "p99<1ns"]).exits(&[4]);
     let record = documents::record(&merged.stdout);
@@ -256,7 +256,7 @@ fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let [shard] = &record.shards[..] else { panic!("{:?}", record.shards) };
     assert_eq!((shard.clock_ahead_us, shard.clock_error_us), (Some(-100e6), Some(250.0)));
     let began = humantime::parse_rfc3339(&record.started_at).unwrap();
-    assert!(began >= agreed - Duration::from_millis(1), "{} by the fleet's clock", record.started_at);
+    assert!(began >= agreed - Duration::from_millis(1), "too early: {} by the fleet's clock", record.started_at);
     assert!(record.interrupted && record.counts.completed > 0 && shard.lost_at_s.is_none(), "{shard:?}");
 }
 

@@ -164,7 +164,7 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
     assert!(said.contains(": recording is off"), "{said}");
     let so_far = counted(&memory).requests();
     run(&["load", &server.url(), "--requests", "20", "--clients", "1", "--json"]).exits(&[0, 4]);
-    assert_eq!(counted(&memory).requests(), so_far, "it was off");
+    assert_eq!(counted(&memory).requests(), so_far, "no request is counted while recording is off");
     assert!(module("status", name, directory, &[&config]).exits(&[0]).stdout.contains("off: "));
     assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": recording is on"));
     assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": recording is already on"));

@@ -68,7 +68,7 @@ fn record(server: &Daemon, files: &Files, name: &str) -> String {
     let load = ["load", &url, "--workload", &workload, "--rate", "150", "--duration", "4s", "--watch"];
     run(&[&load[..], &["--out", &out, "--quiet"]].concat()).exits(&[0, 4]);
     let record = documents::record(&fs::read_to_string(&out).unwrap());
-    assert!(record.server.unwrap().module.is_some(), "the module was seen");
+    assert!(record.server.unwrap().module.is_some(), "the monitor found the module");
     out
 }
 

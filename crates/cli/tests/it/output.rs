@@ -63,7 +63,7 @@ fn a_locale_without_utf8_gets_ascii_and_documents_are_unchanged() {
     for locale in [&[("LC_ALL", "C")][..], &[("LC_CTYPE", "POSIX"), ("LANG", "en_US.UTF-8")], &[("LANG", "de_DE")]] {
         let text = said(locale, &["--full"]);
         assert!(text.is_ascii() && text.contains(" us"), "{locale:?}: {text}");
-        assert!(said(locale, &["--json"]).contains("X-A: •••"), "a document is the same everywhere");
+        assert!(said(locale, &["--json"]).contains("X-A: •••"), "a document is the same in every locale");
     }
     for locale in [&[][..], &[("LANG", "C.UTF-8")], &[("LC_ALL", "de_DE.utf8"), ("LANG", "C")]] {
         assert!(said(locale, &["--full"]).contains(" µs"), "{locale:?}");
@@ -92,7 +92,7 @@ fn a_full_disk_leaves_the_former_file_unchanged() {
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");
     let json = done.stdout.find('{').expect("the document is on stdout");
     assert_eq!(documents::record(&done.stdout[json..]).counts.completed, 20);
-    assert_eq!(fs::read_dir(small.path()).unwrap().count(), 2, "nothing partial is left");
+    assert_eq!(fs::read_dir(small.path()).unwrap().count(), 2, "no partial file is left");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_dash_is_stdout() {
     let _machine = lock_machine_shared();
     let done = in_dir(&[&["load", &server.url(), "-o", "-"], &SHORT[..]].concat()).exits(&[0, 4]);
     assert_eq!(documents::record(&done.stdout).counts.completed, 20);
-    assert!(done.stderr.contains(": 20 calls in "), "what is shown otherwise: {}", done.stderr);
+    assert!(done.stderr.contains(": 20 calls in "), "the text is on stderr: {}", done.stderr);
     let done = in_dir(&[&["load", &server.url(), "--json", "-o", "/dev/stdout"], &SHORT[..]].concat()).exits(&[0, 4]);
     assert_eq!(documents::record(&done.stdout).counts.completed, 20);
     let done = in_dir(&["watch", "-n", "2", "--interval", "50ms", "-o", "-"]).exits(&[0]);
@@ -115,7 +115,7 @@ fn a_dash_is_stdout() {
     assert!(done.stderr.contains("this machine for "), "{}", done.stderr);
     in_dir(&["plan", "solve", "no-such-model", "--out", "-", "--html", "-"])
         .fails(2, "--out and --html both name stdout");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "no file is called `-`");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "`-` means stdout, not a file");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_full_stdout_is_an_error_but_the_file_is_written() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("cannot write to stdout"), "{stderr}");
-    let document = fs::read_to_string(&out).expect("what was measured is in the file");
+    let document = fs::read_to_string(&out).expect("the measurements are in the file");
     assert_eq!(documents::record(&document).counts.completed, 20);
 }
 

@@ -17,7 +17,7 @@ pub fn case(name: &str) -> Value {
     cases().into_iter().find(|case| case["name"] == name).unwrap()
 }
 
-/// The model of a case. The case's settings of stations replace those of the model.
+/// The model of a case. The case's settings of stations replace the model's settings.
 pub fn model(case: &Value) -> Value {
     let parts = ["stations", "classes", "demands"].map(|key| (key.to_owned(), case[key].clone()));
     let mut model = Value::Object(parts.into_iter().collect());

@@ -25,7 +25,7 @@ fn the_demands_of_the_target_are_recovered() {
         let (used, left_out): (Vec<usize>, Vec<usize>) = (0..runs.len()).partition(|index| is_usable(&records[*index]));
         (!used.is_empty()).then_some((runs, used, left_out))
     });
-    let (runs, used, left_out) = usable.expect("one of twelve runs is what was asked for");
+    let (runs, used, left_out) = usable.expect("no run is usable: this machine is too busy");
     target.signal(Signal::TERM);
     target.finish().exits(&[0]);
 

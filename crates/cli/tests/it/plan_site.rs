@@ -97,7 +97,7 @@ fn demands_are_fitted_to_a_log_and_the_output_of_monitors() {
         (files.write("sar", sar()), files.write("cet", vmstat("CET")), files.write("utc", vmstat("UTC")));
     // Times without a zone are in the zone of the log.
     let site = found(&["--log", &log, "--utilization", &sar], 0.02);
-    assert_eq!(site["steps"], STEPS - 2, "the log may have only a part of the first and the last one");
+    assert_eq!(site["steps"], STEPS - 2, "the first and the last step may be incomplete in the log");
     assert!(site["notes"].to_string().contains("UTC+01"), "{site}");
     found(&["--log", &log, "--utilization", &sar, "--timezone", "Europe/Berlin"], 0.02);
     // Whole percentages of two CPUs are coarse compared with the demand of the cheap class, so the tolerance is larger.

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-/// The method of a case; `auto` if the case's method is not one for networks.
+/// The method of a case; `auto` if the case's method cannot solve networks.
 fn method(case: &Value) -> &'static str {
     match case["solver"].as_str().unwrap() {
         "open_seidmann" | "closed_seidmann_mva" => "seidmann",
@@ -153,7 +153,7 @@ fn a_model_is_read_from_any_document_that_contains_it() {
     let survey = files.write("survey.json", json!({ "schema": "brimful.survey/1", "model": bare }).to_string());
     assert_eq!(json(&["solve", &survey]), expected);
     let solved = files.write("solved.json", expected.to_string());
-    assert_eq!(json(&["solve", &solved]), expected, "a solution holds its model");
+    assert_eq!(json(&["solve", &solved]), expected, "a solution contains its model");
 
     let _machine = lock_machine_shared();
     let mut stdin = brimful(&["plan", "solve", "-", "--json"]);

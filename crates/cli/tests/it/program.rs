@@ -52,7 +52,7 @@ pub fn words(text: &str) -> String {
 pub fn until(happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
-        assert!(began.elapsed() < LIMIT, "what the test waits for does not happen");
+        assert!(began.elapsed() < LIMIT, "the condition was not true within the time limit");
         thread::sleep(Duration::from_millis(2));
     }
 }

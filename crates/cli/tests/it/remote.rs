@@ -91,7 +91,7 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let (address, lines) = relay(&address);
     let args = [&nginx.url(), "--clients", "2", "--duration", "1h", "--watch-from", &address];
     let loading = Running::start(load(&args, Some(&token)));
-    // Responses may take any time.
+    // The load ends after the seventh sample, however long responses take.
     until(|| lines.load(Ordering::Relaxed) >= BEFORE_SAMPLES + 7);
     loading.ctrl_c();
     let record = record(&loading.finish().exits(&[130]), &token);

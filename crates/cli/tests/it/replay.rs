@@ -1,5 +1,4 @@
-//! Tests `brimful replay` against nginx: the requests and times in nginx's own log are compared with those of the
-//! replayed log.
+//! Tests `brimful replay` against nginx: the requests and times in nginx's own log are compared with the replayed log.
 
 use crate::documents;
 use crate::program::run;
@@ -100,7 +99,7 @@ fn the_requests_of_the_log_are_sent() {
     let done = run(&["replay", &first, &nginx.url(), "--speed", "20x", "--json"]).exits(&[0, 4]);
     let record = documents::record(&done.stdout);
     assert_eq!((record.counts.completed, record.counts.errors()), (300, 0), "{}", done.stderr);
-    assert_eq!((record.counts.status.s2xx, record.counts.status.s3xx), (240, 60), "what was unchanged still is");
+    assert_eq!((record.counts.status.s2xx, record.counts.status.s3xx), (240, 60), "a 304 in the log is a 304 again");
     assert_eq!((record.classes["2xx"].counts.completed, record.classes["304"].counts.completed), (240, 60));
     assert!(done.stderr.contains("303 lines read = 300 parsed + 1 malformed + 2 filtered out"), "{}", done.stderr);
     assert!(done.stderr.contains("not sent: 1 with other methods (--methods), 1 without a path"), "{}", done.stderr);
@@ -113,7 +112,7 @@ fn the_requests_of_the_log_are_sent() {
     assert_eq!(asked.len(), 300);
     let mut numbers: Vec<usize> = asked.iter().filter_map(|asked| number(&asked.path)).collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, (0..300).collect::<Vec<_>>(), "each once, with its own query");
+    assert_eq!(numbers, (0..300).collect::<Vec<_>>(), "each request is sent once, with its own query");
 }
 
 #[test]
@@ -199,7 +198,7 @@ fn a_replay_keeps_the_times_of_the_log() {
     // has a resolution of a millisecond, and is read once per turn of its loop.
     let spread_s = behind[behind.len() - 1] - behind[0];
     let within_s = record.response_time_us.unwrap().max / 1e6 + 0.02;
-    assert!(spread_s <= within_s, "{spread_s} s, and answers took {within_s} s at most");
+    assert!(spread_s <= within_s, "arrivals spread over {spread_s} s, more than {within_s} s");
 }
 
 #[test]

@@ -51,11 +51,11 @@ fn check(between_bursts: &str, threads: &str) -> (SessionFigures, Visits) {
     let figures = record.sessions.unwrap();
     let SessionFigures { started, completed, failed, in_progress, rate, .. } = figures;
     assert_eq!((started, failed, rate), (80, 0, 40.0), "{figures:?}");
-    assert_eq!((completed + in_progress, visits.len()), (80, 80), "each has an address of its own");
+    assert_eq!((completed + in_progress, visits.len()), (80, 80), "each session has its own address");
     assert_eq!(visits.values().map(Vec::len).sum::<usize>() as u64, record.counts.completed);
     assert_eq!(figures.calls.map(|calls| (calls.mean, calls.max)), Some((9.0, 9.0)), "{figures:?}");
     assert_eq!(figures.bursts.map(|bursts| bursts.mean), Some(3.0));
-    assert!(figures.lifetime_s.unwrap().mean >= 0.6, "two think times: {figures:?}");
+    assert!(figures.lifetime_s.unwrap().mean >= 0.6, "a session has two think times: {figures:?}");
     let whole: Visits = visits.into_iter().filter(|(_, visit)| visit.len() == 9).collect();
     // Sessions that the end of the run cut off may have made some of their calls.
     assert!(whole.len() as u64 >= completed && completed > 0);
@@ -144,7 +144,7 @@ fn the_record_has_the_defined_sessions_and_the_text_their_outcome() {
     assert!(shown.account.is_none() && shown.hdr.is_empty());
     let sessions = record.sessions.unwrap();
     assert_eq!((sessions.failed, sessions.bursts.unwrap().mean, sessions.connections.unwrap().mean), (0, 2.0, 2.0));
-    let Some(Load::Sessions(asked)) = record.workload.unwrap().load else { panic!("the load is lost") };
+    let Some(Load::Sessions(asked)) = record.workload.unwrap().load else { panic!("the workload has lost its load") };
     assert_eq!((asked.between_bursts, asked.connections), (BetweenBursts::Close, 6));
 }
 
@@ -215,7 +215,7 @@ fn sessions_in_a_file_are_made_as_written() {
     let wsesslog = format!("3,0.1,{file}");
     let begun = std::time::Instant::now();
     run(&["load", &server.url(), "--wsesslog", &wsesslog, "--out", &out]).exits(&[0, 4]);
-    assert!(begun.elapsed().as_secs_f64() >= 0.6, "two think times of 0.3 s");
+    assert!(begun.elapsed().as_secs_f64() >= 0.6, "a session has two think times of 0.3 s");
     let lines: Vec<String> = asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
     let first = ["GET /foo.html", "GET /pict1.gif", "GET /pict2.gif", "POST /foo2.html"];
     let mut expected = [&first[..], &["GET /foo3.html"], &first].concat();

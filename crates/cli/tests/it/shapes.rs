@@ -31,7 +31,7 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
     let attempts = || {
         let done = run(&args).exits(&[3, 4]);
         let record = documents::record(&done.stdout);
-        assert_eq!(record.verdict.valid, done.code == 3, "nobody was there: {:#?}", record.verdict);
+        assert_eq!(record.verdict.valid, done.code == 3, "a run that exits with 3 is valid: {:#?}", record.verdict);
         let Counts { connect_attempts, abandoned, .. } = record.counts;
         assert_eq!(abandoned, connect_attempts);
         assert!(record.generator.max_open_connections <= 50);
@@ -41,7 +41,7 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
     };
     // A busy host may reduce the number of attempts in one run, but hardly in every run.
     let most = (0..10).map(|_| attempts()).find(|attempts| *attempts >= 900);
-    assert!(most.is_some(), "in none of ten runs were nine of ten attempts made");
+    assert!(most.is_some(), "none of ten runs made 90 % of the attempts");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn stages_ramp_to_their_rates() {
     let record =
         load(&[&nginx.url(), "--stage", "1s:400", "--stage", "1s:400", "--stage", "0s:0", "--stage", "500ms:0"]);
     assert_eq!(record.window_s, 2.5);
-    // The first second has half of 1 s × 400/s calls, the second all of them.
+    // The rate rises from 0 to 400/s in the first second, which is half of 400 calls. Then it is constant.
     assert_eq!(offered(&record), [200, 400]);
 }
 

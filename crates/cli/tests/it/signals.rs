@@ -96,7 +96,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
         let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
         let mut survey = Running::start(on_a_terminal(&[&on[..], &files].concat()));
         survey.stderr_line(at);
-        assert!(affinity(target.pid()).iter().all(|cpus| cpus == "0"), "it was not pinned");
+        assert!(affinity(target.pid()).iter().all(|cpus| cpus == "0"), "the server was not pinned");
         survey
     };
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -150,7 +150,7 @@ fn an_interrupted_survey_leaves_document_and_report() {
     survey.ctrl_c();
     let done = survey.finish().exits(&[130]);
     let document = documents::survey(&done.stdout);
-    let stopped = document.stopped.expect("the survey tells where it stopped");
+    let stopped = document.stopped.expect("the survey says where it stopped");
     assert!(stopped.level.contains("calibration") && stopped.reason.contains("interrupted"), "{stopped:?}");
     assert!(!document.levels.is_empty() && document.saturation_rate.measured.is_none());
     assert!(document.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Interrupted));

@@ -23,13 +23,13 @@ impl SmallDisk {
 
     fn command(&self, program: &str, args: &[&str]) {
         let status = Command::new(program).args(args).arg(self.path()).status().unwrap();
-        assert!(status.success(), "{program} failed: this test mounts a file system and takes root for that");
+        assert!(status.success(), "{program} failed: this test mounts a file system and needs root for that");
     }
 
     /// Fills the free space.
     pub fn fill(&self) {
         let full = fs::write(self.path().join("other"), vec![0; 1 << 20]);
-        assert!(full.is_err(), "the file system is small");
+        assert!(full.is_err(), "filling the file system must end with an error");
     }
 }
 

@@ -75,7 +75,7 @@ fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
 #[test]
 fn the_demonstration_predicts_before_it_measures() {
     let whole = (0..TRIES).map(|_| demonstration()).find(|survey| survey.stopped.is_none());
-    predicts_and_measures(&whole.expect("none of three demonstrations got through all its levels"));
+    predicts_and_measures(&whole.expect("none of three demonstrations completed all its levels"));
 }
 
 /// Runs a demonstration, and asserts what is true whether or not it completes all its levels.
@@ -116,7 +116,7 @@ fn demonstration() -> Survey {
 
     // The report contains the document that was written.
     let page = fs::read_to_string(&report).unwrap();
-    assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "a secret is passed on");
+    assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "the page or stdout contains a secret");
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
     let reported = documents::survey(rest.split_once("</script>").unwrap().0);
     assert_eq!(reported, survey);
@@ -223,7 +223,7 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
     let done = running.finish().exits(&[3]);
     let survey = documents::survey(&done.stdout);
     assert!(!survey.levels.is_empty());
-    let stopped = survey.stopped.expect("the survey tells where it stopped");
+    let stopped = survey.stopped.expect("the survey says where it stopped");
     assert!(stopped.level.contains("calibration") && !stopped.reason.is_empty(), "{stopped:?}");
     assert_eq!(survey.verdict.reasons[0].code, ReasonCode::ServerDied);
     assert!(fs::read_to_string(&report).unwrap().contains(&stopped.level));

@@ -86,7 +86,7 @@ fn the_rate_limits_throughput_and_the_queue_limits_waiting() {
     // 64 KiB at 2 Mbit/s take 262 ms.
     assert!(record.response_time_us.unwrap().min >= 262_144.0, "{record:#?}");
     assert_eq!((document.shape.rate_bits_per_s, document.shape.queue_s), (Some(2e6), 0.02));
-    // Even the server's first window of ten packets takes 60 ms.
+    // To send ten packets, the server's first window, takes 60 ms, but the queue holds packets for only 20 ms.
     assert!(document.clients[0].down.queue_full_packets > 0, "{document:#?}");
 }
 
@@ -143,7 +143,7 @@ fn host_names_are_known_only_inside_the_test_bed() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[..4], ["client1 client2 server ", "1500", "1024\t65535", "198.18.0.1 client1 client2"], "{said}");
     let processes: u32 = lines[4].parse().unwrap();
-    assert!(processes <= 6, "the command sees its own processes alone: {said}");
+    assert!(processes <= 6, "the command sees only its own processes: {said}");
     assert_eq!(names(), before);
 }
 
@@ -167,7 +167,7 @@ fn nothing_is_left_behind_however_it_ends() {
     ];
     for (number, signal) in ends {
         let directory = tempfile::tempdir().unwrap();
-        // The duration is one that no other process sleeps for.
+        // No other process sleeps for this time, so `runs` finds only processes of this test.
         let time = format!("1{}.{number}", std::process::id());
         let script = format!(
             "ip netns exec server sleep {time} & setsid ip netns exec client1 sleep {time} & \

@@ -31,7 +31,7 @@ fn once_prints_one_server_object() {
     assert!(server.kernel.cpu.is_some() && !server.kernel.cores.is_empty(), "{:#?}", server.kernel);
     assert_eq!(server.process.len(), 1);
     assert!(server.process[0].pids.contains(&nginx.pid()), "{:#?}", server.process);
-    assert_eq!(server.process[0].processes, 2, "master and worker");
+    assert_eq!(server.process[0].processes, 2, "nginx has a master and a worker");
     assert!(server.network.is_some());
     let probe = server.host_probe.expect("this host was probed at the start");
     assert!(probe.arithmetic_mops > 0.0 && probe.memory_mreads > 0.0, "{probe:?}");
@@ -182,7 +182,7 @@ fn the_summary_names_dropped_connections_as_the_bottleneck() {
     watch.stdout_line();
     watch.stdout_line();
     let late = std::net::TcpStream::connect_timeout(&server.addr(), std::time::Duration::from_millis(200));
-    assert!(late.is_err(), "the queue is full");
+    assert!(late.is_err(), "a full queue accepts no further connection");
     watch.stdout_line();
     watch.ctrl_c();
     let text = watch.finish().exits(&[0]).stdout;

@@ -1,8 +1,8 @@
 //! Feeds arbitrary bytes as the output of an HTTP/2 server. Checks that nothing panics and that the result does not
 //! depend on how the bytes are split.
 //!
-//! Input: a byte of flags (bit 0: the SETTINGS frame is missing; bits 4 to 7: the number of cuts), the lengths of that
-//! many pieces, and the bytes after SETTINGS. `README.md` has the command.
+//! Input: a byte of flags (bit 0: the SETTINGS frame is missing; bits 4 to 7: the number of cuts), the length of the
+//! piece before each cut, and the bytes after SETTINGS. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{StreamEnd, Http2, Listener, ParseError, RecentBlock, Request, Version};

@@ -1,8 +1,8 @@
 //! Feeds arbitrary bytes as the output of an HTTP/2 client to the reference server. Checks that nothing panics, that
 //! the result does not depend on how the bytes are split, and that the output is bounded.
 //!
-//! Input: a byte of flags (bit 0: the preface is missing; bits 4 to 7: the number of cuts), the lengths of that many
-//! pieces, and the bytes of the client. `README.md` has the command.
+//! Input: a byte of flags (bit 0: the preface is missing; bits 4 to 7: the number of cuts), the length of the piece
+//! before each cut, and the bytes of the client. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{Http2Server, ServerEvent, MAX_HEAD_BYTES, ParseError, answer_block};

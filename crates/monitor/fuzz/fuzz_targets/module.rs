@@ -2,9 +2,9 @@
 //! are finite.
 //!
 //! The input consists of pieces of four bytes: an offset (16 bits), a repetition count and a value. Each piece writes
-//! the value that many times at the offset. Pieces up to the first piece of zeros apply to the first reading, and later
-//! pieces to the second reading. Initially both readings are files without requests that have three used slots. Run
-//! from `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module -- -max_total_time=120`.
+//! the value that many times at the offset. Pieces up to the first piece of zeros apply to the first reading, later
+//! ones to the second. At first, both readings are files with three used slots and no requests. Run from
+//! `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module -- -max_total_time=120`.
 #![no_main]
 
 use brimful_core::Nanos;

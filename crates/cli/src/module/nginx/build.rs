@@ -155,8 +155,8 @@ mod tests {
         for wrong in ["", "8,4,8,", "8,4,8,0000111", "8,4,a,0000111111010111001110101111000110"] {
             assert_eq!(signature(&program(wrong)), None, "{wrong}");
         }
-        assert_eq!(signature(SIGNATURE.as_bytes()), None, "it does not end");
-        assert_eq!(signature(&program(&format!("1{SIGNATURE}"))), None, "it does not begin");
+        assert_eq!(signature(SIGNATURE.as_bytes()), None, "a signature must end with a zero byte");
+        assert_eq!(signature(&program(&format!("1{SIGNATURE}"))), None, "a signature must follow a zero byte");
     }
 
     #[test]

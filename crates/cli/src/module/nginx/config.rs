@@ -75,7 +75,7 @@ enum Token {
     End,
 }
 
-/// An iterator over the tokens of a configuration file. It contains the part that has not been read.
+/// An iterator over the tokens of a configuration file. The field is the unread rest of the file.
 struct Tokens<'a>(&'a str);
 
 impl Iterator for Tokens<'_> {

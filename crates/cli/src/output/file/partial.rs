@@ -33,7 +33,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Creates the file under its temporary name. If there is a former file, the new one gets its mode and owner.
+    /// Creates the file under its temporary name. The new file gets the mode and the owner of `former`, if that exists.
     pub fn create(name: PathBuf, former: Option<&Metadata>, readers: Readers) -> io::Result<Replacement> {
         let mode = if former.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
         for _ in 0..ATTEMPTS {

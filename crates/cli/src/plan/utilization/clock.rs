@@ -191,6 +191,6 @@ mod tests {
         assert_eq!(times.date, Date::constant(2027, 1, 1));
         times.go_to(4000, &utc).unwrap();
         times.go_to(3000, &utc).unwrap();
-        assert_eq!(times.at_ms, times.before_ms, "no stretch is of negative length");
+        assert_eq!(times.at_ms, times.before_ms, "no interval has a negative length");
     }
 }

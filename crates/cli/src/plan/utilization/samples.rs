@@ -3,8 +3,8 @@
 use super::{CPU, Step, Utilization};
 use std::collections::BTreeMap;
 
-/// Minimum share of the intervals in which a resource must be present. A disk that was plugged in for a short time is
-/// not.
+/// Minimum share of the intervals in which a resource must be present. A disk that was plugged in only for a short time
+/// is ignored.
 const MIN_PRESENCE: f64 = 0.5;
 
 /// Busy shares by interval (start and end, in milliseconds since 1970) and by resource.
@@ -30,7 +30,7 @@ impl Samples {
     }
 
     /// The steps that have samples of all resources. The mean of all CPUs replaces single CPUs. Resources that were
-    /// never busy are dropped, unless no others remain.
+    /// never busy are dropped if any resource was busy.
     pub fn finish(self) -> Utilization {
         let mut found: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (name, busy) in self.0.values().flatten() {

@@ -1,7 +1,7 @@
 //! Reads the output of `sar -u`, `sar -d`, `mpstat` and `pidstat`: a first line with the date, then for each activity a
-//! header and lines, each of which begins with a time of day. The time of a line is the end of its interval, and that
-//! of a header the start of the first interval. Midnight is recognized by a time that is much earlier than the previous
-//! one. The shares of the programs that `pidstat` shows are added up.
+//! header and lines, each of which begins with a time of day. The time of a line is the end of its interval. The time
+//! of a header is the start of the first interval. Midnight is recognized by a time that is much earlier than the
+//! previous one. The shares of the programs that `pidstat` shows are added up.
 
 use super::clock::{self, LineTimes, time_of_day};
 use super::samples::{Samples, figure};
@@ -21,7 +21,8 @@ enum Activity {
 #[derive(Default)]
 struct Reader<'a> {
     date: Option<Date>,
-    /// The times of each activity. In a saved file, one activity follows another, and each begins in the morning.
+    /// The times of each activity. A saved file has one activity after the other, and each begins at the start of the
+    /// day.
     times: [Option<LineTimes>; 3],
     activity: Option<Activity>,
     columns: Vec<&'a str>,

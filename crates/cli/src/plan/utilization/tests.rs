@@ -1,4 +1,4 @@
-//! Tests with the output of monitors, as these print it.
+//! Tests with output in the form in which each monitor prints it.
 
 use super::*;
 use crate::access_logs::zone;
@@ -35,9 +35,9 @@ fn from(found: &Utilization) -> String {
 fn sar_of_a_file_with_a_restart_past_midnight() {
     let found = read(SAR);
     assert_eq!((found.resources.as_slice(), found.cpus), (&["cpu".to_owned(), "vda".to_owned()][..], Some(2)));
-    assert_eq!(from(&found), "2026-11-22T23:40:01.5Z", "the header's time is that of the sample before");
-    assert_eq!(begins(&found), [0, 300, 900, 1200], "nothing is known of the time around the restart");
-    assert_eq!(shares(&found, 0), [0.3, 0.4, 0.55, 0.2], "neither idle nor waiting for a disk");
+    assert_eq!(from(&found), "2026-11-22T23:40:01.5Z", "the time of the header is the start of the first interval");
+    assert_eq!(begins(&found), [0, 300, 900, 1200], "the interval that contains the restart is left out");
+    assert_eq!(shares(&found, 0), [0.3, 0.4, 0.55, 0.2], "idle time and waits for disks are not busy");
     assert_eq!(shares(&found, 1), [0.125, 0.25, 0.5, 0.0625]);
     assert!(found.is_local && found.notes.is_empty(), "{:?}", found.notes);
     // The samples are from the last hour of a day in Berlin.
@@ -98,7 +98,7 @@ fn vmstat_without_its_first_line() {
     assert_eq!((shares(&found, 0), found.is_local), (vec![0.4, 0.8, 0.1], false));
     let berlin = zone("Europe/Berlin").unwrap();
     let local = parse(&VMSTAT.replace("                 UTC", "                 CET"), &berlin).unwrap();
-    assert_eq!((from(&local).as_str(), local.is_local), ("2026-11-22T09:15:01.5Z", true), "CET is not only Europe's");
+    assert_eq!((from(&local).as_str(), local.is_local), ("2026-11-22T09:15:01.5Z", true), "CET is ambiguous");
     let ahead = read(&VMSTAT.replace("                 UTC", "                 +03"));
     assert_eq!((from(&ahead).as_str(), ahead.is_local), ("2026-11-22T07:15:01.5Z", false));
 }
@@ -107,7 +107,7 @@ fn vmstat_without_its_first_line() {
 fn sadf_for_databases() {
     let found = read(SADF);
     assert_eq!(found.resources, ["cpu", "sda"]);
-    assert_eq!(from(&found), "2026-03-02T10:00:00.5Z", "the stamp is of the end");
+    assert_eq!(from(&found), "2026-03-02T10:00:00.5Z", "a time is the end of its step");
     assert_eq!((shares(&found, 0), shares(&found, 1)), (vec![0.3, 0.5], vec![0.125, 0.25]));
     let local = parse(&SADF.replace(" UTC", ""), &zone("+01:00").unwrap()).unwrap();
     assert_eq!((from(&local).as_str(), local.is_local), ("2026-03-02T09:00:00.5Z", true));

@@ -62,7 +62,8 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     }
 }
 
-/// The zone with this name; `None` if several zones have the name, like `CET`.
+/// The zone of `UTC`, of its synonyms, and of offsets like `+03`. `None` for all other names, because several zones
+/// share a name like `CET`.
 fn zone_named(name: &str) -> Option<TimeZone> {
     if matches!(name, "UTC" | "GMT" | "Z") {
         return Some(TimeZone::UTC);

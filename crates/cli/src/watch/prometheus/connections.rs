@@ -86,8 +86,8 @@ impl Connections {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                // For example, no descriptor is left. The oldest connection is closed to free one; without connections,
-                // the loop waits.
+                // For example, no descriptor is left. Closing the oldest connection frees one. If there is no
+                // connection, the loop waits.
                 Err(_) if self.open.pop_front().is_some() => {}
                 Err(_) => return std::thread::sleep(Duration::from_millis(100)),
             }
@@ -174,7 +174,7 @@ mod tests {
         newest.set_nonblocking(true).unwrap();
         assert!(
             (&*newest).read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock),
-            "it is still open"
+            "the newest connection stays open"
         );
         (&*newest).write_all(b".").unwrap();
         assert_eq!(received(&mut connections, now, newest), "answered");

@@ -83,8 +83,8 @@ impl Metric<'_> {
         self
     }
 
-    /// Adds a histogram: for each bound the number of values up to that bound, then the number of all values and their
-    /// sum.
+    /// Adds a histogram: for each bound the number of values that do not exceed it, then the number and the sum of all
+    /// values.
     fn add_histogram(&mut self, labels: Labels<'_>, buckets: &[(f64, u64)], count: u64, sum: f64) {
         let with = |bound| labels.iter().copied().chain([("le", bound)]).collect::<Vec<(&str, &dyn Display)>>();
         for (bound, up_to) in buckets {

@@ -36,8 +36,8 @@ pub struct Room {
     pub height: usize,
 }
 
-/// Titles of columns, their widths, and their priorities. If not all columns fit, those with the lowest priorities are
-/// dropped.
+/// Titles of columns, their widths, and their priorities. If not all columns fit, the columns with the lowest
+/// priorities are dropped.
 type Columns<const N: usize> = [(&'static str, usize, u8); N];
 
 /// Minimum width of the first column.

@@ -126,8 +126,8 @@ impl Picture {
     }
 }
 
-/// Advice on how to get the most useful of the figures that the user requested but that are unknown. If there are none,
-/// names the missing programs.
+/// Advice on how to get an unknown figure that the user requested: the most useful one. If all requested figures are
+/// known, names the missing programs.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     const MOST_USEFUL_FIRST: [&str; 12] = [
         "listener",

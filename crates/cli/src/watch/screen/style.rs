@@ -52,7 +52,7 @@ impl Style {
         self.level(BUSY, share)
     }
 
-    /// The look of a value with a threshold: the same as that of the finding that the value would cause.
+    /// The look of a value with a threshold: the look of the finding that the value would cause.
     pub fn level(self, level: Level, value: f64) -> Look {
         level.severity_of(value).map_or(Look::new(), |severity| self.severity(severity))
     }
@@ -136,7 +136,7 @@ mod tests {
             Style::plain().bar(10, &parts).iter().map(|span| span.content.to_string()).collect::<String>()
         };
         assert_eq!(bar(&[0.3, 0.2]), "###==·····");
-        assert_eq!(bar(&[0.04, 0.04, 0.04]), "=·········", "small parts add up");
+        assert_eq!(bar(&[0.04, 0.04, 0.04]), "=·········", "parts smaller than a character add up");
         assert_eq!(bar(&[0.7, 0.7, 0.7]), "#######===");
         assert_eq!(bar(&[]), "··········");
     }

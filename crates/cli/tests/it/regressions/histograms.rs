@@ -37,7 +37,7 @@ fn histograms_of_a_record_are_in_the_form_that_other_tools_read() {
 fn a_record_with_uncompressed_histograms_is_read_as_before() {
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/regressions/uncompressed-record.json");
     let record = documents_of_earlier_version(&read(&old));
-    assert!(record.hdr["response_time_us"].starts_with("HISTEwAA"), "it is not compressed");
+    assert!(record.hdr["response_time_us"].starts_with("HISTEwAA"), "this old Record is not compressed");
     let directory = tempfile::tempdir().unwrap();
     let percentiles = directory.path().join("old.hgrm");
     let args = ["merge", old.to_str().unwrap(), "--json", "--slo", "p50<1h", "--hdr", percentiles.to_str().unwrap()];

@@ -37,7 +37,7 @@ fn line(second: i64, path: &str) -> String {
     format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 6\n")
 }
 
-/// A log of 300 lines in 30 s. The line with index `at` has the timestamp that `stamp` makes of the usual one.
+/// A log of 300 lines in 30 s. `stamp` changes the timestamp of the line with index `at`.
 fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
     (0..300)
         .map(|call| {
@@ -89,7 +89,7 @@ fn one_stamp_of_2038_does_not_stall_a_replay() {
         assert_eq!(record.counts.completed, 300, "{}", done.stderr);
         assert!(done.stderr.contains("1 have timestamps far ahead of the lines around them"), "{}", done.stderr);
     }
-    // The line comes with the log of another server, and as the first line.
+    // The line is in the log of another server, and it is the first line.
     let other: String = (0..300).map(|call| line(call / 10, &format!("/other?n={call}"))).collect();
     let (log, other) = (files.write("future.log", thirty_seconds(0, in_2038)), files.write("other.log", other));
     let (record, done) = replay(&[&log, &other, &server.url(), "--speed", "60x"]);
@@ -116,7 +116,7 @@ fn gaps_in_a_log_are_reported_and_can_be_shortened() {
     assert!(record.window_s < 30.0, "{}", record.window_s);
     assert!(done.stderr.contains("6 calls over 600 ms"), "{}", done.stderr);
     assert!(done.stderr.contains("1 pause shortened by 3 min in total (--max-gap)"), "{}", done.stderr);
-    let Some(Load::Log(load)) = record.workload.unwrap().load else { panic!("it replays a log") };
+    let Some(Load::Log(load)) = record.workload.unwrap().load else { panic!("the load should be the replay of a log") };
     assert_eq!(load.max_gap_s, Some(0.2));
 
     let done = run(&["replay", &log, &server.url(), "--duration", "10ms"]).exits(&[0, 4]);

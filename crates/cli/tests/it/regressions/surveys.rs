@@ -36,8 +36,8 @@ fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Sur
     panic!("{TRIES} surveys did not find what they should; the last one: {last:#?}");
 }
 
-/// Gunicorn with threads, Apache prefork and Puma are such servers. The bug: 32 idle connections occupied all workers,
-/// and no call got a response.
+/// Gunicorn with threads, Apache prefork and Puma give each connection a worker. The bug: 32 idle connections occupied
+/// all workers, and no call got a response.
 #[test]
 fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     let server = WorkerServer::with_keep_alive(4, SERVICE);
@@ -49,7 +49,7 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
 }
 
-/// Python's HTTPServer and other servers with a single thread are such servers.
+/// Python's HTTPServer and other servers with a single thread serve one connection at a time.
 #[test]
 fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     let server = WorkerServer::with_keep_alive(1, SERVICE);
@@ -58,7 +58,7 @@ fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     assert_eq!(survey.connections.most, Some(1));
 }
 
-/// Unicorn, php -S and gunicorn's sync workers are such servers.
+/// Unicorn, php -S and gunicorn's sync workers close each connection.
 #[test]
 fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call() {
     let server = WorkerServer::without_keep_alive(2, SERVICE);
@@ -113,7 +113,7 @@ fn calls_of_an_open_load_wait_for_one_of_the_pooled_connections() {
         let done = run(&[&load[..], &["--engine", engine]].concat()).exits(&[0, 4]);
         let record = documents::record(&done.stdout);
         assert_eq!((record.counts.completed, record.counts.established), (100, 3), "{engine}: {:?}", record.counts);
-        assert_eq!(server.connections() - before, 3 + 1, "the first only finds out whether somebody listens");
+        assert_eq!(server.connections() - before, 3 + 1, "the first connection only checks that the server listens");
     }
     let unlimited = ["load", &server.url(), "-R", "100", "-n", "10", "--max-connections", "unlimited", "--json"];
     run(&unlimited).exits(&[0, 4]);

@@ -134,7 +134,7 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     assert!(done.stderr.contains("File too large") && done.stderr.contains("cannot write all of"), "{done:#?}");
     let record = record_beside_error(done, 3, "the document is on stdout instead");
     assert_eq!(record.counts.completed, 200);
-    assert!(!Path::new(&out).exists(), "half a Record has no name");
+    assert!(!Path::new(&out).exists(), "an incomplete Record never gets its final name");
     assert_eq!(fs::metadata(&trace).unwrap().len(), 8 * 1024);
 }
 

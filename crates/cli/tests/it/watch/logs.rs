@@ -12,7 +12,7 @@ use std::path::Path;
 /// Parses every line, and asserts that the lines are in the order of their times.
 fn lines<T: Serialize + DeserializeOwned>(path: &Path) -> Vec<LogLine<T>> {
     let text = fs::read_to_string(path).unwrap();
-    assert!(text.ends_with('\n') || text.is_empty(), "half a line:\n{text}");
+    assert!(text.ends_with('\n') || text.is_empty(), "the last line is incomplete:\n{text}");
     let line = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e} in:\n{line}"));
         let parsed: LogLine<T> = serde_json::from_str(line).unwrap();
@@ -66,7 +66,7 @@ fn a_group_with_a_longer_interval_has_fewer_and_longer_lines() {
     let network: Vec<LogLine<Network>> = lines(&dir.path().join("network.jsonl"));
     assert!((1..=3).contains(&network.len()) && kernel.len() > 2 * network.len(), "{} {}", kernel.len(), network.len());
     assert!(network.iter().all(|line| line.length_s > 0.2));
-    assert!(!dir.path().join("process.jsonl").exists(), "no program was named");
+    assert!(!dir.path().join("process.jsonl").exists(), "without programs there is no log of processes");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn no_line_is_lost_if_a_full_disk_gets_space_again() {
     watch.stderr_line("can be written again");
     watch.ctrl_c();
     let done = watch.finish().exits(&[0]);
-    assert_eq!(done.stderr.matches("cannot write").count(), 1, "said once: {}", done.stderr);
+    assert_eq!(done.stderr.matches("cannot write").count(), 1, "the error is printed once: {}", done.stderr);
     let kernel: Vec<LogLine<Kernel>> = lines(&small.path().join("kernel.jsonl"));
     let gaps = kernel.windows(2).filter(|pair| pair[1].t_s - pair[1].length_s > pair[0].t_s + 1e-6).count();
     assert!(kernel.len() >= 6 && gaps == 0, "{} lines, {gaps} gaps", kernel.len());
@@ -99,10 +99,10 @@ fn lines_stay_complete_on_a_full_disk_and_missing_ones_are_counted() {
     let done = run(&["watch", "-q", "-d", "3s", "--groups", "kernel", "--interval", "10ms", "--log", log]).exits(&[3]);
     let kernel: Vec<LogLine<Kernel>> = lines(&small.path().join("kernel.jsonl"));
     assert!(!kernel.is_empty());
-    let missing = done.stderr.lines().find(|line| line.contains("lines are missing")).expect("it is said at the end");
+    let missing = done.stderr.lines().find(|line| line.contains("lines are missing")).expect("no such line");
     let missing: usize = missing.split_ascii_whitespace().find_map(|word| word.parse().ok()).unwrap();
     assert!(missing > 0 && kernel.len() + missing <= 300, "{} written, {missing} missing", kernel.len());
-    assert!(done.stdout.contains("this machine for "), "the summary is shown all the same: {}", done.stdout);
+    assert!(done.stdout.contains("this machine for "), "the summary is shown nevertheless: {}", done.stdout);
 }
 
 #[test]
@@ -123,5 +123,5 @@ fn a_removed_directory_is_reported_once_and_used_again() {
     let (before, after): (Vec<LogLine<Kernel>>, Vec<LogLine<Kernel>>) =
         (lines(&away.join("kernel.jsonl")), lines(&log.join("kernel.jsonl")));
     let (last, next) = (&before[before.len() - 1], &after[0]);
-    assert!(next.t_s - next.length_s < last.t_s + 1e-6, "nothing is missing in between");
+    assert!(next.t_s - next.length_s < last.t_s + 1e-6, "the intervals follow one another without a gap");
 }

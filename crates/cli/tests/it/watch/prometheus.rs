@@ -31,7 +31,7 @@ fn series(page: &str) -> BTreeMap<String, f64> {
             let (name, value) = line.rsplit_once(' ').unwrap();
             let suffix = name.split('{').next().unwrap().strip_prefix(metric);
             assert!(matches!(suffix, Some("" | "_bucket" | "_sum" | "_count")) && is_name(metric), "{line}");
-            assert!(series.insert(name.to_owned(), value.parse().unwrap()).is_none(), "twice: {line}");
+            assert!(series.insert(name.to_owned(), value.parse().unwrap()).is_none(), "a series occurs twice: {line}");
         }
     }
     assert!(page.ends_with('\n') && !series.is_empty());

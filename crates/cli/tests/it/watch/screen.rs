@@ -46,7 +46,7 @@ impl Terminal {
         let began = std::time::Instant::now();
         until(|| {
             let (output, late) = (self.output(), began.elapsed() > LIMIT / 2);
-            assert!(!late, "{text:?} does not come: {:?}", output.get(output.len().saturating_sub(3000)..));
+            assert!(!late, "{text:?} does not appear: {:?}", output.get(output.len().saturating_sub(3000)..));
             self.output().contains(text)
         });
     }

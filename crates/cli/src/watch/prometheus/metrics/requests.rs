@@ -77,7 +77,7 @@ fn of_classes(page: &mut Page, classes: &[Class<'_>]) {
     }
 }
 
-/// The bounds of the buckets in seconds. For each bound, the number of times up to that bound.
+/// Cumulative buckets: each upper bound in seconds, with the number of durations that do not exceed it.
 pub fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
     OCTAVES.map(|octave| {
         let below = times.buckets.iter().filter(|(bucket, _)| usize::from(*bucket) < 4 * octave);

@@ -1,5 +1,5 @@
 //! Metrics of requests at sockets. Requests are counted only part of the time, and a second counter measures that time.
-//! A rate is the quotient of the two.
+//! A rate is the number of requests divided by that time.
 
 use super::Page;
 use super::requests::{cumulative, seconds};
