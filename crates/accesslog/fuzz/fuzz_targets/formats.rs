@@ -3,13 +3,8 @@
 //!
 //! Input: a byte that selects a format, then lines, of which a few are read. Formats are created once. Half of the
 //! inputs are read by a copy of the format, and each line again by a fresh copy. Equal results show that the state that
-<<<<<<< HEAD
-//! a format keeps (the day of earlier lines) does not affect them. So the other half of the inputs needs no copies.
-//! `README.md` has the command.
-=======
 //! a format keeps (the day of earlier lines) does not affect results. So the other half of the inputs is read without
 //! copies. `README.md` has the command.
->>>>>>> f35f11feca0e518a59cda7bfc65ffbaa20da02df
 #![no_main]
 
 use brimful_accesslog::format::Format;
@@ -46,11 +41,7 @@ static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
 });
 
 thread_local! {
-<<<<<<< HEAD
-    /// The formats, each with its state from the lines that it has read.
-=======
     /// The formats, with the state that earlier lines left in them.
->>>>>>> f35f11feca0e518a59cda7bfc65ffbaa20da02df
     static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 

@@ -31,16 +31,9 @@ fuzz_target!(|input: &[u8]| {
             Ok(httparse::Status::Complete(head)) => &dressed.bytes()[head..],
             other => panic!("{other:?}"),
         };
-<<<<<<< HEAD
-        assert_eq!(body, b"x", "the cookies do not change where the head ends");
-        let sent: Vec<&[u8]> = parsed.headers.iter().filter(|f| f.name == "Cookie").map(|f| f.value).collect();
-        // White space around a value is not part of it.
-        assert_eq!(sent.concat(), cookies.trim_ascii(), "the request has one Cookie field, or none");
-=======
         assert_eq!(body, b"x", "cookies do not change the body");
         let sent: Vec<&[u8]> = parsed.headers.iter().filter(|f| f.name == "Cookie").map(|f| f.value).collect();
         // White space around a value is not part of it.
         assert_eq!(sent.concat(), cookies.trim_ascii(), "at most one field is added");
->>>>>>> f35f11feca0e518a59cda7bfc65ffbaa20da02df
     }
 });

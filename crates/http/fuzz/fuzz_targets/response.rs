@@ -41,11 +41,7 @@ fuzz_target!(|input: &[u8]| {
         // This response is delimited by the end of the connection and may follow any number of empty lines.
         ([], Ok(response)) => match reference::read(sent, head_request) {
             Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
-<<<<<<< HEAD
-            other => panic!("the parser read {response:?}, the reference {other:?}"),
-=======
             other => panic!("the response is {response:?}, but the reference reads {other:?}"),
->>>>>>> f35f11feca0e518a59cda7bfc65ffbaa20da02df
         },
     };
     let read = match reference::read(sent, head_request) {
@@ -77,11 +73,7 @@ fn responses(
             let fed = match parser.feed_with(&mut recent, left, |_| {}) {
                 Ok(fed) => fed,
                 Err(error) => {
-<<<<<<< HEAD
-                    assert_eq!(parser.finish(), Err(error), "the parser repeats its error");
-=======
                     assert_eq!(parser.finish(), Err(error), "finish returns the same error");
->>>>>>> f35f11feca0e518a59cda7bfc65ffbaa20da02df
                     return (complete, Err(error));
                 }
             };
@@ -89,11 +81,7 @@ fn responses(
             left = &left[fed.consumed..];
             match fed.state {
                 Progress::NeedMore => {
-<<<<<<< HEAD
-                    assert!(left.is_empty(), "all bytes are consumed unless a response is complete");
-=======
                     assert!(left.is_empty(), "an incomplete response needs all bytes");
->>>>>>> f35f11feca0e518a59cda7bfc65ffbaa20da02df
                     break;
                 }
                 Progress::Complete(response) => {
