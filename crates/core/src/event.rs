@@ -378,6 +378,7 @@ pub trait Observer {
 impl<A: Observer, B: Observer> Observer for (A, B) {
     type PerCall = (A::PerCall, B::PerCall);
 
+    #[inline]
     fn on(&mut self, call: &mut Self::PerCall, event: &Event) {
         self.0.on(&mut call.0, event);
         self.1.on(&mut call.1, event);
@@ -387,6 +388,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.reads_messages() || self.1.reads_messages()
     }
 
+    #[inline]
     fn on_request(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {
         self.0.on_request(&mut call.0, bytes);
         self.1.on_request(&mut call.1, bytes);
@@ -397,11 +399,13 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.on_body_piece(&mut call.1, bytes);
     }
 
+    #[inline]
     fn on_bytes(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {
         self.0.on_bytes(&mut call.0, bytes);
         self.1.on_bytes(&mut call.1, bytes);
     }
 
+    #[inline]
     fn on_response(&mut self, call: &mut Self::PerCall, size: &ResponseSize) {
         self.0.on_response(&mut call.0, size);
         self.1.on_response(&mut call.1, size);

@@ -144,15 +144,14 @@ impl ShardObserver {
         ShardObserver { detail: observer.detail.then(|| Detail::new(window)), tap: observer.tap.clone() }
     }
 
-    pub fn into_detail(self) -> Option<Detail> {
-        self.detail
+    fn is_active(&self) -> bool {
+        self.detail.is_some() || self.tap.is_some()
     }
-}
 
-impl Observer for ShardObserver {
-    type PerCall = PerCall;
-
-    fn on(&mut self, PerCall(call): &mut PerCall, event: &Event) {
+    /// Handles an event. Separate from the check whether there is anything to do, so that runs without these
+    /// observations pay for the check only.
+    #[cold]
+    fn observe(&mut self, PerCall(call): &mut PerCall, event: &Event) {
         if let Some(detail) = &mut self.detail {
             detail.on(&mut (), event);
         }
@@ -175,10 +174,26 @@ impl Observer for ShardObserver {
         }
     }
 
+    pub fn into_detail(self) -> Option<Detail> {
+        self.detail
+    }
+}
+
+impl Observer for ShardObserver {
+    type PerCall = PerCall;
+
+    #[inline]
+    fn on(&mut self, call: &mut PerCall, event: &Event) {
+        if self.is_active() {
+            self.observe(call, event);
+        }
+    }
+
     fn reads_messages(&self) -> bool {
         self.tap.is_some()
     }
 
+    #[inline]
     fn on_request(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
         if let (Some(tap), Some(call)) = (&self.tap, call) {
             call.request = MessagePrefix::default();
@@ -192,12 +207,14 @@ impl Observer for ShardObserver {
         }
     }
 
+    #[inline]
     fn on_bytes(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
         if let (Some(tap), Some(call)) = (&self.tap, call) {
             call.response.add(bytes, tap.max_bytes);
         }
     }
 
+    #[inline]
     fn on_response(&mut self, PerCall(call): &mut PerCall, size: &ResponseSize) {
         if let Some(detail) = &mut self.detail {
             detail.on_response(&mut (), size);
