@@ -24,8 +24,8 @@ pub fn readout(entry: &Entry<'_>) -> Vec<FieldSample> {
         fields.push(sample("status", &entry.status.to_string()));
     }
     fields.extend(entry.bytes.map(|bytes| sample("bytes", &count(bytes))));
-    fields.extend(entry.service_ns.map(|ns| sample("took", &Nanos(ns).rounded())));
-    fields.extend(entry.upstream_ns.map(|ns| sample("upstream took", &Nanos(ns).rounded())));
+    fields.extend(entry.service_ns.map(|ns| sample("took", &Nanos(ns).to_rounded_string())));
+    fields.extend(entry.upstream_ns.map(|ns| sample("upstream took", &Nanos(ns).to_rounded_string())));
     fields.extend(texts(&[("referer", entry.referer), ("agent", entry.agent)]));
     fields
 }

@@ -24,7 +24,7 @@ fn mask_secrets(word: String, args: &RequestArgs) -> String {
     if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
         return format!("{flag}{CREDENTIAL_MASK}");
     }
-    let mut secrets = args.headers.iter().filter(|header| secret::is_header(&header.name, &args.secret_headers));
+    let mut secrets = args.headers.iter().filter(|header| secret::is_secret_header(&header.name, &args.secret_headers));
     if let Some((flag, header)) = secrets.find_map(|header| Some((word.strip_suffix(&header.written)?, header))) {
         let name = header.written.split(':').next().unwrap_or_default();
         return format!("{flag}{name}: {CREDENTIAL_MASK}");

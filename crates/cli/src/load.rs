@@ -88,7 +88,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
 /// Prints which load is generated if no flag defines one.
 fn say_default_load(plan: &RunPlan) {
     let until = match plan.calls {
-        u64::MAX => format!("for {}", plan.window.rounded()),
+        u64::MAX => format!("for {}", plan.window.to_rounded_string()),
         calls => format!("until {} calls are made", quantity::count(calls)),
     };
     say(&format!(
@@ -118,7 +118,7 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
     };
     note(format!(
         "measuring the highest load that this client can generate ({})",
-        client_limit::TYPICAL_DURATION.rounded()
+        client_limit::TYPICAL_DURATION.to_rounded_string()
     ));
     // The limit of S-Clients is measured with attempts that get no response.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
@@ -165,7 +165,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
     }
     let scheduled = match (&plan.workload.load, &plan.trace) {
-        (Some(Load::Stages { stages, .. }), _) => Some(Stage::total(stages)),
+        (Some(Load::Stages { stages, .. }), _) => Some(Stage::total_duration(stages)),
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
     };

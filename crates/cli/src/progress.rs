@@ -57,7 +57,8 @@ pub fn describe_progress(so_far: &LiveSummary) -> String {
     };
     // The last interval is not complete, so it is skipped.
     let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
-    let time = latest.map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).rounded()));
+    let time = latest
+        .map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).to_rounded_string()));
     format!("{} completed{failed}{time}", counted(counts.completed, "call"))
 }
 

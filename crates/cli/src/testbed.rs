@@ -146,7 +146,7 @@ fn report_lines(measured: &TestbedResults, seed: u64) -> Vec<String> {
 
 fn lateness(router: &Router) -> String {
     let Some(late) = router.late_us else { return "the router forwarded no packets".to_owned() };
-    let time = |us: f64| Nanos::from_secs_f64(us / 1e6).rounded();
+    let time = |us: f64| Nanos::from_secs_f64(us / 1e6).to_rounded_string();
     format!(
         "the router forwarded {} packets: half of them at most {} late, 99 % at most {}, all at most {}",
         count(router.delivered_packets),

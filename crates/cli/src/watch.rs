@@ -24,7 +24,7 @@ use args::WatchArgs;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
-use brimful_core::text::{one_line, visible, wrap};
+use brimful_core::text::{escape_controls, one_line, wrap};
 use brimful_monitor::Finding;
 use brimful_report::DEFAULT_WIDTH;
 use display::Display;
@@ -61,7 +61,9 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let json = serde_json::to_string_pretty(&server).context("cannot write what was seen as JSON")? + "\n";
     let shown = match options {
         WatchOptions { json: true, .. } => json.clone(),
-        WatchOptions { paper_tables: true, .. } => visible(&brimful_report::server::paper_tables(&server)).into_owned(),
+        WatchOptions { paper_tables: true, .. } => {
+            escape_controls(&brimful_report::server::paper_tables(&server)).into_owned()
+        }
         WatchOptions { once: true, .. } => {
             wrapped(&sentences(&findings)) + "\n" + &brimful_report::server::text(&server)
         }
@@ -94,7 +96,7 @@ fn run(
             presence.news(&tick.sample).into_iter().for_each(|news| display.show_news(news));
             let suspended = tick.rates.suspended();
             if suspended > Nanos::ZERO {
-                display.show_news(format!("the machine was suspended for {}", suspended.rounded()));
+                display.show_news(format!("the machine was suspended for {}", suspended.to_rounded_string()));
             }
             if let Some(logs) = &mut logs {
                 logs.write(&tick, &mut |notice| display.say(notice));
@@ -125,7 +127,7 @@ fn run(
 /// A summary of the whole watch, in a few lines.
 fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
-    let mut text = wrapped(&format!("{} for {}: {}", options.what, seconds.rounded(), sentences(findings)));
+    let mut text = wrapped(&format!("{} for {}: {}", options.what, seconds.to_rounded_string(), sentences(findings)));
     for (what, figures) in brimful_report::server::digest(server) {
         text += &format!("{what:<10}{figures}\n");
     }

@@ -12,7 +12,7 @@
 
 use crate::expected::Digest;
 use crate::{ConnectionPolicy, Redirect};
-use brimful_core::{CallSpec, End, Moment, Nanos};
+use brimful_core::{CallSpec, End, Nanos, OptionalNanos};
 
 /// Maximum number of times that one call is sent again after its stream was refused.
 const MAX_REFUSALS: u8 = 3;
@@ -32,13 +32,13 @@ pub struct Call<P> {
     /// Whether the connection ends after this call.
     pub last: bool,
     /// The time at which the request was handed to the sockets, if it was.
-    pub sent_at: Moment,
+    pub sent_at: OptionalNanos,
     /// Length of the request in bytes; known once the request was handed to the sockets.
     pub length: usize,
     /// Whether the request's method is HEAD; known once the request was handed to the sockets.
     pub is_head: bool,
     /// The time at which the first byte of the response was read.
-    pub first_byte_at: Moment,
+    pub first_byte_at: OptionalNanos,
     /// Number of bytes of the response that were read.
     pub received: u64,
     /// Digest of the response's content so far, if the workload expects a certain digest.
@@ -72,10 +72,10 @@ impl<P> Call<P> {
             observed,
             stamp,
             last: false,
-            sent_at: Moment::NONE,
+            sent_at: OptionalNanos::NONE,
             length: 0,
             is_head: false,
-            first_byte_at: Moment::NONE,
+            first_byte_at: OptionalNanos::NONE,
             received: 0,
             digest: None,
             redirect: None,

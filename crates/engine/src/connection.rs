@@ -456,7 +456,7 @@ mod tests {
     use brimful_core::{CallSpec, ClassId};
 
     fn call(stamp: u32) -> Call<()> {
-        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp, ())
+        Call::new(CallSpec::for_class(ClassId(0)), Nanos::ZERO, stamp, ())
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {

@@ -324,7 +324,7 @@ where
     let timeout = config.connections.connect_timeout.unwrap_or(config.connections.response_timeout);
     let mut warm = io::open_established(settings, timeout, config.connections.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
-    let contention = contention::Watch::start(&config.cpus);
+    let contention = contention::ContentionWatch::start(&config.cpus);
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
     // The start is far enough ahead for every thread to be ready, so that no shard starts late.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
@@ -410,7 +410,7 @@ fn merge<O: Observer>(
     finished: Vec<Result<(O, ShardUsage), EngineError>>,
     clock: Clock,
     engine: &'static str,
-    contention: contention::Watch,
+    contention: contention::ContentionWatch,
 ) -> Result<Run<O>, EngineError> {
     let mut run: Option<Run<O>> = None;
     let mut cpu_wait = None;

@@ -8,7 +8,7 @@ use crate::pacing::WaitTimes;
 use crate::shard::{Shard, ShardUsage};
 use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings};
 use brimful_core::workload::Workload as WorkloadDoc;
-use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
+use brimful_core::{CallSpec, ClassId, End, Event, Nanos, NextCall, Observer, Outcome, Workload};
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -133,13 +133,13 @@ impl<'a> Io<'a> for Scripted {
 struct AtOnce(usize);
 
 impl Workload for AtOnce {
-    fn next(&mut self, _: Nanos, _: usize) -> Next {
+    fn next(&mut self, _: Nanos, _: usize) -> NextCall {
         match self.0.checked_sub(1) {
             Some(left) => {
                 self.0 = left;
-                Next::Due { due: Nanos::ZERO, call: CallSpec::of_class(ClassId(0)) }
+                NextCall::Due { due: Nanos::ZERO, call: CallSpec::for_class(ClassId(0)) }
             }
-            None => Next::Done,
+            None => NextCall::Done,
         }
     }
 }

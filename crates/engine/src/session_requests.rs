@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn call(request: RequestId, session: u32) -> CallSpec {
-        CallSpec { request, session: Some(SessionId(session)), ..CallSpec::of_class(ClassId(0)) }
+        CallSpec { request, session: Some(SessionId(session)), ..CallSpec::for_class(ClassId(0)) }
     }
 
     /// A workload with two scripted sessions that have one request in common.
@@ -253,7 +253,12 @@ mod tests {
         );
         assert_eq!((scripted.rendered.len(), scripted.indices.as_slice()), (2, &[0, 1, 0][..]));
         let mut requests = SessionRequests::new(&fixed, &scripted);
-        let ids = [RequestId(0), ScriptedRequest::id(0), ScriptedRequest::id(1), ScriptedRequest::id(2)];
+        let ids = [
+            RequestId(0),
+            ScriptedRequest::request_id(0),
+            ScriptedRequest::request_id(1),
+            ScriptedRequest::request_id(2),
+        ];
         let lines = ids.map(|id| text(&requests.request(&call(id, 1), false)).lines().next().unwrap().to_owned());
         assert_eq!(lines, ["GET /class", "GET /in/a", "PUT /b", "GET /in/a"].map(|line| format!("{line} HTTP/1.1")));
         let put = text(&requests.request(&call(ids[2], 1), false));
@@ -271,7 +276,7 @@ mod tests {
         assert!(!SessionRequests::new(&fixed, &scripted).reads_heads());
         let mut requests = SessionRequests::new(&fixed, &scripted).with_cookies(false);
         assert!(requests.reads_heads());
-        let [in_a, b] = [0, 1].map(ScriptedRequest::id);
+        let [in_a, b] = [0, 1].map(ScriptedRequest::request_id);
         let bare = requests.request(&call(in_a, 1), false).into_owned();
         requests.read_head(&call(in_a, 1), b"HTTP/2 200\r\nset-cookie: s=1; path=/\r\nset-cookie: d=2\r\n\r\n");
         assert_eq!(*requests.request(&call(in_a, 1), false), bare.with_cookies(b"d=2; s=1"));
@@ -287,7 +292,7 @@ mod tests {
             ScriptedRequests::render(&workload, &settings).unwrap(),
         );
         let mut requests = SessionRequests::new(&fixed, &scripted).with_cookies(false);
-        let [in_a, b] = [0, 1].map(ScriptedRequest::id);
+        let [in_a, b] = [0, 1].map(ScriptedRequest::request_id);
         assert_eq!(sent(&mut requests, in_a, 1), None);
         requests.read_head(&call(in_a, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=1; Path=/\r\nSet-Cookie: d=2\r\n\r\n");
         requests.read_head(&call(in_a, 2), b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n");

@@ -7,7 +7,7 @@
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -99,10 +99,10 @@ pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Res
 
 fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
     for (i, p) in points.iter().enumerate() {
-        non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
-        non_negative(p.demand, || format!("the demand at point {i}"))?;
-        non_negative(p.response, || format!("the response time at point {i}"))?;
-        non_negative(p.weight, || format!("the weight of point {i}"))?;
+        check_non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
+        check_non_negative(p.demand, || format!("the demand at point {i}"))?;
+        check_non_negative(p.response, || format!("the response time at point {i}"))?;
+        check_non_negative(p.weight, || format!("the weight of point {i}"))?;
     }
     Ok(())
 }

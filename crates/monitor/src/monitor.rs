@@ -71,7 +71,7 @@ impl Monitor {
             });
         if let Some(why) = broken {
             let seen = match history.last() {
-                Some(last) => format!("none after {} of the load", (last.at - epoch).rounded()),
+                Some(last) => format!("none after {} of the load", (last.at - epoch).to_rounded_string()),
                 None => "none".to_owned(),
             };
             sources.insert("monitor".to_owned(), format!("{seen}: {why}"));

@@ -82,7 +82,7 @@ fn classes(record: &Record) -> Vec<String> {
 fn objectives(record: &Record) -> Vec<String> {
     let result = |objective: &Objective| {
         let met = if objective.met { "met" } else { "MISSED" };
-        let measured = objective.measured_s.map(|measured| Nanos::from_secs_f64(measured).rounded());
+        let measured = objective.measured_s.map(|measured| Nanos::from_secs_f64(measured).to_rounded_string());
         let details: Vec<String> = measured.into_iter().chain(objective.message.clone()).collect();
         let details =
             if details.is_empty() { "more calls failed than it allows for".to_owned() } else { details.join("; ") };

@@ -6,7 +6,7 @@
 use crate::RunError;
 use crate::valid::{PlannedLoad, ValidPlan};
 use brimful_core::workload::Expect;
-use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
 use brimful_workload::{Arrivals, Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
@@ -99,7 +99,7 @@ impl<'p> SharedLoad<'p> {
 }
 
 impl Workload for ShardLoad {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         match self {
             ShardLoad::Open(load) => load.next(now, in_flight),
             ShardLoad::Closed(load) => load.next(now, in_flight),

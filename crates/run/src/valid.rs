@@ -133,7 +133,7 @@ impl<'p> ValidPlan<'p> {
                     if policy.calls_per_connection == Some(1) { 1 } else { (policy.pipeline as u64).max(1) };
                 clients.div_ceil(clients_per_connection)
             }
-            PlannedLoad::Sessions { sessions, .. } => match &sessions.comes {
+            PlannedLoad::Sessions { sessions, .. } => match &sessions.session_arrivals {
                 SessionArrivals::Closed { users, rest_s } if is_zero(rest_s) && is_zero(&sessions.think_s) => *users,
                 _ => 0,
             },
@@ -213,7 +213,7 @@ impl<'p> PlannedLoad<'p> {
             }
             Load::Sessions(sessions) => {
                 check_sessions(plan)?;
-                let tick = match &sessions.comes {
+                let tick = match &sessions.session_arrivals {
                     SessionArrivals::Open { rate, arrivals } => {
                         Arrivals::new(arrivals.parse::<Process>()?, *rate, plan.seed)?;
                         parse_tick(plan)?
@@ -255,7 +255,7 @@ fn check_size(plan: &RunPlan, load: &Load) -> Result<(), RunError> {
     let clients = match load {
         Load::Closed { clients, .. } => *clients,
         Load::SClients { attempts } => *attempts,
-        Load::Sessions(Sessions { comes: SessionArrivals::Closed { users, .. }, .. }) => *users,
+        Load::Sessions(Sessions { session_arrivals: SessionArrivals::Closed { users, .. }, .. }) => *users,
         _ => 0,
     };
     if clients > MAX_CLIENTS {

@@ -13,7 +13,7 @@ use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
 use brimful_core::UnfollowedReason;
 use brimful_core::{
-    ClassId, End, Event, ExhaustedResource, Http2Frame, Moment, Nanos, Observer, Outcome, Retry, SessionEnded,
+    ClassId, End, Event, ExhaustedResource, Http2Frame, Nanos, Observer, OptionalNanos, Outcome, Retry, SessionEnded,
 };
 
 /// Observes one shard's calls.
@@ -36,10 +36,10 @@ pub struct PerCall {
     address: u16,
     /// When the call could begin; usually, this is when it was due.
     ready: Nanos,
-    connect_started: Moment,
+    connect_started: OptionalNanos,
     established: Nanos,
-    sent: Moment,
-    first_byte: Moment,
+    sent: OptionalNanos,
+    first_byte: OptionalNanos,
 }
 
 impl Collector {
@@ -260,7 +260,7 @@ mod tests {
 
     fn completed(due: Nanos, at: Nanos) -> Event {
         let end = End::Completed { status: 200 };
-        let call = CallSpec::of_class(ClassId(0));
+        let call = CallSpec::for_class(ClassId(0));
         Event::Ended(Outcome { call, due, at, end, bytes_sent: 100, bytes_received: 1_000 })
     }
 
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn handshakes_have_a_time_of_their_own_and_their_failures_a_reason() {
-        let spec = CallSpec::of_class(ClassId(0));
+        let spec = CallSpec::for_class(ClassId(0));
         let call = |resumed, sent| {
             let mut collector = collector(Nanos::from_secs(1));
             let mut call = PerCall::default();
@@ -402,7 +402,7 @@ mod tests {
         let mut collector = collector(us(1_000));
         let mut call = PerCall::default();
         let end = End::Reset { sent: false };
-        let spec = CallSpec::of_class(ClassId(0));
+        let spec = CallSpec::for_class(ClassId(0));
         let outcome = Outcome { call: spec, due: us(0), at: us(9), end, bytes_sent: 100, bytes_received: 0 };
         for event in [
             Event::Scheduled { class: ClassId(0), due: us(0) },

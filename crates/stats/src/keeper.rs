@@ -137,7 +137,7 @@ mod tests {
         let mut memory = PerCall::default();
         let at = due + Nanos::from_millis(30);
         let end = End::Completed { status: 200 };
-        let ended = Outcome { call: CallSpec::of_class(ClassId(0)), due, at, end, bytes_sent: 1, bytes_received: 2 };
+        let ended = Outcome { call: CallSpec::for_class(ClassId(0)), due, at, end, bytes_sent: 1, bytes_received: 2 };
         for event in [
             Event::Scheduled { class: ClassId(0), due },
             Event::Begun { at: due },

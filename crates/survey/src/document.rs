@@ -157,7 +157,7 @@ fn headline(survey: &Survey) -> String {
     let at_operating = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let at_operating = at_operating.min_by(|a, b| off_operating(a).total_cmp(&off_operating(b)));
     let response = at_operating.and_then(|level| {
-        let mean = Nanos::from_secs_f64(level.response_time_s.measured?).rounded();
+        let mean = Nanos::from_secs_f64(level.response_time_s.measured?).to_rounded_string();
         Some(format!(" At {} a call took {mean} on average.", quantity::rate(level.offered)))
     });
     let refuted = if survey.verdict.valid { "" } else { " Do not plan with its model, which the measurements refute." };

@@ -114,7 +114,7 @@ impl<'a> Runner<'a> {
         let cause = disturbance.message.split(". ").next().unwrap_or_default();
         self.note(format!(
             "measured again, which takes {} more, because of a disturbance: {cause}",
-            duration.rounded()
+            duration.to_rounded_string()
         ));
         let seed = self.setup.seed.wrapping_add(self.runs).wrapping_add(REPEAT_SEED);
         let trial = self.measure_with_seed(workload, duration, seed)?;

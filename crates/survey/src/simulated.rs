@@ -538,7 +538,7 @@ impl Calls {
         };
         self.last = self.last.max(at);
         let received = if matches!(end, End::Completed { .. }) { RESPONSE } else { 0 };
-        let call = CallSpec::of_class(class);
+        let call = CallSpec::for_class(class);
         let outcome = Outcome { call, due, at, end, bytes_sent: 100, bytes_received: received };
         let events = [
             Event::Scheduled { class, due },

@@ -49,7 +49,7 @@ pub(crate) fn measure_change(
     runner.note(format!(
         "predicted, what if {change}: the capacity is {}, and a call takes {} on average at half of that",
         quantity::rate(predicted.saturation),
-        predicted_response.map_or("-".to_owned(), |seconds| Nanos::from_secs_f64(seconds).rounded())
+        predicted_response.map_or("-".to_owned(), |seconds| Nanos::from_secs_f64(seconds).to_rounded_string())
     ));
     runner.begin(format!("what if {change}"), duration + duration);
     let closed = setup.workload_with(closed(calibration.anchor.clients));

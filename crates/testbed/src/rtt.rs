@@ -99,7 +99,7 @@ impl FromStr for RttHistogram {
     fn from_str(text: &str) -> Result<RttHistogram, RttHistogramError> {
         let mut bins = Vec::new();
         let mut sum = 0.0;
-        for row in csv::read(text) {
+        for row in csv::parse(text) {
             let parse_bin = |fields: &[String]| {
                 let [range, share] = fields else { return None };
                 let share: f64 = share.parse().ok().filter(|share: &f64| share.is_finite() && *share >= 0.0)?;

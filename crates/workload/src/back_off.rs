@@ -76,7 +76,7 @@ mod tests {
 
     fn outcome(end: End, due_ms: u64, at_ms: u64) -> Outcome {
         let (due, at) = (Nanos::from_millis(due_ms), Nanos::from_millis(at_ms));
-        Outcome { call: CallSpec::of_class(ClassId(0)), due, at, end, bytes_sent: 0, bytes_received: 0 }
+        Outcome { call: CallSpec::for_class(ClassId(0)), due, at, end, bytes_sent: 0, bytes_received: 0 }
     }
 
     #[test]

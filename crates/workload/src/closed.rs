@@ -4,7 +4,7 @@
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
-use brimful_core::{CallSpec, Nanos, Next, Outcome, Workload};
+use brimful_core::{CallSpec, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -47,25 +47,25 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
 }
 
 impl<C: Iterator<Item = CallSpec>> Workload for Closed<C> {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         if self.calls_left == 0 || now >= self.window {
-            return Next::Done;
+            return NextCall::Done;
         }
         let Some(&Reverse(due)) = self.ready.peek() else {
-            return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+            return if in_flight == 0 { NextCall::Done } else { NextCall::WaitForOutcome };
         };
         if due >= self.window {
-            return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+            return if in_flight == 0 { NextCall::Done } else { NextCall::WaitForOutcome };
         }
         if due > now {
-            return Next::NotBefore(due);
+            return NextCall::NotBefore(due);
         }
         let Some(call) = self.chooser.next() else {
-            return Next::Done;
+            return NextCall::Done;
         };
         self.ready.pop();
         self.calls_left -= 1;
-        Next::Due { due, call }
+        NextCall::Due { due, call }
     }
 
     fn on_outcome(&mut self, outcome: &Outcome) {
@@ -92,7 +92,7 @@ mod tests {
 
     fn ended(at: Nanos) -> Outcome {
         let end = End::Completed { status: 200 };
-        Outcome { call: CallSpec::of_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
+        Outcome { call: CallSpec::for_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
     /// Runs the workload against a server that answers every call after `service`. Returns the due times.
@@ -100,17 +100,17 @@ mod tests {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
             match workload.next(now, in_service.len()) {
-                Next::Due { due, .. } | Next::Waited { due, .. } => {
+                NextCall::Due { due, .. } | NextCall::Waited { due, .. } => {
                     due_times.push(due);
                     in_service.push(Reverse(now + service));
                     continue;
                 }
-                Next::Done => break,
-                Next::NotBefore(at) if in_service.peek().is_none_or(|Reverse(end)| at < *end) => {
+                NextCall::Done => break,
+                NextCall::NotBefore(at) if in_service.peek().is_none_or(|Reverse(end)| at < *end) => {
                     now = at;
                     continue;
                 }
-                Next::NotBefore(_) | Next::WaitForOutcome => {}
+                NextCall::NotBefore(_) | NextCall::WaitForOutcome => {}
             }
             let Reverse(end) = in_service.pop().unwrap();
             now = end;
@@ -152,13 +152,13 @@ mod tests {
         let (mut now, mut refusals) = (Nanos::ZERO, 0);
         while now < Nanos::from_secs(1) {
             match workload.next(now, 0) {
-                Next::Due { due, .. } | Next::Waited { due, .. } => {
+                NextCall::Due { due, .. } | NextCall::Waited { due, .. } => {
                     refusals += 1;
                     let at = now + Nanos::from_micros(20);
                     workload.on_outcome(&Outcome { due, end: End::Refused, ..ended(at) });
                 }
-                Next::NotBefore(at) => now = at,
-                Next::Done | Next::WaitForOutcome => panic!("clients go on"),
+                NextCall::NotBefore(at) => now = at,
+                NextCall::Done | NextCall::WaitForOutcome => panic!("clients go on"),
             }
         }
         refusals
@@ -181,7 +181,7 @@ mod tests {
         }
         workload.on_outcome(&Outcome { end: End::Refused, ..ended(at(1)) });
         workload.on_outcome(&ended(at(2)));
-        assert!(matches!(workload.next(at(2), 0), Next::Due { due, .. } if due == at(2)));
-        assert!(matches!(workload.next(at(2), 1), Next::NotBefore(due) if due >= at(6) && due <= at(11)));
+        assert!(matches!(workload.next(at(2), 0), NextCall::Due { due, .. } if due == at(2)));
+        assert!(matches!(workload.next(at(2), 1), NextCall::NotBefore(due) if due >= at(6) && due <= at(11)));
     }
 }

@@ -1,7 +1,7 @@
 //! The open workload: calls are due by the arrival process, whatever the server does.
 
 use crate::{Arrivals, Chooser, Extent, Mix, Shard};
-use brimful_core::{CallSpec, Nanos, Next, Workload};
+use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 
 /// One shard of an open workload.
 #[derive(Clone, Debug)]
@@ -39,13 +39,13 @@ impl<C: Chooser> Open<C> {
 }
 
 impl<C: Chooser> Workload for Open<C> {
-    fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
         match self.head {
-            None => Next::Done,
-            Some((due, _)) if due > now => Next::NotBefore(due),
+            None => NextCall::Done,
+            Some((due, _)) if due > now => NextCall::NotBefore(due),
             Some((due, call)) => {
                 self.head = self.next_after(self.shard.count - 1);
-                Next::Due { due, call }
+                NextCall::Due { due, call }
             }
         }
     }
@@ -78,7 +78,7 @@ mod tests {
 
     fn drain(mut workload: Open) -> Vec<(Nanos, u16)> {
         let mut calls = Vec::new();
-        while let Next::Due { due, call } = workload.next(Nanos::MAX, 0) {
+        while let NextCall::Due { due, call } = workload.next(Nanos::MAX, 0) {
             calls.push((due, call.class.0));
         }
         calls
@@ -136,10 +136,10 @@ mod tests {
         let mix = Mix::new(&[1.0], 0).unwrap();
         let mut workload =
             Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0).unwrap(), mix, extent, Shard::WHOLE);
-        assert!(matches!(workload.next(Nanos::ZERO, 0), Next::Due { due: Nanos::ZERO, .. }));
-        assert_eq!(workload.next(Nanos(1), 1), Next::NotBefore(Nanos::from_millis(10)));
+        assert!(matches!(workload.next(Nanos::ZERO, 0), NextCall::Due { due: Nanos::ZERO, .. }));
+        assert_eq!(workload.next(Nanos(1), 1), NextCall::NotBefore(Nanos::from_millis(10)));
         // A late call keeps its due time.
-        let Next::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
+        let NextCall::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
         assert_eq!(due, Nanos::from_millis(10));
     }
 }

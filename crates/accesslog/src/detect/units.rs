@@ -101,7 +101,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
         "The log does not name the unit of its times: whole numbers are read as {}, {} as {}",
         unit.name(),
         count(example),
-        ns.rounded()
+        ns.to_rounded_string()
     )
 }
 

@@ -14,7 +14,7 @@ use super::{print, print_document, say};
 use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::panics;
-use brimful_core::text::visible;
+use brimful_core::text::escape_controls;
 use partial::{Replacement, delete_orphans};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -232,7 +232,7 @@ fn to_stdout(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
         drop(stdout);
-        return super::to_stdout(&visible(text));
+        return super::to_stdout(&escape_controls(text));
     }
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -41,7 +41,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     };
     let rate = mean_rate(fed.calls, fed.last, FLAG)?;
     if !args.output.quiet {
-        say(&format!("in {}, the same calls follow at a constant rate", PAUSE.rounded()));
+        say(&format!("in {}, the same calls follow at a constant rate", PAUSE.to_rounded_string()));
     }
     pause(&stop);
     if stop.load(Ordering::Relaxed) {

@@ -56,7 +56,7 @@ pub fn duration_text(time: Nanos) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "h"), (60, "min")];
     let seconds = time.as_secs_f64().round() as u64;
     if seconds < 10 {
-        return time.rounded();
+        return time.to_rounded_string();
     }
     if seconds < 120 {
         return format!("{seconds} s");

@@ -4,7 +4,7 @@ use crate::output::say;
 use crate::progress;
 use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::survey::Level;
-use brimful_core::text::{one_line, visible};
+use brimful_core::text::{escape_controls, one_line};
 use brimful_core::{Nanos, panics};
 use brimful_estimate::PredictedFigure;
 use brimful_stats::Live;
@@ -44,7 +44,7 @@ impl Display {
                     }
                     return;
                 }
-                format!("{what} ({})", lasts.rounded())
+                format!("{what} ({})", lasts.to_rounded_string())
             }
             Step::EstimatedDuration(lasts) => {
                 format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
@@ -54,7 +54,7 @@ impl Display {
             Step::Level(level) => format!("  {}", level_summary(level)),
         };
         match &self.bar {
-            Some(bar) => bar.println(visible(&line)),
+            Some(bar) => bar.println(escape_controls(&line)),
             None if !self.quiet => say(&line),
             None => {}
         }
@@ -94,7 +94,7 @@ fn in_minutes(time: Nanos) -> String {
 
 /// A text with all predictions. It is printed before the levels are measured.
 fn predictions_text(predictions: &Predictions) -> String {
-    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
+    let time = |seconds| Nanos::from_secs_f64(seconds).to_rounded_string();
     let level = |level: &PredictedLevel| {
         let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
         let name = &level.name;
@@ -112,7 +112,7 @@ fn predictions_text(predictions: &Predictions) -> String {
 
 /// The main figures of a measured level.
 fn level_summary(level: &Level) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
+    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_rounded_string());
     let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);
     let doubt = if level.verdict.valid { "" } else { "; not valid" };
     format!(

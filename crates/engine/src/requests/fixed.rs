@@ -10,7 +10,7 @@ use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
 use crate::EngineError;
 use crate::body_file::BodyFile;
-use brimful_core::alias::Alias;
+use brimful_core::alias::AliasTable;
 use brimful_core::template::TemplateError;
 use brimful_core::workload::{Expect, Order, RequestClass, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId};
@@ -59,7 +59,7 @@ enum TargetChoice {
     /// Targets are chosen by a walk through a set of files.
     Walk { ratio: f64 },
     /// Targets are chosen at random, by the call's number.
-    Random(Alias),
+    Random(AliasTable),
 }
 
 /// The origin of a class's requests. In a pair, the first form is for a connection that stays open, and the second ends
@@ -182,7 +182,7 @@ impl ClassRequests {
             (None, Order::Random) if class.len() <= 1 => TargetChoice::InOrder,
             (None, Order::Random) => {
                 let weights: Vec<f64> = (0..class.len()).map(|place| class.weight(place)).collect();
-                Alias::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
+                AliasTable::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
             }
         };
         let file = (!class.body_file.is_empty()).then(|| BodyFile::open(Path::new(&class.body_file)));
@@ -266,7 +266,7 @@ impl ClassRequests {
             TargetChoice::ByIndex { first } => number - *first as usize,
             TargetChoice::InOrder => number % self.class.len().max(1),
             TargetChoice::Walk { ratio } => {
-                self.class.file_set.as_ref().map_or(0, |set| set.walk(*ratio, number as u64) as usize)
+                self.class.file_set.as_ref().map_or(0, |set| set.file_for_call(*ratio, number as u64) as usize)
             }
             TargetChoice::Random(shares) => shares.index_at(draws().unit()),
         }
@@ -516,6 +516,6 @@ mod tests {
         let toml = "[[class]]\nname='x'\npath='/'\n[[class]]\nname='y'\npath='/'\nexpect={status=200}";
         let requests = FixedRequests::render(&workload(toml), &settings(Close::Server)).unwrap();
         assert!((&requests).expected(ClassId(0)).is_none());
-        assert!((&requests).expected(ClassId(1)).is_some_and(|expect| !expect.admits(404, 0)));
+        assert!((&requests).expected(ClassId(1)).is_some_and(|expect| !expect.accepts(404, 0)));
     }
 }

@@ -196,9 +196,9 @@ impl Part {
             Part::Path => 0,
             Part::Length | Part::Seq | Part::Rand { .. } => MAX_DIGITS,
             Part::Uuid => UUID_BYTES,
-            Part::Csv(column) => rows.map_or(0, |rows| rows.longest(*column)),
+            Part::Csv(column) => rows.map_or(0, |rows| rows.max_cell_bytes(*column)),
             // Encoding turns one byte into at most three.
-            Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.longest(*column)),
+            Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.max_cell_bytes(*column)),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::pacing::WaitTimes;
 use crate::timers::PassedDeadline;
 use crate::{ConnectionPolicy, EngineError, Requests};
 use brimful_core::panics;
-use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
+use brimful_core::{CallSpec, End, Event, Nanos, NextCall, Observer, TlsFault, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of calls begun in a row before the sockets are checked.
@@ -172,19 +172,19 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 continue;
             }
             match self.workload.next(now, self.due_calls.in_flight()) {
-                Next::Due { due, call } => self.begin(call, due, self.due_calls.earliest_begin(due), now),
-                Next::Waited { due, ready, call } => {
+                NextCall::Due { due, call } => self.begin(call, due, self.due_calls.earliest_begin(due), now),
+                NextCall::Waited { due, ready, call } => {
                     self.begin(call, due, self.due_calls.earliest_begin(ready), now);
                 }
-                Next::NotBefore(due) => {
+                NextCall::NotBefore(due) => {
                     self.due_calls.ask_again(due);
                     return false;
                 }
-                Next::WaitForOutcome => {
+                NextCall::WaitForOutcome => {
                     self.due_calls.ask_again(Nanos::MAX);
                     return false;
                 }
-                Next::Done => {
+                NextCall::Done => {
                     self.due_calls.exhaust();
                     return false;
                 }

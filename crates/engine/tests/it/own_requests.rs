@@ -3,7 +3,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, ObservedCall, completed, connects, count};
 use crate::support::{Control, Plan};
-use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Redirect, Requests, Run};
 use brimful_http::{Request, Version};
 use brimful_testkit::{RawServer, Request as Received, Step, script, with_length};
@@ -187,7 +187,7 @@ impl Visits {
 }
 
 impl Workload for Visits {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         if self.sessions.len() < self.side_by_side && self.begun < self.all {
             self.sessions.insert(SessionId(self.begun), (Visits::CALLS, 0));
             self.begun += 1;
@@ -198,10 +198,10 @@ impl Workload for Visits {
                 (*left, *under_way) = (*left - 1, *under_way + 1);
                 let call =
                     CallSpec { class: ClassId(0), request: RequestId(u64::from(session.0)), session: Some(*session) };
-                Next::Due { due: now, call }
+                NextCall::Due { due: now, call }
             }
-            None if in_flight == 0 => Next::Done,
-            None => Next::WaitForOutcome,
+            None if in_flight == 0 => NextCall::Done,
+            None => NextCall::WaitForOutcome,
         }
     }
 

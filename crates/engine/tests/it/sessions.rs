@@ -27,13 +27,13 @@ on_each_engine!(
 
 /// A load of this number of sessions. They begin within 50 ms, and each has two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
-    let comes = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
+    let session_arrivals = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
         bursts: Spread::Constant(2.0),
         calls_per_burst: Spread::Constant(5.0),
         think_s: Spread::Constant(0.02),
         connections: 2,
-        ..Load::with_arrivals(comes)
+        ..Load::with_arrivals(session_arrivals)
     }
 }
 
@@ -191,8 +191,8 @@ fn a_failed_call_ends_its_session(case: Case) {
 
 fn sessions_are_in_progress_if_the_run_ends_before_them(case: Case) {
     let (server, _) = counting();
-    let comes = SessionArrivals::Open { rate: Rate(100.0), arrivals: "constant".to_owned() };
-    let load = Load { comes, think_s: Spread::Constant(100.0), ..sessions(0.0) };
+    let session_arrivals = SessionArrivals::Open { rate: Rate(100.0), arrivals: "constant".to_owned() };
+    let load = Load { session_arrivals, think_s: Spread::Constant(100.0), ..sessions(0.0) };
     for shards in [1, 2] {
         let mut plan = Plan::new(case, server.addr()).configure(|c| c.window = Nanos::from_millis(200));
         plan.shards = shards;

@@ -97,7 +97,7 @@ impl StatesWatch {
             },
             Err(_) if counter.starts_with("none") => counter,
             Err(why) => {
-                let (took, rest) = (self.counter.took().rounded(), self.search.every().rounded());
+                let (took, rest) = (self.counter.took().to_rounded_string(), self.search.every().to_rounded_string());
                 format!("{counter}: a count took {took}, so there is one every {rest} at most; no eBPF: {why}")
             }
         }

@@ -74,7 +74,7 @@ impl SampleRateCheck {
             "the watching side sends more samples than requested: {} in {}, while {} were due. Check whether it is a \
              `brimful watch --serve` that you started",
             self.samples,
-            elapsed.rounded(),
+            elapsed.to_rounded_string(),
             self.due_within(elapsed)
         )))
     }

@@ -78,7 +78,7 @@ impl Clock {
     /// How the offset was measured, for the sources.
     pub fn source(&self) -> String {
         let uncertainty = Nanos::from_secs_f64(self.offset().uncertainty_s);
-        let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).rounded();
+        let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).to_rounded_string();
         let how = match self.after {
             Some(_) => {
                 format!("before and after the load; in between they drifted by {drifted}, which is assumed to be even")
@@ -89,7 +89,7 @@ impl Clock {
             format!(
                 ". The stated offset has an uncertainty of {}, more than {MAX_UNCERTAINTY}: consider that when instants of the two hosts are \
                  compared",
-                uncertainty.rounded()
+                uncertainty.to_rounded_string()
             )
         } else {
             String::new()

@@ -105,7 +105,7 @@ impl Stream {
             return Err(LinkError(format!(
                 "its clock is known only to within {}, because an answer takes twice that long, and figures of intervals need {MAX_UNCERTAINTY}: \
                  generate the load on a host closer to the server, or connect more directly than by this tunnel, VPN or relay",
-                before.uncertainty.rounded()
+                before.uncertainty.to_rounded_string()
             )));
         }
         let pace = SampleRateCheck::new(config.intervals, sys::now());

@@ -164,7 +164,7 @@ impl ProcReader {
             true => "task/*/schedstat and task/*/stat",
             false => "task/*/stat (none of run-queue waits and context switches: this kernel does not tell them)",
         };
-        let every = self.threads.every().rounded();
+        let every = self.threads.every().to_rounded_string();
         format!("/proc/PID/stat and the CPU clock of each process; its threads, {every} apart at least: {threads}")
     }
 

@@ -207,7 +207,7 @@ impl Selection {
             let every = choice.holder.as_ref().map_or(every, |_| choice.search.every());
             let often = match every {
                 Nanos::ZERO => "at every sample".to_owned(),
-                every => format!("at most every {}", every.rounded()),
+                every => format!("at most every {}", every.to_rounded_string()),
             };
             let why = choice
                 .holder

@@ -2,7 +2,7 @@
 
 use crate::RunError;
 use brimful_core::secret::without_credentials;
-use brimful_core::url::{ascii_host, encode_target};
+use brimful_core::url::{encode_target, to_ascii_host};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
         return Err(bad("credentials in a URL are not accepted: give them by --user NAME:PASSWORD".to_owned()));
     }
     if !written.is_ascii() {
-        let why = format!("its host name is not ASCII: write its DNS form, {}", ascii_host(written));
+        let why = format!("its host name is not ASCII: write its DNS form, {}", to_ascii_host(written));
         return Err(bad(why));
     }
     let url = format!("{origin}{}", encode_target(target));

@@ -56,7 +56,7 @@ impl Call {
         ];
         events.extend(reached.into_iter().filter_map(|(is, event)| is.then_some(event)));
         events.push(Event::Ended(Outcome {
-            call: CallSpec::of_class(ClassId(self.class)),
+            call: CallSpec::for_class(ClassId(self.class)),
             due,
             at: step(5),
             end: self.end,

@@ -52,7 +52,7 @@ mod tests {
         assert_eq!([count(0.0, 2.0), count(2.0, 5.0), count(5.0, 6.0), count(6.0, 11.0)], [10, 30, 100, 0]);
         assert_eq!(due[140], 11.0);
         assert_eq!((count(11.0, 13.0), due.len()), (10, 150));
-        assert_eq!(Stage::total(&stages), Nanos::from_secs(13));
+        assert_eq!(Stage::total_duration(&stages), Nanos::from_secs(13));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct SessionHistory {
 
 impl SessionHistory {
     pub fn new(load: &SessionLoad) -> SessionHistory {
-        let rest = match &load.comes {
+        let rest = match &load.session_arrivals {
             SessionArrivals::Open { .. } => &Spread::Constant(0.0),
             SessionArrivals::Closed { rest_s, .. } => rest_s,
         };

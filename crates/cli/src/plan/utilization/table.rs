@@ -12,7 +12,7 @@ const MAX_SHARE: f64 = 1.5;
 
 /// Reads a header like `time,cpu,disk`, then the start of each step and its utilizations.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
-    let mut rows = csv::read(text).into_iter();
+    let mut rows = csv::parse(text).into_iter();
     let header = rows.next().ok_or_else(|| format!("it is empty: use {FORMATS}"))?;
     let resources: Vec<String> = header.fields.iter().skip(1).cloned().collect();
     let first = header.fields.first().map_or("", String::as_str);
