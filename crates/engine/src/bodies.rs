@@ -138,7 +138,8 @@ impl<'a> Bodies<'a> {
         let by_slot = &self.by_slot;
         let is_waiting = |call: TimerKey| match connections.get(call.slot).and_then(|open| open.protocol.http2()) {
             Some(http2) => {
-                http2.waits(call.stream) && http2.get(call.stream).is_some_and(|found| found.stamp == call.stamp)
+                http2.awaits_continue(call.stream)
+                    && http2.get(call.stream).is_some_and(|found| found.stamp == call.stamp)
             }
             None => by_slot.get(&call.slot).is_some_and(|body| body.waits && body.stamp == call.stamp),
         };

@@ -10,7 +10,7 @@ use crate::{EngineError, RequestSettings, Requests};
 use brimful_core::url::encode_target;
 use brimful_core::workload::{Expect, ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId, SessionId};
-use brimful_http::{Jar, Request};
+use brimful_http::{CookieJar, Request};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -112,7 +112,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
     fn longest(&self) -> usize {
         let written = self.scripted.rendered.iter().map(|request| request.bytes().len()).max().unwrap_or(0);
         let longest = self.of_classes.longest().max(written);
-        if self.jars.is_some() { longest.saturating_add(Jar::MAX_BYTES) } else { longest }
+        if self.jars.is_some() { longest.saturating_add(CookieJar::MAX_BYTES) } else { longest }
     }
 
     fn body(&mut self, call: &CallSpec) -> Option<&'a BodyFile> {
@@ -129,7 +129,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 
     fn read_head(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
         if let (Some(_), Some(session)) = (&self.jars, call.session)
-            && Jar::is_set_by(head)
+            && CookieJar::sets_cookies(head)
         {
             self.receive_cookies(call, session, head);
         }
@@ -174,7 +174,7 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 /// The cookies of all sessions of a shard.
 #[derive(Debug, Default)]
 struct Jars {
-    by_session: HashMap<SessionId, Jar>,
+    by_session: HashMap<SessionId, CookieJar>,
     /// Targets of the sessions' latest requests that were rendered for one call. If several calls of a session are
     /// under way at once, the target may belong to another of these calls. That matters only if their targets are in
     /// different directories and a cookie has no path.

@@ -210,7 +210,7 @@ impl Connection {
     fn write_frames(&mut self, then: Then) -> Next {
         while let Some(http2) = self.protocol.http2().filter(|http2| !http2.output().is_empty()) {
             match self.transport.send(&self.socket, http2.output()) {
-                Ok(n) => http2.sent(n),
+                Ok(n) => http2.consume_output(n),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
                     self.phase = Phase::WritingFrames { then };

@@ -304,7 +304,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         while let Some(call) = self.bodies.pop_overdue(self.time.now(), &self.connections) {
             match self.connections.get_mut(call.slot).and_then(|connection| connection.protocol.http2_mut()) {
                 Some(http2) => {
-                    http2.proceed(call.stream);
+                    http2.continue_body(call.stream);
                     self.sockets.note_output(call.slot, self.time.now());
                 }
                 None => self.send_body(call.slot),

@@ -162,7 +162,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                         call.first_byte_at.get_or_set(now);
                     }
                     let Progress::Complete(response) = fed.state else {
-                        if parser.continued() {
+                        if parser.received_continue() {
                             self.send_body(slot);
                         }
                         return;

@@ -19,7 +19,7 @@ use crate::expected::{Digest, end_of_response};
 use crate::io::Io;
 use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
-use brimful_http::{ClosedStream, Listener, REFUSED_STREAM, StreamEnd};
+use brimful_http::{ClosedStream, REFUSED_STREAM, StreamEnd, StreamObserver};
 
 /// Maximum number of bytes of replies to the server's frames that the server may leave unread; beyond that, the
 /// connection is dropped.
@@ -90,7 +90,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.sockets.send_copied(token, http2.output());
             http2.clear_output();
         }
-        if http2.wanted().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
+        if http2.next_body_demand().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
             self.sockets.notify_when_sent(token);
         }
         if !has_output {
@@ -107,7 +107,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// connection's output is unsent.
     fn frame_bodies(&mut self, slot: u32) {
         while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
-            && let Some(wanted) = http2.wanted()
+            && let Some(wanted) = http2.next_body_demand()
             && http2.output().len() < PIECE_BYTES
             && self.sockets.unsent(slot) < PIECE_BYTES
             && let Some(call) = http2.get_mut(wanted.stream)
@@ -248,7 +248,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_on_streams(slot, self.time.now());
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(http2) = connection.protocol.http2() else { return };
-        let has_output = http2.has_output() || http2.wanted().is_some();
+        let has_output = http2.has_output() || http2.next_body_demand().is_some();
         if http2.refuses_new_streams() {
             let stranded: Vec<_> = connection.calls.drain(..).collect();
             stranded.into_iter().for_each(|call| self.move_or_end(call));
@@ -339,7 +339,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
 /// Number of bytes of a request that are among the first `taken` bytes of its connection.
 fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
-    taken.saturating_sub(carried.position).min(carried.written)
+    taken.saturating_sub(carried.position).min(carried.written_bytes)
 }
 
 /// Records the data that arrives for each call.
@@ -351,7 +351,7 @@ struct Reader<'r, R, O> {
     reads_messages: bool,
 }
 
-impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_, R, O> {
+impl<'a, R: Requests<'a>, O: Observer> StreamObserver<Call<O::PerCall>> for Reader<'_, R, O> {
     fn received(&mut self, call: &mut Call<O::PerCall>, bytes: u64) {
         call.received += bytes;
         call.first_byte_at.get_or_set(self.now);
