@@ -23,7 +23,7 @@ use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
 use brimful_run::{Endpoint, MonitorTarget, RunPlan, client_limit, run};
 use brimful_stats::{check_objectives, judge_objectives};
-use brimful_workload::{Process, Speed, Trace};
+use brimful_workload::{ArrivalProcess, Speed, Trace};
 use keep::PartialRecordFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -159,7 +159,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         plan.trace = Some(read_trace(Path::new(&named.file))?);
     }
     args.sessions.apply(&mut plan.workload, &args.arrivals)?;
-    let is_paced = args.arrivals != Arrivals::Process(Process::Constant) || args.tick.is_some();
+    let is_paced = args.arrivals != Arrivals::Process(ArrivalProcess::Constant) || args.tick.is_some();
     let is_default_load = plan.workload.load.is_none() && !is_paced && !args.calibrate;
     if is_default_load {
         plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });

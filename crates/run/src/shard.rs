@@ -9,7 +9,9 @@ use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
-use brimful_workload::{Arrivals, Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
+use brimful_workload::{
+    Arrivals, ClosedBursts, ClosedWorkload, Mix, OpenWorkload, SClients, Scripts, Sessions, Shard, StreamedWorkload,
+};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +19,12 @@ use std::sync::mpsc::Receiver;
 
 /// Determines when the calls of one shard are due.
 pub(crate) enum ShardLoad {
-    Open(Box<Open>),
-    Closed(Closed),
+    Open(Box<OpenWorkload>),
+    Closed(ClosedWorkload),
     ClosedBursts(ClosedBursts),
     SClients(SClients),
     Sessions(Box<Sessions>),
-    Streamed(Streamed),
+    Streamed(StreamedWorkload),
 }
 
 /// The requests that one shard sends.
@@ -65,11 +67,11 @@ impl<'p> SharedLoad<'p> {
         Ok(match &self.valid.load {
             // All shards follow one schedule, and each skips the calls of the other shards.
             PlannedLoad::Open { arrivals, .. } => {
-                ShardLoad::Open(Box::new(Open::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
+                ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
             }
-            PlannedLoad::Closed { clients, think, .. } => {
-                ShardLoad::Closed(Closed::new(*clients, *think, shard_mix(), extent, shard).with_seed(seed, shard))
-            }
+            PlannedLoad::Closed { clients, think, .. } => ShardLoad::Closed(
+                ClosedWorkload::new(*clients, *think, shard_mix(), extent, shard).with_seed(seed, shard),
+            ),
             PlannedLoad::ClosedBursts { clients, burst_size, think, .. } => {
                 let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), extent, shard);
                 ShardLoad::ClosedBursts(bursts.with_seed(seed))

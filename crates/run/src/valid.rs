@@ -6,7 +6,7 @@ use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sess
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, RedirectPolicy};
 use brimful_http::Version;
-use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed};
+use brimful_workload::{ArrivalProcess, Arrivals, Extent, Mix, Shard, Speed};
 use std::ops::RangeInclusive;
 
 /// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter sleeps would use
@@ -166,7 +166,7 @@ impl<'p> ValidPlan<'p> {
     pub fn planned_window(&self) -> Nanos {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.plan.calls < u64::MAX => {
-                match Arrivals::clone(arrivals).end(self.extent()) {
+                match Arrivals::clone(arrivals).end_time(self.extent()) {
                     // The calls of a trace may all be due at the same time. Such a trace has no rate of its own.
                     Nanos::ZERO => self.plan.window,
                     end => end,
@@ -215,7 +215,7 @@ impl<'p> PlannedLoad<'p> {
                 check_sessions(plan)?;
                 let tick = match &sessions.session_arrivals {
                     SessionArrivals::Open { rate, arrivals } => {
-                        Arrivals::new(arrivals.parse::<Process>()?, *rate, plan.seed)?;
+                        Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, plan.seed)?;
                         parse_tick(plan)?
                     }
                     SessionArrivals::Closed { .. } => {

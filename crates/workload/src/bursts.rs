@@ -128,7 +128,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
         let Some(group) = self.groups.get_mut(place as usize) else { return };
         group.unanswered = group.unanswered.saturating_sub(1);
         // The calls of a burst share a connection, so all their failures count as one.
-        let (wait, failures) = self.back_off.after(outcome, group.failures);
+        let (wait, failures) = self.back_off.wait_after(outcome, group.failures);
         if group.unanswered == 0 {
             group.failures = failures;
             self.ready.push(Reverse((outcome.at + self.think.max(wait), place)));

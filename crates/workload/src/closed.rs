@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
-pub struct Closed<C = Mix> {
+pub struct ClosedWorkload<C = Mix> {
     /// The time at which each thinking client calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
     /// Number of failures in a row of each client whose last call failed, by the due time of the client's next call.
@@ -22,13 +22,13 @@ pub struct Closed<C = Mix> {
     calls_left: u64,
 }
 
-impl<C: Iterator<Item = CallSpec>> Closed<C> {
+impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
     /// This shard's share of `clients`, each of which thinks for `think` between an answer and the next call. The first
     /// calls are spread evenly over one think time, so that clients do not call in step.
-    pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> Closed<C> {
+    pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedWorkload<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
-        Closed {
+        ClosedWorkload {
             ready: own_clients.map(|client| Reverse(Nanos(first_due(client)))).collect(),
             failing: BTreeMap::new(),
             back_off: BackOff::new(0, shard),
@@ -41,12 +41,12 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
 
     /// Sets the seed from which the waits of clients that cannot connect are drawn.
     #[must_use]
-    pub fn with_seed(self, seed: u64, shard: Shard) -> Closed<C> {
-        Closed { back_off: BackOff::new(seed, shard), ..self }
+    pub fn with_seed(self, seed: u64, shard: Shard) -> ClosedWorkload<C> {
+        ClosedWorkload { back_off: BackOff::new(seed, shard), ..self }
     }
 }
 
-impl<C: Iterator<Item = CallSpec>> Workload for Closed<C> {
+impl<C: Iterator<Item = CallSpec>> Workload for ClosedWorkload<C> {
     fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         if self.calls_left == 0 || now >= self.window {
             return NextCall::Done;
@@ -70,7 +70,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for Closed<C> {
 
     fn on_outcome(&mut self, outcome: &Outcome) {
         let failures = if self.failing.is_empty() { 0 } else { self.failing.remove(&outcome.due).unwrap_or(0) };
-        let (wait, failures) = self.back_off.after(outcome, failures);
+        let (wait, failures) = self.back_off.wait_after(outcome, failures);
         let due = outcome.at + self.think.max(wait);
         if failures > 0 {
             self.failing.insert(due, failures);
@@ -86,8 +86,8 @@ mod tests {
 
     const FOREVER: Extent = Extent { window: Nanos::from_secs(3600), calls: u64::MAX };
 
-    fn closed(clients: u64, think: Nanos, extent: Extent, shard: Shard) -> Closed {
-        Closed::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    fn closed(clients: u64, think: Nanos, extent: Extent, shard: Shard) -> ClosedWorkload {
+        ClosedWorkload::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 
     fn ended(at: Nanos) -> Outcome {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     /// Runs the workload against a server that answers every call after `service`. Returns the due times.
-    fn run(mut workload: Closed, service: Nanos, calls: usize) -> Vec<Nanos> {
+    fn run(mut workload: ClosedWorkload, service: Nanos, calls: usize) -> Vec<Nanos> {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
             match workload.next(now, in_service.len()) {

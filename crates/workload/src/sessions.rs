@@ -24,7 +24,7 @@ pub use scripts::Scripts;
 pub use session_log::read_session_log;
 
 use crate::back_off::BackOff;
-use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
+use crate::{ArrivalProcess, Arrivals, ArrivalsError, Extent, Mix, Shard, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, SessionId, SessionOutcome, Workload};
 use past::SessionHistory;
@@ -33,7 +33,7 @@ use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-use visit::{Phase, Visit};
+use visit::{Phase, SessionState};
 
 /// The parameters of all sessions.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub struct Sessions {
     /// Future sessions of an open load; `None` in a closed load.
     coming: Option<FutureSessions>,
     /// Sessions in progress, and resting users of a closed load. Slots are reused.
-    visits: Vec<Visit>,
+    visits: Vec<SessionState>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
     /// Due times, each with the slot of its visit. An entry is stale if its visit is not queued for that time.
@@ -110,7 +110,7 @@ impl Sessions {
         seeds.advance(u128::from(shard.index));
         match &load.session_arrivals {
             SessionArrivals::Open { rate, arrivals } => {
-                let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed)?;
+                let arrivals = Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, seed)?;
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
                 let left = load.number.map_or(u64::MAX, |number| shard.share(number));
                 sessions.coming = Some(FutureSessions::new(arrivals, seeds, shard, before, left));
@@ -118,7 +118,7 @@ impl Sessions {
             }
             SessionArrivals::Closed { users, rest_s } => {
                 for user in (shard.index..*users).step_by(usize::try_from(shard.count).unwrap_or(usize::MAX)) {
-                    let mut visit = Visit::new(SessionId(user as u32), seeds.random());
+                    let mut visit = SessionState::new(SessionId(user as u32), seeds.random());
                     seeds.advance(u128::from(shard.count - 1));
                     let place = user as f64 / *users as f64;
                     match &past {
@@ -158,7 +158,7 @@ impl Sessions {
     }
 
     /// Stores a session or a user, and queues it for its due time.
-    fn admit(&mut self, visit: Visit) {
+    fn admit(&mut self, visit: SessionState) {
         let session = visit.session;
         let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
         match self.visits.get_mut(slot as usize) {
@@ -172,15 +172,15 @@ impl Sessions {
     /// Queues the visit in this slot for its due time.
     fn queue(&mut self, slot: u32) {
         if let Some(visit) = self.visits.get_mut(slot as usize) {
-            visit.queued = true;
+            visit.is_queued = true;
             self.due.push(Reverse((visit.due, slot)));
         }
     }
 
     /// The next call of the visit in this slot; `None` if the visit has failed since it was queued.
     fn next_call(&mut self, due: Nanos, slot: u32) -> Option<NextCall> {
-        let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.queued && visit.due == due)?;
-        visit.queued = false;
+        let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.is_queued && visit.due == due)?;
+        visit.is_queued = false;
         if visit.phase == Phase::Resting {
             visit.begin(&self.plan);
         }
@@ -204,14 +204,14 @@ impl Sessions {
         Some(NextCall::Due { due, call })
     }
 
-    fn visit(&self, session: SessionId) -> Option<&Visit> {
+    fn visit(&self, session: SessionId) -> Option<&SessionState> {
         self.visits.get(*self.slots.get(&session)? as usize)
     }
 
     /// Number of allocated bytes.
     #[cfg(test)]
     fn footprint(&self) -> usize {
-        self.visits.capacity() * size_of::<Visit>()
+        self.visits.capacity() * size_of::<SessionState>()
             + self.free.capacity() * size_of::<u32>()
             + self.due.capacity() * size_of::<(Nanos, u32)>()
             // Each bucket has a control byte, and at most seven of eight buckets are full.
@@ -250,10 +250,10 @@ impl Workload for Sessions {
     fn on_outcome(&mut self, outcome: &Outcome) {
         let Some(&slot) = outcome.call.session.and_then(|session| self.slots.get(&session)) else { return };
         let Some(visit) = self.visits.get_mut(slot as usize) else { return };
-        (visit.wait, visit.failures) = self.back_off.after(outcome, visit.failures);
+        (visit.wait, visit.failures) = self.back_off.wait_after(outcome, visit.failures);
         match outcome.end {
             End::Completed { .. } => {
-                if visit.answered(outcome.at, &self.plan, self.window) {
+                if visit.handle_answer(outcome.at, &self.plan, self.window) {
                     self.queue(slot);
                 }
             }
@@ -271,7 +271,9 @@ impl Workload for Sessions {
         let visit = self.visits.get_mut(slot as usize)?;
         let outcome = visit.outcome()?;
         match &self.plan.load.session_arrivals {
-            SessionArrivals::Closed { rest_s, .. } if u64::from(visit.round) < self.plan.sessions_of_user(session) => {
+            SessionArrivals::Closed { rest_s, .. }
+                if u64::from(visit.sessions_begun) < self.plan.sessions_of_user(session) =>
+            {
                 visit.rest(rest_s);
                 self.queue(slot);
             }
@@ -324,9 +326,9 @@ impl FutureSessions {
         Some(head - self.before)
     }
 
-    fn take(&mut self) -> Option<Visit> {
+    fn take(&mut self) -> Option<SessionState> {
         let due = self.due()?;
-        let mut visit = Visit::new(SessionId(self.index as u32), self.seeds.random());
+        let mut visit = SessionState::new(SessionId(self.index as u32), self.seeds.random());
         visit.due = due;
         self.left -= 1;
         let others = self.shard.count - 1;
@@ -339,7 +341,7 @@ impl FutureSessions {
 
     /// Takes the next session if it arrived before the run. Also returns its arrival time in seconds, which is
     /// negative.
-    fn take_past(&mut self) -> Option<(f64, Visit)> {
+    fn take_past(&mut self) -> Option<(f64, SessionState)> {
         let arrival = self.head.filter(|arrival| *arrival < self.before)?;
         Some((-(self.before - arrival).as_secs_f64(), self.take()?))
     }

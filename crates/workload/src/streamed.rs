@@ -13,20 +13,20 @@ pub type DueCall = (Nanos, CallSpec);
 
 /// One shard of calls that arrive in batches, ordered by due time. The workload ends when the sender is dropped.
 #[derive(Debug)]
-pub struct Streamed {
+pub struct StreamedWorkload {
     batches: Receiver<Vec<DueCall>>,
     batch: IntoIter<DueCall>,
     head: Option<DueCall>,
 }
 
-impl Streamed {
+impl StreamedWorkload {
     /// Makes a workload of the calls from this channel.
-    pub fn new(batches: Receiver<Vec<DueCall>>) -> Streamed {
-        Streamed { batches, batch: Vec::new().into_iter(), head: None }
+    pub fn new(batches: Receiver<Vec<DueCall>>) -> StreamedWorkload {
+        StreamedWorkload { batches, batch: Vec::new().into_iter(), head: None }
     }
 }
 
-impl Workload for Streamed {
+impl Workload for StreamedWorkload {
     fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
         loop {
             match self.head.or_else(|| self.batch.next()) {
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn calls_are_returned_when_they_are_due() {
         let (sender, receiver) = channel();
-        let mut streamed = Streamed::new(receiver);
+        let mut streamed = StreamedWorkload::new(receiver);
         assert_eq!(streamed.next(Nanos(5), 0), NextCall::NotBefore(Nanos(5) + POLL_INTERVAL), "the channel is empty");
         sender.send(vec![(Nanos(10), call(0)), (Nanos(10), call(1))]).unwrap();
         sender.send(vec![]).unwrap();

@@ -9,7 +9,7 @@ use brimful_engine::{Close, Engine};
 use brimful_http::Version;
 use brimful_monitor::{DutyCycle, GroupName, Intervals};
 use brimful_run::FleetClock;
-use brimful_workload::{ArrivalsError, Process, Shard};
+use brimful_workload::{ArrivalProcess, ArrivalsError, Shard};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// A stochastic or constant process with a mean rate.
-    Process(Process),
+    Process(ArrivalProcess),
     /// The due times in this file.
     Trace(PathBuf),
 }

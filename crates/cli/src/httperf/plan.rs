@@ -11,7 +11,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_engine::{Close, ConnectionPolicy, Engine, Security, SecurityOptions};
 use brimful_http::Version;
 use brimful_run::{Endpoint, RunError, RunPlan};
-use brimful_workload::{Process, Steps, read_session_log};
+use brimful_workload::{ArrivalProcess, Steps, read_session_log};
 use std::sync::Arc;
 
 /// The User-Agent header of httperf.
@@ -251,20 +251,21 @@ fn use_browser_connections(sessions: &mut Sessions, options: &Options) {
 
 /// The arrivals of connections or sessions.
 fn arrivals(period: &Period) -> anyhow::Result<SessionArrivals> {
-    let open = |rate: f64, process: Process| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };
+    let open =
+        |rate: f64, process: ArrivalProcess| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };
     Ok(match period {
         Period::OneAfterAnother => SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) },
-        Period::Fixed(period) => open(period.recip(), Process::Constant),
-        Period::Exponential(mean) => open(mean.recip(), Process::Poisson),
+        Period::Fixed(period) => open(period.recip(), ArrivalProcess::Constant),
+        Period::Exponential(mean) => open(mean.recip(), ArrivalProcess::Poisson),
         Period::Uniform(from, to) => {
-            open(f64::midpoint(*from, *to).recip(), Process::Uniform((to - from) / (to + from)))
+            open(f64::midpoint(*from, *to).recip(), ArrivalProcess::Uniform((to - from) / (to + from)))
         }
         Period::Steps(given) => {
             let steps: Vec<_> =
                 given.iter().map(|(period, kept)| (period.recip(), Nanos::from_secs_f64(*kept))).collect();
             let (length, begun) = given.iter().fold((0.0, 0.0), |(s, n), (period, kept)| (s + kept, n + kept / period));
             let steps = Steps::new(&steps).map_err(|error| UsageError(format!("--period: {error}")))?;
-            open(begun / length, Process::Steps(steps))
+            open(begun / length, ArrivalProcess::Steps(steps))
         }
     })
 }

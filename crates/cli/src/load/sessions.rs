@@ -177,10 +177,10 @@ fn seconds(text: &str) -> Result<Spread, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_workload::Process;
+    use brimful_workload::ArrivalProcess;
 
     fn constant() -> Arrivals {
-        Arrivals::Process(Process::Constant)
+        Arrivals::Process(ArrivalProcess::Constant)
     }
 
     #[test]

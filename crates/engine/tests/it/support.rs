@@ -7,7 +7,9 @@ use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{
     Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings, Requests, Run, run,
 };
-use brimful_workload::{Arrivals, Closed, ClosedBursts, Extent, Mix, Open, Process, SClients, Shard};
+use brimful_workload::{
+    ArrivalProcess, Arrivals, ClosedBursts, ClosedWorkload, Extent, Mix, OpenWorkload, SClients, Shard,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -153,13 +155,18 @@ impl Plan {
     }
 
     /// A workload of this number of clients without think time.
-    pub fn clients(&self, clients: u64, shard: Shard) -> Closed {
-        Closed::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
+    pub fn clients(&self, clients: u64, shard: Shard) -> ClosedWorkload {
+        ClosedWorkload::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
     }
 
     /// A workload of evenly spaced calls at this rate.
-    pub fn constant(&self, rate: f64, shard: Shard) -> Open {
-        Open::new(Arrivals::new(Process::Constant, Rate(rate), 1).unwrap(), self.mix(), self.extent(), shard)
+    pub fn constant(&self, rate: f64, shard: Shard) -> OpenWorkload {
+        OpenWorkload::new(
+            Arrivals::new(ArrivalProcess::Constant, Rate(rate), 1).unwrap(),
+            self.mix(),
+            self.extent(),
+            shard,
+        )
     }
 
     fn mix(&self) -> Mix {
