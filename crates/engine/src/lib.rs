@@ -102,7 +102,7 @@ pub struct ConnectionPolicy {
     pub max_per_shard: Option<u64>,
     /// Whether each call opens a connection of its own that stays open and idle until the end of the run. This shows
     /// how many connections a server supports at once.
-    pub holds: bool,
+    pub keeps_connections_open: bool,
     /// Maximum number of calls under way on one connection, at least 1. The calls are pipelined or, with HTTP/2, on as
     /// many streams as the server allows.
     pub pipeline: usize,
@@ -133,7 +133,7 @@ pub struct ConnectionPolicy {
     pub warm_connections: u64,
     /// Number of connections that all shards together will certainly have at once; 0 if unknown. The run is refused if
     /// this host has too few descriptors for them.
-    pub at_once: u64,
+    pub min_concurrent: u64,
 }
 
 impl Default for ConnectionPolicy {
@@ -143,7 +143,7 @@ impl Default for ConnectionPolicy {
             calls_per_connection: None,
             connections_per_session: None,
             max_per_shard: None,
-            holds: false,
+            keeps_connections_open: false,
             pipeline: 1,
             http2: false,
             close: Close::Server,
@@ -155,7 +155,7 @@ impl Default for ConnectionPolicy {
             send_buffer: None,
             receive_buffer: None,
             warm_connections: 0,
-            at_once: 0,
+            min_concurrent: 0,
         }
     }
 }
@@ -202,7 +202,7 @@ pub struct Run<O> {
     /// time it slept deliberately.
     pub longest_gap: Nanos,
     /// Share of time that the busiest shard had work to do, without waiting and spinning.
-    pub busy: f64,
+    pub busy_share: f64,
     /// The sum over all shards of the maximum number of connections that each had open at once.
     pub max_open_connections: u64,
     /// Name of the means of I/O that was used.
@@ -361,14 +361,14 @@ impl Config {
     /// checks that it allows the connections that the load has open at once.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
-        let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();
+        let longest = shards.iter().map(|(_, requests, _)| requests.max_request_bytes()).max();
         let settings = self.settings(longest.unwrap_or(0))?;
         let uring = match self.engine {
             Engine::Epoll => false,
             Engine::Auto => Uring::new(&settings).is_ok(),
             Engine::Uring => Uring::new(&settings).map(|_| true)?,
         };
-        host::check_descriptors(self.connections.at_once, shards.len() as u64, uring)?;
+        host::check_descriptors(self.connections.min_concurrent, shards.len() as u64, uring)?;
         Ok((settings, uring))
     }
 
@@ -426,7 +426,7 @@ fn merge<O: Observer>(
                     interrupted: used.interrupted,
                     cpu: used.cpu,
                     longest_gap: used.longest_gap,
-                    busy: used.busy,
+                    busy_share: used.busy_share,
                     max_open_connections: used.max_open,
                     engine,
                     host: HostContention::default(),
@@ -440,7 +440,7 @@ fn merge<O: Observer>(
                 run.interrupted |= used.interrupted;
                 run.cpu += used.cpu;
                 run.longest_gap = run.longest_gap.max(used.longest_gap);
-                run.busy = run.busy.max(used.busy);
+                run.busy_share = run.busy_share.max(used.busy_share);
                 run.max_open_connections += used.max_open;
                 run.panics.extend(used.panic);
                 run.body_error = run.body_error.take().or(used.body_error);

@@ -83,7 +83,7 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 
     /// Follows redirects if a policy is given.
     #[must_use]
-    pub fn following(self, policy: Option<&'a RedirectPolicy>) -> Self {
+    pub fn with_redirects(self, policy: Option<&'a RedirectPolicy>) -> Self {
         SessionRequests { redirects: policy.map(Redirects::new), ..self }
     }
 
@@ -109,9 +109,9 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         }
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         let written = self.scripted.rendered.iter().map(|request| request.bytes().len()).max().unwrap_or(0);
-        let longest = self.of_classes.longest().max(written);
+        let longest = self.of_classes.max_request_bytes().max(written);
         if self.jars.is_some() { longest.saturating_add(CookieJar::MAX_BYTES) } else { longest }
     }
 
@@ -145,7 +145,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 
     fn ended(&mut self, call: &CallSpec) {
         if let Some(redirects) = &mut self.redirects {
-            redirects.ended(call);
+            redirects.forget(call);
         }
         self.of_classes.ended(call);
     }
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(lines, ["GET /class", "GET /in/a", "PUT /b", "GET /in/a"].map(|line| format!("{line} HTTP/1.1")));
         let put = text(&requests.request(&call(ids[2], 1), false));
         assert!(put.contains("\r\nX: y\r\n") && put.ends_with("\r\n\r\nc"), "{put}");
-        assert!(requests.longest() >= put.len());
+        assert!(requests.max_request_bytes() >= put.len());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
         None => collector.into_account(),
     };
     let start = Nanos(run.started_monotonic_ns);
-    let cpu_split = run.cpu.split();
+    let cpu_split = run.cpu.user_and_system();
     let mut facts = Facts {
         started_at: fleet_timestamp(plan, context.anchor.wall(start)),
         started_monotonic_ns: run.started_monotonic_ns,
@@ -56,7 +56,7 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
         cpu_s: Some(run.cpu.total.as_secs_f64()),
         cpu_user_s: cpu_split.map(|(user, _)| user.as_secs_f64()),
         cpu_system_s: cpu_split.map(|(_, system)| system.as_secs_f64()),
-        busy: run.busy,
+        busy: run.busy_share,
         longest_gap_s: Some(run.longest_gap.as_secs_f64()),
         max_open_connections: run.max_open_connections,
         engine: run.engine.to_owned(),

@@ -91,7 +91,7 @@ impl<'p> SharedLoad<'p> {
 
     pub fn requests(&self) -> ShardRequests<'_> {
         let plan = self.valid.plan;
-        let requests = SessionRequests::new(&self.requests, &self.scripted).following(self.follow.as_ref());
+        let requests = SessionRequests::new(&self.requests, &self.scripted).with_redirects(self.follow.as_ref());
         let keeps_cookies = plan.workload.sessions().is_some_and(|sessions| sessions.cookies);
         ShardRequests::Rendered(match keeps_cookies {
             true => requests.with_cookies(plan.endpoint.is_secure),
@@ -168,10 +168,10 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
         }
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         match self {
-            ShardRequests::Rendered(requests) => requests.longest(),
-            ShardRequests::Streamed(requests) => requests.longest(),
+            ShardRequests::Rendered(requests) => requests.max_request_bytes(),
+            ShardRequests::Streamed(requests) => requests.max_request_bytes(),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> Requests<'a> for StreamedRequests {
         Cow::Owned(request.unwrap_or_else(|| self.fallback.clone()))
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         usize::MAX
     }
 

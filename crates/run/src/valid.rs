@@ -98,7 +98,7 @@ impl<'p> ValidPlan<'p> {
         let plan = self.plan;
         let mut policy = ConnectionPolicy {
             http2: plan.version == Version::Http2,
-            at_once: self.connections_at_once(),
+            min_concurrent: self.connections_at_once(),
             max_per_shard: plan.most_connections_per_shard(),
             ..plan.connections.clone()
         };

@@ -99,7 +99,7 @@ impl Bench for ServerBench<'_> {
         let window = Nanos::from_secs_f64(seconds) + hold.timeout + SPARE;
         let mut plan = self.simple_run(load, hold.connections, window);
         let policy = &mut plan.connections;
-        policy.holds = true;
+        policy.keeps_connections_open = true;
         policy.max_per_shard = None;
         policy.warm_connections = hold.idle;
         policy.response_timeout = hold.timeout.min(policy.response_timeout);

@@ -154,8 +154,8 @@ impl<'a> Requests<'a> for &'a FixedRequests {
         false
     }
 
-    fn longest(&self) -> usize {
-        self.classes.iter().map(ClassRequests::longest).max().unwrap_or(0)
+    fn max_request_bytes(&self) -> usize {
+        self.classes.iter().map(ClassRequests::max_request_bytes).max().unwrap_or(0)
     }
 
     fn expected(&self, class: ClassId) -> Option<&Expect> {
@@ -272,17 +272,19 @@ impl ClassRequests {
         }
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         let longest = match &self.source {
-            Source::Rendered(all) => all.iter().map(Forms::longest).max().unwrap_or(0),
+            Source::Rendered(all) => all.iter().map(Forms::max_request_bytes).max().unwrap_or(0),
             Source::AnyPath(forms) => {
                 let path = match &self.class.file_set {
                     Some(_) => self.class.path(0).len(),
                     None => (0..self.class.len()).map(|place| self.class.path(place).len()).max().unwrap_or(0),
                 };
-                forms.iter().map(|template| template.longest(path)).max().unwrap_or(0)
+                forms.iter().map(|template| template.max_request_bytes(path)).max().unwrap_or(0)
             }
-            Source::PerTarget(all) => all.iter().flatten().map(|template| template.longest(0)).max().unwrap_or(0),
+            Source::PerTarget(all) => {
+                all.iter().flatten().map(|template| template.max_request_bytes(0)).max().unwrap_or(0)
+            }
         };
         let streamed = self.body.as_ref().map_or(0, |file| file.bytes());
         longest.saturating_add(streamed as usize)
@@ -290,7 +292,7 @@ impl ClassRequests {
 }
 
 impl Forms {
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
         // If the connection-ending form has not been rendered yet, it is longer by at most this line.
         let last = || kept_open + "Connection: close\r\n".len();
@@ -361,7 +363,7 @@ mod tests {
                 assert_eq!(line(&requests, call(2, 4), last), "GET /z");
             }
             assert!(matches!(requests.render_call(&call(2, 4), false), Cow::Borrowed(_)) || max_rendered == 0);
-            assert!((&requests).longest() >= requests.render_call(&call(0, 2), true).bytes().len());
+            assert!((&requests).max_request_bytes() >= requests.render_call(&call(0, 2), true).bytes().len());
         }
     }
 
@@ -417,7 +419,7 @@ mod tests {
                 // In a class that is not numbered, the targets' numbers follow those of the classes before it.
                 let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
-                assert!(request.bytes().len() <= (&requests).longest());
+                assert!(request.bytes().len() <= (&requests).max_request_bytes());
             }
             let request = requests.render_call(&call(2, 0), false);
             assert!(String::from_utf8_lossy(&request.text()).to_lowercase().contains("a: kürz\r\n"));
@@ -441,7 +443,7 @@ mod tests {
             for last in [false, true] {
                 let request = requests.render_call(&call(0, number), last).into_owned();
                 assert_eq!(request, expected);
-                assert!(request.bytes().len() <= (&requests).longest());
+                assert!(request.bytes().len() <= (&requests).max_request_bytes());
             }
         }
         let drawn: Vec<Request> = (0..50).map(|n| requests.render_call(&call(1, n), false).into_owned()).collect();
@@ -475,7 +477,7 @@ mod tests {
                 let head = String::from_utf8_lossy(&request.text()).to_ascii_lowercase();
                 assert!(head.contains("content-length: 7\r\n") && head.ends_with("\r\n\r\n"), "{head}");
                 assert_eq!((&requests).body(&call).map(BodyFile::bytes), Some(7));
-                assert!((&requests).longest() >= request.bytes().len() + request.streamed_bytes() as usize);
+                assert!((&requests).max_request_bytes() >= request.bytes().len() + request.streamed_bytes() as usize);
             }
         }
         std::fs::remove_file(&path).unwrap();

@@ -2,7 +2,7 @@
 //! (`ObservedCall::check`); these tests check the counts themselves.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, connects, count, refused, reset};
+use crate::seen::{ObservedCall, completed, count, count_connects, refused, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
@@ -26,7 +26,7 @@ on_each_engine!(
 fn a_port_where_nothing_listens_refuses(case: Case) {
     let port = SilentPort::reserve();
     let calls = Plan::new(case, port.addr()).calls(20).open(1000.0);
-    assert_eq!((count(&calls, refused), connects(&calls)), (20, 20));
+    assert_eq!((count(&calls, refused), count_connects(&calls)), (20, 20));
 }
 
 fn a_stop_ends_every_call_in_flight(case: Case) {

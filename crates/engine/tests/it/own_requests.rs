@@ -1,7 +1,7 @@
 //! Tests requests that are rendered for one call, mixed with shared requests, and calls of sessions.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall, completed, connects, count};
+use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::support::{Control, Plan};
 use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Redirect, Requests, Run};
@@ -65,7 +65,7 @@ impl<'a> Requests<'a> for Own<'a> {
         request
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         usize::MAX
     }
 
@@ -106,7 +106,7 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
 fn four(plan: &Plan, requests: &Own<'_>) -> Vec<ObservedCall> {
     let extent = Extent { window: plan.config.window, calls: plan.calls };
     let workload = |shard| ClosedWorkload::new(4, Nanos::ZERO, Numbered(0), extent, shard);
-    let run = plan.drive_with(workload, || requests.clone(), Keeper::default, &Control::default());
+    let run = plan.drive_with(workload, || requests.clone(), CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);
     run.observer.calls
 }
@@ -227,8 +227,8 @@ impl Workload for Visits {
     }
 }
 
-fn visit(plan: &Plan, visits: impl Fn() -> Visits) -> Run<Keeper> {
-    let run = plan.drive_with(|_: Shard| visits(), || Own::of(0), Keeper::default, &Control::default());
+fn visit(plan: &Plan, visits: impl Fn() -> Visits) -> Run<CallRecorder> {
+    let run = plan.drive_with(|_: Shard| visits(), || Own::of(0), CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);
     run
 }
@@ -251,7 +251,7 @@ fn sessions_do_not_share_connections(case: Case) {
         let plan = Plan::new(case, server.addr()).configure(|c| c.connections.pipeline = pipeline);
         let run = visit(&plan, || Visits::new(12, 5, at_once));
         let calls = run.observer.calls;
-        assert_eq!((count(&calls, completed), connects(&calls)), (12 * Visits::CALLS as usize, 12));
+        assert_eq!((count(&calls, completed), count_connects(&calls)), (12 * Visits::CALLS as usize, 12));
         crate::support::until(|| targets.lock().unwrap().len() == 12);
         for asked in targets.lock().unwrap().drain(..) {
             assert_eq!(asked.len(), Visits::CALLS as usize);

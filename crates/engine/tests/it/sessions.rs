@@ -2,7 +2,7 @@
 //! than allowed.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall, completed, count};
+use crate::seen::{CallRecorder, ObservedCall, completed, count};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{Nanos, Rate};
@@ -37,11 +37,11 @@ fn sessions(sessions: f64) -> Load {
     }
 }
 
-fn run(plan: &Plan, load: &Load) -> Run<Keeper> {
+fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
     // The run ends before the next period begins.
     let extent = Extent { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
-    let run = plan.drive(sessions, Keeper::default, &Control::default());
+    let run = plan.drive(sessions, CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);
     run
 }
