@@ -62,7 +62,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
-    plan.keeper = kept.as_ref().map(|_| Arc::default());
+    plan.result_backup = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::new(&args.look, &plan)?;
     let load = || run(&plan, &trace.observer(), &stop).map(|output| output.record);

@@ -60,7 +60,7 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let hdr = args.hdr.open()?;
     let (mut merger, began) = read_and_merge(&args.records)?;
-    args.lost.iter().try_for_each(|index| merger.lost(*index))?;
+    args.lost.iter().try_for_each(|index| merger.mark_lost(*index))?;
     let difference = start_difference(&began).filter(|difference| *difference > MAX_START_DIFFERENCE);
     if let Some(difference) = difference.filter(|_| !args.output.quiet) {
         say(&format!(

@@ -5,7 +5,7 @@ use crate::output;
 use anyhow::Context;
 use brimful_core::quantity::{count, counted};
 use brimful_core::{Nanos, panics};
-use brimful_stats::{Live, LiveSummary};
+use brimful_stats::{LiveProgress, LiveSummary};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -27,7 +27,7 @@ pub fn is_shown(lasts: Nanos, quiet: bool) -> bool {
 }
 
 /// Runs `body`, which takes about `lasts`. Meanwhile shows a bar, if there are `live` figures of the run.
-pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
+pub fn during<T>(what: &str, lasts: Nanos, live: Option<&LiveProgress>, body: impl FnOnce() -> T) -> T {
     let Some(live) = live else { return body() };
     let bar = bar(what, lasts);
     let done = AtomicBool::new(false);
@@ -35,7 +35,7 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
         let refresh = || {
             let began = Instant::now();
             while !done.load(Ordering::Relaxed) {
-                show(&bar, began, lasts, &describe_progress(&live.so_far()));
+                show(&bar, began, lasts, &describe_progress(&live.summary()));
                 std::thread::park_timeout(REFRESH);
             }
         };

@@ -70,7 +70,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         shard: None,
         start_at: None,
         live: None,
-        keeper: None,
+        result_backup: None,
         clock: None,
         interval: Nanos::from_secs(1),
         seed: args.generator.seed.unwrap_or_else(clock),

@@ -150,7 +150,7 @@ impl Generators {
             shard: None,
             start_at: None,
             live: None,
-            keeper: None,
+            result_backup: None,
             calls: u64::MAX,
             connections: ConnectionPolicy {
                 warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),

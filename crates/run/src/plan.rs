@@ -7,7 +7,7 @@ use brimful_core::workload::{Load, LoadKind, Workload};
 use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
-use brimful_stats::{Keeper, Live};
+use brimful_stats::{LiveProgress, ResultBackup};
 use brimful_workload::{Shard, Trace};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -64,9 +64,9 @@ pub struct RunPlan {
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
     /// Shows the results so far during the run.
-    pub live: Option<Arc<Live>>,
+    pub live: Option<Arc<LiveProgress>>,
     /// Collects the results so far, in case this process is lost. If it is set, `live` shows nothing.
-    pub keeper: Option<Arc<Keeper>>,
+    pub result_backup: Option<Arc<ResultBackup>>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
     /// The command line, for the Record.

@@ -9,7 +9,7 @@ use brimful_core::server::{HostProbe, Server};
 use brimful_engine::Run;
 use brimful_http::Version;
 use brimful_os::clock;
-use brimful_stats::{Account, Detail, Facts, derive};
+use brimful_stats::{Account, Detail, RunFacts, derive};
 use std::time::{Duration, SystemTime};
 
 /// The result of a run.
@@ -36,13 +36,13 @@ pub(crate) struct RunContext {
 /// Derives the Record of a finished run.
 pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -> Result<RunOutput, RunError> {
     let (collector, shard_observer) = run.observer;
-    let account = match &plan.keeper {
-        Some(keeper) => keeper.complete(collector.into_account())?,
+    let account = match &plan.result_backup {
+        Some(result_backup) => result_backup.complete(collector.into_account())?,
         None => collector.into_account(),
     };
     let start = Nanos(run.started_monotonic_ns);
     let cpu_split = run.cpu.user_and_system();
-    let mut facts = Facts {
+    let mut facts = RunFacts {
         started_at: fleet_timestamp(plan, context.anchor.wall(start)),
         started_monotonic_ns: run.started_monotonic_ns,
         duration: run.duration,
@@ -75,15 +75,15 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
 /// The Record that counts if this process is lost now. Its shard says when the process was lost, and figures that are
 /// known only at the end are absent. Returns `None` without a keeper, and before the keeper has any figures.
 pub fn partial_record(plan: &RunPlan) -> Option<Record> {
-    let keeper = plan.keeper.as_ref()?;
+    let result_backup = plan.result_backup.as_ref()?;
     // The shards hand over their figures when the keeper requests them.
-    keeper.collect().ok()?;
-    keeper.so_far(|account, elapsed| lost_record(plan, account, elapsed))?
+    result_backup.collect().ok()?;
+    result_backup.read_partial(|account, elapsed| lost_record(plan, account, elapsed))?
 }
 
 fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Record> {
     let started = plan.start_at.or(SystemTime::now().checked_sub(Duration::from_nanos(elapsed.0)))?;
-    let mut facts = Facts {
+    let mut facts = RunFacts {
         started_at: fleet_timestamp(plan, started),
         started_monotonic_ns: clock::monotonic_at(started).0,
         duration: elapsed,
@@ -99,8 +99,8 @@ fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Reco
 }
 
 /// The facts that are known before a run starts.
-fn planned_facts(plan: &RunPlan) -> Facts {
-    Facts {
+fn planned_facts(plan: &RunPlan) -> RunFacts {
+    RunFacts {
         command: plan.command.clone(),
         target: plan.endpoint.url.clone(),
         workload: Some(plan.workload.clone().without_secrets(&plan.secret_headers)),
@@ -114,7 +114,7 @@ fn planned_facts(plan: &RunPlan) -> Facts {
             ..Generator::default()
         },
         shards: shard_origin(plan).into_iter().collect(),
-        ..Facts::default()
+        ..RunFacts::default()
     }
 }
 

@@ -101,8 +101,8 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
         }
         account
     };
-    match (&plan.keeper, &plan.live) {
-        (Some(keeper), _) => Collector::with_keeper(new_account(), keeper, new_account()),
+    match (&plan.result_backup, &plan.live) {
+        (Some(result_backup), _) => Collector::with_result_backup(new_account(), result_backup, new_account()),
         (None, Some(live)) => Collector::with_live(new_account(), live),
         (None, None) => Collector::new(new_account()),
     }

@@ -18,8 +18,8 @@
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
 //! live           summaries of unfinished Accounts, for displays
-//! keeper         copies of unfinished Accounts, in case the process is lost
-//! derive         Account, Facts → Record
+//! result_backup  copies of unfinished Accounts, in case the process is lost
+//! derive         Account, RunFacts → Record
 //! └ verdict      did the run measure the server, or the generator?
 //!   └ parts      was a load that was made in parts complete?
 //! detail         figures of connections and sessions for httperf's report
@@ -39,7 +39,6 @@ mod error;
 mod hdr_files;
 mod histogram;
 mod http2_errors;
-mod keeper;
 mod limited;
 mod live;
 mod merge;
@@ -47,6 +46,7 @@ mod objectives;
 mod parts;
 mod redirects;
 mod reply_rate;
+mod result_backup;
 mod series;
 mod sessions;
 mod student;
@@ -57,16 +57,16 @@ mod verdict;
 pub use account::Account;
 pub use batch::BatchMeans;
 pub use collector::{Collector, PerCall};
-pub use derive::{Facts, derive};
+pub use derive::{RunFacts, derive};
 pub use detail::Detail;
 pub use distribution::Distribution;
 pub use error::{MergeMismatch, StatsError};
 pub use hdr_files::HdrFormat;
-pub use keeper::Keeper;
-pub use live::{Live, LiveSummary};
+pub use live::{LiveProgress, LiveSummary};
 pub use merge::{Merger, merge};
 pub use objectives::{ObjectiveError, check_objectives, judge_objectives};
 pub use reply_rate::ReplySampler;
+pub use result_backup::ResultBackup;
 pub use series::Series;
 pub use student::t_95;
 pub use verdict::{Evidence, judge};

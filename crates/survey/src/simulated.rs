@@ -31,7 +31,7 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
 use brimful_model::simulate::{Arrivals, Passage, SimulationOptions, follow};
 use brimful_run::client_limit;
-use brimful_stats::{Account, Collector, Facts, PerCall, derive};
+use brimful_stats::{Account, Collector, PerCall, RunFacts, derive};
 use brimful_target::Truth;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -414,7 +414,7 @@ impl Bench for Simulated {
             throttled_periods: 1.0,
             throttled_s: throttled * window.as_secs_f64(),
         });
-        let facts = Facts {
+        let facts = RunFacts {
             started_at: String::new(),
             started_monotonic_ns: 0,
             duration: calls.last,

@@ -94,7 +94,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         shard: None,
         start_at: None,
         live: None,
-        keeper: None,
+        result_backup: None,
         clock: None,
         interval: Nanos::from_secs(1),
         // The seed depends only on the client's number, so the same client repeats the same test.

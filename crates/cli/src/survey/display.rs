@@ -7,7 +7,7 @@ use brimful_core::survey::Level;
 use brimful_core::text::{escape_controls, one_line};
 use brimful_core::{Nanos, panics};
 use brimful_estimate::PredictedFigure;
-use brimful_stats::Live;
+use brimful_stats::LiveProgress;
 use brimful_survey::{PredictedLevel, Predictions, Step};
 use indicatif::ProgressBar;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
     /// The live figures of the current run; `None` if no bar shows them.
-    pub live: Option<Arc<Live>>,
+    pub live: Option<Arc<LiveProgress>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
 
@@ -68,7 +68,7 @@ impl Display {
             let refresh = || {
                 while !done.load(Ordering::Relaxed) {
                     if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
-                        progress::show(bar, *began, *lasts, &progress::describe_progress(&live.so_far()));
+                        progress::show(bar, *began, *lasts, &progress::describe_progress(&live.summary()));
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
