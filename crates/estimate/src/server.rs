@@ -310,7 +310,7 @@ impl ServerFit {
     pub fn response_with_quota(&self, quota: Quota, rate: f64, seed: u64) -> Result<Option<f64>, EstimateError> {
         let Some(response) = self.predict(rate)?.response else { return Ok(None) };
         let simulated = quota::response_times(&self.fit, &self.facts, quota, rate, seed)?;
-        Ok(Some(response + simulated.limited - simulated.free))
+        Ok(Some(response + simulated.with_quota - simulated.without_quota))
     }
 
     /// The model for planning, at [`OPERATING_SHARE`] of the rate at which it saturates.

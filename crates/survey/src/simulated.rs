@@ -29,7 +29,7 @@ use brimful_core::server::{
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
-use brimful_model::simulate::{Arrivals, Passage, SimulationOptions, follow};
+use brimful_model::simulate::{Arrivals, SimulatedRequest, SimulationOptions, simulate_intervals};
 use brimful_run::client_limit;
 use brimful_stats::{Account, Collector, PerCall, RunFacts, derive};
 use brimful_target::Truth;
@@ -350,7 +350,7 @@ impl Bench for Simulated {
         let mut busy = vec![self.busy(0, &[], INTERVAL_S); intervals];
         if model.classes.get(calls).is_some_and(|other| other.rate > Some(0.0)) {
             busy.clear();
-            follow(&model, &SimulationOptions::default(), INTERVAL_S, |episode| {
+            simulate_intervals(&model, &SimulationOptions::default(), INTERVAL_S, |episode| {
                 busy.push(self.busy(calls, &episode.work[0], INTERVAL_S));
                 busy.len() < intervals
             })
@@ -377,7 +377,7 @@ impl Bench for Simulated {
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
         let mut now = 0.0;
         let mut work = vec![0.0; self.server.stations.len()];
-        let unfinished = follow(&self.under_load(workload), &options, INTERVAL_S, |episode| {
+        let unfinished = simulate_intervals(&self.under_load(workload), &options, INTERVAL_S, |episode| {
             now += INTERVAL_S;
             if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
                 intervals.push(self.busy(names.len(), &episode.work[0], INTERVAL_S));
@@ -524,7 +524,7 @@ struct Calls {
 impl Calls {
     /// Records the end of a call that was due in the window. `failure` returns how the n-th call fails; `None` if it
     /// does not.
-    fn ended(&mut self, call: Passage, failure: impl Fn(u64) -> Option<End>) {
+    fn ended(&mut self, call: SimulatedRequest, failure: impl Fn(u64) -> Option<End>) {
         let class = ClassId(call.class as u16);
         let due = Nanos::from_secs_f64(call.began);
         if due >= self.window {
