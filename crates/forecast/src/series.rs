@@ -152,7 +152,7 @@ impl Series {
         if self.by_day() {
             return self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S));
         }
-        self.zone.show(self.start.after(by))
+        self.zone.show(self.start.plus_seconds(by))
     }
 
     /// Number of steps in the last week.
