@@ -75,7 +75,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
     // Only the noise counts: a wait below that of constant service is a misfit, not an uncertainty of scv.
-    match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
+    match fit.uncertainty.map(|u| u.noise_stddev * u.standard_error_ratio(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
         }

@@ -132,7 +132,7 @@ pub(crate) fn calibrate(
         // The background is at most the share of the CPUs that remained for the server's own work and other programs
         // under load.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
-        filled: is_saturated,
+        is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
     };
     let has_module = measured.blocks.iter().flatten().any(|piece| piece.module.demands.iter().any(Option::is_some));
@@ -293,7 +293,7 @@ impl Calibrator<'_, '_> {
         let name = self.design.name(place);
         let level = LevelContext::calibration(&name, capacity).level(&trial, &visit.workload, setup.servers());
         let Some(mut piece) = trial.measurement(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
-        piece.timeline.rest = visit.rest.as_secs_f64();
+        piece.timeline.pause_after = visit.rest.as_secs_f64();
         if let OfferedLoad::Level(_) = place {
             piece.timeline.arrivals = self.runner.bench.schedule(&visit.workload, visit.lasts, trial.record.seed)?;
         }

@@ -84,7 +84,7 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
 /// Compares the predicted capacity with the measured one.
 fn saturation_rate(findings: &Findings) -> Comparison {
     let predicted = findings.calibration.as_ref().map(|calibration| calibration.fit.saturation());
-    let spread = findings.predictions.as_ref().and_then(|predictions| predictions.saturation_spread);
+    let spread = findings.predictions.as_ref().and_then(|predictions| predictions.saturation_interval);
     let measured = findings.saturation.as_ref();
     let host_speed = measured.and_then(|measured| measured.host_speed);
     let comparison = Comparison {

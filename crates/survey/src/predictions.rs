@@ -30,7 +30,7 @@ pub struct Predictions {
     /// The saturation rate, in calls per second.
     pub saturation: f64,
     /// The saturation rate on a host whose speed varies as it did during calibration, averaged over `saturation_level_duration`.
-    pub saturation_spread: Option<PredictedFigure>,
+    pub saturation_interval: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
@@ -72,7 +72,7 @@ impl Predictions {
         }
         if let Some(unseen) = unseen_mix(mix) {
             let (fraction, length) = UNSEEN;
-            let rate = fraction * fit.saturation_of(&unseen.mix());
+            let rate = fraction * fit.saturation_for_mix(&unseen.mix());
             let workload = with_load(&unseen, Load::poisson(Rate(rate)));
             levels.push(predict(fit, bench, "unseen mix", fraction, workload, times(length, level))?);
         }
@@ -81,8 +81,8 @@ impl Predictions {
         let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
         levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, times(length, level))?);
         let saturation_level_duration = saturation_duration(level);
-        let saturation_spread = fit.expect_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
-        Ok(Predictions { saturation, saturation_spread, saturation_level_duration, levels })
+        let saturation_interval = fit.predict_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
+        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels })
     }
 }
 
@@ -117,7 +117,7 @@ fn predict(
             Vec::new()
         })
     };
-    let expected = fit.expect_level(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
+    let expected = fit.predict_level(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
     if let Some(error) = failure {
         return Err(error);
     }

@@ -6,10 +6,10 @@ use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, MAX_OTHER_WORK};
 use brimful_core::workload::RequestClass;
-use brimful_estimate::inside::threads;
+use brimful_estimate::inside::competing_workers;
 use brimful_estimate::{
-    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramSeen, ResponseFigures,
-    Timeline, WindowMeasurement, Workers, stretches,
+    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramUsage,
+    ResponseFigures, Timeline, WindowMeasurement, Workers, stretches,
 };
 use std::collections::BTreeMap;
 
@@ -105,12 +105,12 @@ impl Trial {
                 disks: server.map_or(BTreeMap::new(), |server| {
                     server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
                 }),
-                programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::from_server(server, busy)),
+                programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramUsage::from_server(server, busy)),
             },
             module: ModuleFigures {
                 demands: self.inside().and_then(Result::ok).unwrap_or_default(),
                 workers: Workers::from_record(&self.record),
-                threads: threads(&self.record),
+                threads: competing_workers(&self.record),
             },
             responses: ResponseFigures {
                 mean: self.response(),
@@ -119,7 +119,7 @@ impl Trial {
             },
             timeline: Timeline {
                 warm_up: warm_up.as_secs_f64(),
-                course: stretches(&self.record, 0.0).unwrap_or_default(),
+                stretches: stretches(&self.record, 0.0).unwrap_or_default(),
                 ..Timeline::default()
             },
         })

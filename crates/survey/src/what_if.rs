@@ -104,7 +104,7 @@ fn compare(prediction: &Prediction, closed: &Level, open: &Level, host_speed: Op
     };
     let limited = &prediction.limited;
     let capacity = Comparison {
-        interval90: limited.saturation_spread.map(|spread| spread.interval90),
+        interval90: limited.saturation_interval.map(|spread| spread.interval90),
         ..beside(Some(limited.saturation), closed.throughput)
     };
     let reasons = [closed, open].into_iter().flat_map(|level| level.verdict.reasons.clone()).collect();

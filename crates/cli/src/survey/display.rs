@@ -102,7 +102,7 @@ fn predictions_text(predictions: &Predictions) -> String {
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };
     let levels: Vec<String> = predictions.levels.iter().map(level).collect();
-    let between = predictions.saturation_spread.map_or(String::new(), |spread| {
+    let between = predictions.saturation_interval.map_or(String::new(), |spread| {
         let [low, high] = spread.interval90;
         format!(" ({} … {})", rate(low), rate(high))
     });
