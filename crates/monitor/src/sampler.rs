@@ -186,7 +186,7 @@ impl Sampler {
         let Sampler { watches, place, buffer, .. } = self;
         let mut sample = Sample {
             at: sys::now(),
-            suspended: sys::suspended(),
+            suspended: sys::suspended_time(),
             netns: place.identity,
             groups: per_group!(G => {
                 let watch = G::get_mut(watches).as_mut().filter(|_| due.has(G::NAME));

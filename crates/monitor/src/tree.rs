@@ -81,7 +81,7 @@ impl ProcessTree {
     ) -> Result<ProcessTree, MonitorError> {
         let proc = root.join("proc");
         fs::read_dir(&proc).map_err(|source| MonitorError::Proc { path: proc.clone(), source })?;
-        let mut accounts = Accounts::new(sys::now() + sys::suspended(), selectors.iter().map(ProcessSelector::label));
+        let mut accounts = Accounts::new(sys::now() + sys::suspended_time(), selectors.iter().map(ProcessSelector::label));
         let tasks = if ebpf { TaskReader::open() } else { Err("eBPF is turned off".to_owned()) };
         let source = match tasks {
             Ok(reader) => Source::Tasks(reader),

@@ -43,7 +43,7 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
     let start = Nanos(run.started_monotonic_ns);
     let cpu_split = run.cpu.user_and_system();
     let mut facts = RunFacts {
-        started_at: fleet_timestamp(plan, context.anchor.wall(start)),
+        started_at: fleet_timestamp(plan, context.anchor.wall_time(start)),
         started_monotonic_ns: run.started_monotonic_ns,
         duration: run.duration,
         window: context.window,

@@ -105,7 +105,7 @@ impl ProcReader {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
         if started {
-            self.started_at = sys::now() + sys::suspended();
+            self.started_at = sys::now() + sys::suspended_time();
         }
         if started && self.children.due() {
             self.find_children(accounts, selection);

@@ -143,14 +143,14 @@ impl Selection {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
         };
-        sys::now() + sys::suspended() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
+        sys::now() + sys::suspended_time() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
     }
 
     /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) may have been read during exec, so that its title
     /// must be checked again.
     pub fn may_be_executing(&self, started: Nanos) -> bool {
         let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
-        sys::now() + sys::suspended() < started + EXEC_DELAY && self.choices.iter().any(by_name)
+        sys::now() + sys::suspended_time() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
     /// Processes of other users that match only by name, as name, pid and user. A process that descends from another
