@@ -95,7 +95,7 @@ impl Server {
 
     /// The target that the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
     pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
-        let intervals = Intervals::every(interval);
+        let intervals = Intervals::uniform(interval);
         match &self.monitoring {
             Monitoring::Local(selectors) => Some(MonitorTarget::Local(MonitorConfig {
                 processes: selectors.clone(),

@@ -171,7 +171,7 @@ pub fn interval(text: &str) -> Result<GroupInterval, String> {
         None => (None, text),
     };
     let interval: Nanos = time.parse().map_err(|error: ParseUnitError| error.to_string())?;
-    match Intervals::every(interval).shortest() == Some(interval) {
+    match Intervals::uniform(interval).shortest() == Some(interval) {
         true => Ok(GroupInterval(group, interval)),
         false => Err(format!("an interval of {interval} is out of range: choose one from 10ms to 1h")),
     }

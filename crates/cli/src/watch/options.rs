@@ -93,10 +93,10 @@ impl WatchOptions {
 }
 
 fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
-    let mut intervals = Intervals::every(DEFAULT_INTERVAL);
+    let mut intervals = Intervals::uniform(DEFAULT_INTERVAL);
     for GroupInterval(group, interval) in &args.interval {
         if group.is_none() {
-            intervals = Intervals::every(*interval);
+            intervals = Intervals::uniform(*interval);
         }
     }
     for GroupInterval(group, interval) in &args.interval {

@@ -4,11 +4,11 @@ use super::args::WatchArgs;
 use super::events::Events;
 use crate::output::say;
 use crate::remote::find_token;
-use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
+use brimful_monitor::{Identity, MonitorConfig, MonitorServer, ServeConfig, Token};
 
 /// A running server of samples, which serves until it is dropped.
 pub struct RemoteService {
-    _serving: Serving,
+    _serving: MonitorServer,
     /// A message with the server's address, and with the token if that is new.
     pub message: String,
 }
@@ -27,7 +27,7 @@ pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow
     let identity = args.serving.tls_cert.clone().zip(args.serving.tls_key.clone());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let config = ServeConfig { address, token, identity, watch: watch.clone() };
-    let serving = Serving::start(config, events.client_sender())?;
+    let serving = MonitorServer::start(config, events.client_sender())?;
     let message = format!("samples are served at {}{new_token}", serving.address());
     say(&message);
     Ok(Some(RemoteService { _serving: serving, message }))

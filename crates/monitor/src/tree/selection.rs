@@ -87,7 +87,7 @@ impl Selection {
         for (index, choice) in self.choices.iter_mut().enumerate() {
             let Some(holder) = &mut choice.holder else { continue };
             let alive = accounts.is_alive(index) || holder.is_shared(accounts);
-            if !all && !(choice.search.due() && (!alive || now >= choice.refresh_at)) {
+            if !all && !(choice.search.is_due() && (!alive || now >= choice.refresh_at)) {
                 continue;
             }
             choice.refresh_at = now + OWNER_REFRESH;
@@ -98,7 +98,7 @@ impl Selection {
             };
             pids.retain(|&pid| accounts.program_of(pid).is_none() && !self.found.contains(&(pid, index)));
             self.found.extend(pids.into_iter().map(|pid| (pid, index)));
-            choice.search.rest(begun);
+            choice.search.end(begun);
         }
         if self.listeners.look_up(&self.proc, &self.netns, all) {
             for choice in &mut self.choices {
@@ -130,7 +130,7 @@ impl Selection {
         let names = ProcessNames::new(&self.proc, pid, comm);
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
             ProcessSelector::Name(name) => {
-                pid != std::process::id() && names.contain(name) && choice.users.admit(&self.proc, pid)
+                pid != std::process::id() && names.contains(name) && choice.users.admit(&self.proc, pid)
             }
             ProcessSelector::Pid(wanted) => *wanted == pid && !accounts.was_found(index),
             ProcessSelector::Port(_) | ProcessSelector::Cgroup(_) => self.found.contains(&(pid, index)),
@@ -204,7 +204,7 @@ impl Selection {
         let choices = self.choices.iter().enumerate().filter(move |(index, _)| absent(*index));
         choices.map(move |(index, choice)| {
             let selector = &choice.selector;
-            let every = choice.holder.as_ref().map_or(every, |_| choice.search.every());
+            let every = choice.holder.as_ref().map_or(every, |_| choice.search.interval());
             let often = match every {
                 Nanos::ZERO => "at every sample".to_owned(),
                 every => format!("at most every {}", every.to_rounded_string()),

@@ -16,7 +16,7 @@ use brimful_core::server::{
 };
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
-use brimful_monitor::thresholds::MEMORY;
+use brimful_monitor::thresholds::USED_MEMORY_SHARE;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
@@ -340,7 +340,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let swap = paging.swap_ins_per_s.zip(paging.swap_outs_per_s).map(|(a, b)| a + b);
     [
         vec![
-            Span::styled(free, style.level(MEMORY, used)),
+            Span::styled(free, style.level(USED_MEMORY_SHARE, used)),
             rate("page-ins", paging.page_ins_per_s),
             rate("outs", paging.page_outs_per_s),
             rate("swap", swap),

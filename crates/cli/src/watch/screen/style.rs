@@ -3,7 +3,7 @@
 use crate::watch::lines::UNKNOWN_MARK;
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
-use brimful_monitor::thresholds::{BUSY, Level};
+use brimful_monitor::thresholds::{BUSY_SHARE, Level};
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -49,7 +49,7 @@ impl Style {
 
     /// The look of a utilization: plain text if the utilization is far below 1.
     pub fn utilization(self, share: f64) -> Look {
-        self.level(BUSY, share)
+        self.level(BUSY_SHARE, share)
     }
 
     /// The look of a value with a threshold: the same as that of the finding that the value would cause.
