@@ -84,7 +84,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     written?;
     Ok(match compared {
         _ if interrupted => Exit::Interrupted,
-        Some(found) if !found.alike => Exit::Objective,
+        Some(found) if !found.all_within_tolerance => Exit::Objective,
         _ => Exit::Ok,
     })
 }
@@ -98,7 +98,7 @@ fn characterize(
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Option<(Profile, bool)>> {
     let reading =
-        ReadOptions { formats, first_malformed: SHOWN_MALFORMED_LINES, enough: stop.clone(), ..ReadOptions::default() };
+        ReadOptions { formats, first_malformed: SHOWN_MALFORMED_LINES, stop: stop.clone(), ..ReadOptions::default() };
     let logs = Logs::open(&args.logs, reading).map_err(log_error)?;
     let (zone, zone_note) = time_zone(args, &logs);
     let filter = filter(args, &zone)?;
@@ -141,7 +141,9 @@ fn characterize(
         Some(ArrivalUnit::Requests) => ArrivalChoice::Requests,
     };
     match workload(&profile, coming) {
-        Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
+        Ok(chosen) => {
+            (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.arrivals_reason)
+        }
         Err(error) if coming == ArrivalChoice::Sessions => return Err(log_error(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }

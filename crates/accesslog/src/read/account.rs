@@ -40,7 +40,7 @@ pub(super) struct Account<'a, S> {
     source: usize,
     ended_sources: usize,
     /// Whether reading was stopped before the end of the logs.
-    pub enough: bool,
+    pub was_stopped: bool,
     /// The stamp of the last parsed request.
     last_ns: i64,
     watch: MalformedWatch,
@@ -60,7 +60,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
             sources,
             source: 0,
             ended_sources: 0,
-            enough: false,
+            was_stopped: false,
             last_ns: i64::MIN,
             watch: MalformedWatch::default(),
             may_detect,
@@ -173,7 +173,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
 
     pub fn finish(mut self) -> ReadSummary {
         // If reading was not stopped, only a failed decoder of a damaged log can leave logs unread.
-        let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
+        let why = if self.was_stopped { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
         }

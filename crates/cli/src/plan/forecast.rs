@@ -63,7 +63,8 @@ fn history(args: &ForecastArgs) -> anyhow::Result<Series> {
         }
         logs => {
             let paths: Vec<String> = logs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(log_error)?;
+            let found =
+                accesslog::history::count_requests(&paths, ReadOptions::default(), &mut |_| {}).map_err(log_error)?;
             say(&line_counts(&found.read.lines));
             Ok(Series::parse(&found.to_csv(), Unit::Counts, zone)?)
         }

@@ -33,7 +33,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let first = run(args, first_plan, ReplayPass { flattened: None, max_calls: u64::MAX, lasts }, &stop)?;
+    let first = run(args, first_plan, ReplayPass { constant_rate: None, max_calls: u64::MAX, lasts }, &stop)?;
     first.print_replay_summary(args);
     let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
@@ -48,7 +48,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = run(args, flat_plan, ReplayPass { flattened: Some(rate), max_calls: fed.calls, lasts }, &stop)?;
+    let flat = run(args, flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: fed.calls, lasts }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
     first_failure(delivered, [flat.check_logs_read()])
 }

@@ -11,7 +11,7 @@ use crate::output::say;
 use brimful_accesslog::Entry;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{EntryDecision, Progress};
-use brimful_accesslog::readout::in_words;
+use brimful_accesslog::readout::describe_fields;
 use brimful_accesslog::replay::{Call, Options, Replayer};
 use brimful_core::Nanos;
 use brimful_core::quantity::counted;
@@ -66,7 +66,7 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     };
     let mut replayer = Replayer::new(Options { fileset: None, ..args.replay_options(None) });
     let options = read_options(&args.format).map_err(log_error)?;
-    let enough = options.enough.clone();
+    let enough = options.stop.clone();
     let mut map_error = None;
     let mut sink = |entry: &Entry<'_>| {
         if is_cut.get() || map_error.is_some() || stop.load(Ordering::Relaxed) {
@@ -109,7 +109,7 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
         share: share.filter(|_| !is_cut.get()),
         is_cut: is_cut.get(),
         formats: names.join(", "),
-        sample: in_words(&read.formats.sample()),
+        sample: describe_fields(&read.formats.sample()),
         remarks: read.formats.remarks(),
     }))
 }

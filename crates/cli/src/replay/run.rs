@@ -8,7 +8,7 @@ use crate::progress;
 use crate::run_plan::request_plan;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{EntryDecision, Progress, ReadSummary};
-use brimful_accesslog::replay::{CLASSES, Call, Replayer, Summary};
+use brimful_accesslog::replay::{Call, Replayer, STATUS_CLASSES, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayPass {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
-    pub flattened: Option<f64>,
+    pub constant_rate: Option<f64>,
     /// Maximum number of calls of the run.
     pub max_calls: u64,
     /// Expected duration; `Nanos::MAX` if unknown.
@@ -58,7 +58,7 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
         max_gap_s: args.max_gap.map(Nanos::as_secs_f64),
     };
     plan.workload = Workload {
-        classes: CLASSES
+        classes: STATUS_CLASSES
             .iter()
             .map(|name| brimful_core::workload::RequestClass { name: (*name).to_owned(), ..class.clone() })
             .collect(),
@@ -79,7 +79,7 @@ pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: ReplayPass, stop: &Atomic
         *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     };
     let load = || run_log(&plan, Box::new(feed), stop);
-    let what = if pass.flattened.is_some() { "flat" } else { "replay" };
+    let what = if pass.constant_rate.is_some() { "flat" } else { "replay" };
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
     // The error of reading the logs is more specific than the error of a run without calls.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
@@ -112,18 +112,19 @@ fn feed(
         }
         calls += 1;
         last = due;
-        let headers = if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
+        let headers =
+            if call.is_not_modified { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
         let Call { class, method, path, .. } = call;
         push(StreamedCall { due, class, method, path, headers })
     };
-    let mut replayer = Replayer::new(args.replay_options(pass.flattened));
+    let mut replayer = Replayer::new(args.replay_options(pass.constant_rate));
     let mut map_error = None;
     let mut accepts_more = true;
     let options = read_options(&args.format)?;
-    let enough = options.enough.clone();
+    let stop_reading = options.stop.clone();
     let mut sink = |entry: &Entry<'_>| {
         if !accepts_more || map_error.is_some() {
-            enough.store(true, Ordering::Relaxed);
+            stop_reading.store(true, Ordering::Relaxed);
             return EntryDecision::No;
         }
         match replayer.add(entry, &mut emit) {

@@ -2,7 +2,7 @@
 
 use crate::access_logs::line_counts;
 use crate::output::say;
-use brimful_accesslog::read::{ReadSummary, first_malformed};
+use brimful_accesslog::read::{ReadSummary, describe_first_malformed};
 use brimful_accesslog::replay::Summary;
 use brimful_core::Nanos;
 use brimful_core::quantity::{count, counted, number};
@@ -20,16 +20,16 @@ pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Reco
     if let Some(left_out) = unsent_requests(summary) {
         say(&format!("not sent: {left_out}"));
     }
-    if summary.late > 0 {
+    if summary.late_stamps > 0 {
         say(&format!(
             "{} were too far out of order to be sorted (--sort-within), and were sent at once",
-            count(summary.late)
+            count(summary.late_stamps)
         ));
     }
-    if summary.ahead > 0 {
+    if summary.early_stamps > 0 {
         say(&format!(
             "{} have timestamps far ahead of the lines around them, and were sent at once",
-            count(summary.ahead)
+            count(summary.early_stamps)
         ));
     }
     if summary.clock_setbacks > 0 {
@@ -78,7 +78,11 @@ pub fn duration_text(time: Nanos) -> String {
 /// The message of the error that no line of the logs makes a call.
 pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
-    format!("the logs have no request to send: {}{not_sent}{}", line_counts(&read.lines), first_malformed(&read.lines))
+    format!(
+        "the logs have no request to send: {}{not_sent}{}",
+        line_counts(&read.lines),
+        describe_first_malformed(&read.lines)
+    )
 }
 
 /// Counts of requests that are not sent, by reason.

@@ -49,7 +49,8 @@ impl StepCounts {
         };
         let mut sink = |entry: &Entry<'_>| {
             // If a log has whole seconds, requests arrived half a second later on average.
-            let at_ms = entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.is_fine { 0 } else { 500 });
+            let at_ms =
+                entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.has_subsecond_time { 0 } else { 500 });
             let after = steps.partition_point(|step| step.from_ms <= at_ms);
             let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
                 return EntryDecision::No;
