@@ -332,7 +332,7 @@ fn bytes_after_close_notify_are_not_waited_for(case: Case) {
 
 fn bytes_may_come_one_by_one(case: Case) {
     let certificates = certificates();
-    let behaviour = TlsBehaviour { piece: 1, ..TlsBehaviour::with_response(with_length(b"hello")) };
+    let behaviour = TlsBehaviour { chunk_bytes: 1, ..TlsBehaviour::with_response(with_length(b"hello")) };
     let server = RawServer::start_tls(&good(&certificates), behaviour);
     let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(3);
     let calls = plan.configure(|config| config.connections.response_timeout = config.window).closed(1);
