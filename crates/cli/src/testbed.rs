@@ -16,7 +16,8 @@ use brimful_core::quantity::{count, percent};
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::strip_bom;
 use brimful_testbed::{
-    Bed, CpuRequest, Cpus, LinkShape, RttHistogram, Rtts, Shape, TestbedError, TestbedResults, UnknownHostError,
+    CpuRequest, Cpus, LinkShape, RttHistogram, Rtts, RunningTestbed, Shape, TestbedError, TestbedResults,
+    UnknownHostError,
 };
 use std::time::SystemTime;
 
@@ -42,7 +43,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let seed = shape.seed;
     let began_at = SystemTime::now();
     let began = brimful_os::clock::now();
-    let bed = Bed::start(shape, cpus).map_err(with_exit_code)?;
+    let bed = RunningTestbed::start(shape, cpus).map_err(with_exit_code)?;
     if !bed.is_steered() && !args.quiet {
         say("note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts");
     }
