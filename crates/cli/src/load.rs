@@ -61,7 +61,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         );
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
-    plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
+    plan.client_max_rate = limit.or(args.part.client_max.map(|max| max.0));
     plan.result_backup = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::new(&args.look, &plan)?;
@@ -122,7 +122,7 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
     ));
     // The limit of S-Clients is measured with attempts that get no response.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
-    Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
+    Ok(client_limit::measure(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
 fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
@@ -185,7 +185,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
         plan.connections.connect_timeout = args.request.connections.connect_timeout;
     }
-    plan.follow = args.call.follow.map(|count| count.0);
+    plan.max_redirects = args.call.follow.map(|count| count.0);
     plan.tick = args.tick;
     plan.shard = args.part.shard;
     plan.interval = args.part.interval;

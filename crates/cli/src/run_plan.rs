@@ -25,7 +25,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
     let connections = &args.connections;
     let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    let endpoint = Endpoint::resolve_at(url, &connections.detour(), connect_timeout)?;
+    let endpoint = Endpoint::resolve_at(url, &connections.connect_overrides(), connect_timeout)?;
     connections.check(&endpoint)?;
     let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
     let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
@@ -62,9 +62,9 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         },
         engine: args.generator.engine,
         tick: None,
-        client_max: None,
+        client_max_rate: None,
         back_off: true,
-        follow: None,
+        max_redirects: None,
         threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
         shard: None,

@@ -55,12 +55,12 @@ pub struct RunPlan {
     /// Seed from which all random numbers of the run are drawn.
     pub seed: u64,
     /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
-    pub client_max: Option<f64>,
+    pub client_max_rate: Option<f64>,
     /// Whether users of sessions wait before they try again after a failed connection attempt.
     pub back_off: bool,
     /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not for S-Clients
     /// and logs.
-    pub follow: Option<u64>,
+    pub max_redirects: Option<u64>,
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
     /// Shows the results so far during the run.

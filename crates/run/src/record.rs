@@ -110,7 +110,7 @@ fn planned_facts(plan: &RunPlan) -> RunFacts {
         generator: Generator {
             threads: plan.threads,
             tick_s: plan.tick.map(Nanos::as_secs_f64),
-            max_rate: plan.client_max,
+            max_rate: plan.client_max_rate,
             ..Generator::default()
         },
         shards: shard_origin(plan).into_iter().collect(),

@@ -93,7 +93,7 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
         if plan.workload.sessions().is_some() {
             account = account.with_sessions();
         }
-        if plan.follow.is_some() {
+        if plan.max_redirects.is_some() {
             account = account.with_redirects();
         }
         if plan.tls.is_some() {

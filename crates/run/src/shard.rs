@@ -55,7 +55,7 @@ impl<'p> SharedLoad<'p> {
             scripts: Scripts::from_workload(&plan.workload).map(Arc::new),
             requests: FixedRequests::render(&plan.workload, &wire)?.with_seed(plan.seed),
             scripted: ScriptedRequests::render(&plan.workload, &wire)?,
-            follow: valid.follow(),
+            follow: valid.redirect_policy(),
         })
     }
 

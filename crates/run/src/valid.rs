@@ -177,7 +177,7 @@ impl<'p> ValidPlan<'p> {
     }
 
     /// The policy for redirects; `None` if redirects are not followed.
-    pub fn follow(&self) -> Option<RedirectPolicy> {
+    pub fn redirect_policy(&self) -> Option<RedirectPolicy> {
         self.load.follow().map(|max_hops| RedirectPolicy::new(max_hops, &self.plan.workload, &self.plan.wire()))
     }
 }
@@ -372,7 +372,7 @@ fn refuse_tick(plan: &RunPlan) -> Result<(), RunError> {
 
 fn parse_follow(plan: &RunPlan) -> Result<Option<u64>, RunError> {
     let expects = plan.workload.classes.iter().any(|class| class.expect.is_some());
-    match plan.follow {
+    match plan.max_redirects {
         Some(_) if expects => bad_load(
             "a class with `expect` checks its own responses, which are the redirects: leave out --follow, or leave out \
              expect and request the URL that the redirects lead to",
@@ -382,7 +382,7 @@ fn parse_follow(plan: &RunPlan) -> Result<Option<u64>, RunError> {
 }
 
 fn refuse_follow(plan: &RunPlan) -> Result<(), RunError> {
-    match plan.follow {
+    match plan.max_redirects {
         Some(_) => bad_load("S-Clients and replayed logs do not follow redirects: leave out --follow"),
         None => Ok(()),
     }

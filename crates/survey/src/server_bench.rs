@@ -8,7 +8,7 @@ use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate};
 use brimful_engine::Address;
-use brimful_run::{Crew, Exchange, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
+use brimful_run::{Exchange, FleetProcess, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub(crate) struct ServerBench<'a> {
     /// The plan of a run, without its workload, window and seed.
     template: RunPlan,
     server: Server,
-    crew: Option<Crew>,
+    crew: Option<FleetProcess>,
     stop: &'a AtomicBool,
     /// The maximum number of threads of a load.
     max_threads: u64,
@@ -37,7 +37,12 @@ pub(crate) struct ServerBench<'a> {
 
 impl<'a> ServerBench<'a> {
     /// Makes the bench. Loads come from the crew if there is one, or else from this process.
-    pub fn new(mut template: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
+    pub fn new(
+        mut template: RunPlan,
+        server: Server,
+        crew: Option<FleetProcess>,
+        stop: &'a AtomicBool,
+    ) -> ServerBench<'a> {
         // Idle connections may block other connections. The survey measures that first.
         template.connections.warm_connections = 0;
         template.calls = u64::MAX;
@@ -68,11 +73,11 @@ impl Bench for ServerBench<'_> {
             Some(crew) => crew.client_limit(&self.template, self.stop)?,
             None => {
                 let cpus = self.server.local_cpus();
-                let found = client_limit::find(&self.template, response, cpus, self.stop, note)?;
+                let found = client_limit::measure(&self.template, response, cpus, self.stop, note)?;
                 found.calibration.unwrap_or_default()
             }
         };
-        self.template.client_max = calibration.limit();
+        self.template.client_max_rate = calibration.limit();
         Ok(calibration)
     }
 
@@ -109,7 +114,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
-        let shards = self.crew.as_ref().map_or(1, Crew::shards);
+        let shards = self.crew.as_ref().map_or(1, FleetProcess::shards);
         if let Some(size) = pool.size.filter(|size| *size < shards) {
             return Err(SurveyError::Unfit(format!(
                 "the load has {} at once, and each of {shards} shards needs one: give --shards {size} at most",

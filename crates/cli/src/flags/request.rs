@@ -216,7 +216,7 @@ impl RequestArgs {
 
 impl ConnectionArgs {
     /// The destination of connections, if it is not the addresses of the URL's host.
-    pub fn detour(&self) -> ConnectOverrides {
+    pub fn connect_overrides(&self) -> ConnectOverrides {
         ConnectOverrides {
             socket: self.unix_socket.clone(),
             connect_to: self.connect_to.clone(),

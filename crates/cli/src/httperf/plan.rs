@@ -85,10 +85,10 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         connections: connections(options),
         engine: Engine::Auto,
         tick: None,
-        client_max: None,
+        client_max_rate: None,
         // In httperf, each refused connection is one of the --num-conns, and no client waits afterwards.
         back_off: false,
-        follow: None,
+        max_redirects: None,
         threads: 1,
         cpus: Vec::new(),
         shard: None,
