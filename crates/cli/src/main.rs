@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
-    brimful_report::at_width(output::columns().unwrap_or(brimful_report::DEFAULT_WIDTH), run)
+    brimful_report::with_width(output::columns().unwrap_or(brimful_report::DEFAULT_WIDTH), run)
 }
 
 fn run() -> ExitCode {

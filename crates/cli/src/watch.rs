@@ -128,7 +128,7 @@ fn run(
 fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
     let mut text = wrapped(&format!("{} for {}: {}", options.what, seconds.to_rounded_string(), sentences(findings)));
-    for (what, figures) in brimful_report::server::digest(server) {
+    for (what, figures) in brimful_report::server::summary_lines(server) {
         text += &format!("{what:<10}{figures}\n");
     }
     if let Some(classes) = server.module.as_ref().and_then(brimful_report::server::module_table) {

@@ -1,8 +1,8 @@
 //! Reports of documents: Records, surveys, plans, profiles and figures of servers as terminal text and as a
 //! self-contained HTML page for people, and as JSON for scripts.
 //!
-//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`at_width`] sets. This crate neither measures nor
-//! predicts: all figures come from the document.
+//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate neither
+//! measures nor predicts: all figures come from the document.
 #![forbid(unsafe_code)]
 
 mod format;
@@ -17,7 +17,7 @@ pub mod server;
 pub mod survey;
 mod thresholds;
 
-pub use format::{DEFAULT_WIDTH, at_width};
+pub use format::{DEFAULT_WIDTH, with_width};
 
 /// An error of writing a document.
 #[derive(Debug, thiserror::Error)]
