@@ -13,7 +13,7 @@ use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey, WhatIf};
 use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING_SHARE;
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 
 /// From this share on, the part of an error that the host's speed caused is stated beside the answer.
 const NOTABLE: f64 = 0.05;
@@ -97,7 +97,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
 
 /// The demands at the CPUs, followed by those at the bottleneck if the bottleneck is another station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
-    let truth = findings.saturation.as_ref().and_then(|saturation| saturation.truth.as_ref());
+    let truth = findings.saturation.as_ref().and_then(|saturation| saturation.reference_cpu_times.as_ref());
     let mut at_cpus = Vec::new();
     let mut at_bottleneck = Vec::new();
     for (index, class) in setup.workload.classes.iter().enumerate() {
@@ -122,7 +122,7 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
 
 /// The CPU seconds that the reference server really used per call of the class while it was saturated, and so without
 /// the cost of sleeping and waking up. The fit did not use that level.
-fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
+fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
     let calls = after.requests.saturating_sub(requests);

@@ -47,7 +47,7 @@ pub struct PredictedLevel {
     /// The level's rate, in calls per second.
     pub rate: f64,
     /// How long the level will be measured.
-    pub lasts: Nanos,
+    pub duration: Nanos,
     /// The workload that will be offered.
     pub workload: Workload,
     /// The prediction for a host of constant speed. It has no response times for bursts.
@@ -104,7 +104,7 @@ fn predict(
     name: &str,
     fraction: f64,
     workload: Workload,
-    lasts: Nanos,
+    duration: Nanos,
 ) -> Result<PredictedLevel, SurveyError> {
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
@@ -117,7 +117,7 @@ fn predict(
             Vec::new()
         })
     };
-    let expected = fit.predict_level(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
+    let expected = fit.predict_level(rate, &mix, duration.as_secs_f64(), &mut arrivals);
     if let Some(error) = failure {
         return Err(error);
     }
@@ -126,7 +126,7 @@ fn predict(
         prediction.response = None;
         prediction.class_response_times = None;
     }
-    Ok(PredictedLevel { name: name.to_owned(), fraction, rate, lasts, prediction, expected: expected?, workload })
+    Ok(PredictedLevel { name: name.to_owned(), fraction, rate, duration, prediction, expected: expected?, workload })
 }
 
 /// The mix with the shares of its classes in reverse order, or with unequal shares if the reversal changes nothing.

@@ -3,13 +3,13 @@
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::first_look;
-use crate::server::{Server, is_alive, truth};
+use crate::server::{Server, fetch_reference_cpu_times, is_alive};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate};
 use brimful_engine::Address;
 use brimful_run::{Exchange, FleetProcess, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl<'a> ServerBench<'a> {
     /// The target that the monitor observes. The monitor's thread stays on a CPU of the generator, away from the
     /// server's CPUs.
     fn watched(&self) -> Option<MonitorTarget> {
-        self.server.watched(INTERVAL, self.template.cpus.first().copied())
+        self.server.monitor_target(INTERVAL, self.template.cpus.first().copied())
     }
 }
 
@@ -98,7 +98,7 @@ impl Bench for ServerBench<'_> {
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
         // Even connections that are opened all at once take up to a millisecond.
-        let seconds = hold.opening.as_secs_f64().max(1e-3);
+        let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };
         let window = Nanos::from_secs_f64(seconds) + hold.timeout + SPARE;
@@ -172,7 +172,7 @@ impl Bench for ServerBench<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn truth(&self) -> Option<Truth> {
-        truth(self.template.endpoint.address.tcp()?)
+    fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes> {
+        fetch_reference_cpu_times(self.template.endpoint.address.tcp()?)
     }
 }

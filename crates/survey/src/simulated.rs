@@ -18,7 +18,7 @@ use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::duration::RUN_SET_UP;
 use crate::method::conduct;
 use crate::predictions::ON_OFF;
-use crate::runner::Step;
+use crate::runner::SurveyEvent;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
 use crate::survey::{DEFAULT_MAX_DELAY, DEFAULT_MAX_LOAD};
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
@@ -32,7 +32,7 @@ use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcom
 use brimful_model::simulate::{Arrivals, SimulatedRequest, SimulationOptions, simulate_intervals};
 use brimful_run::client_limit;
 use brimful_stats::{Account, Collector, PerCall, RunFacts, derive};
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::cell::RefCell;
@@ -231,7 +231,7 @@ impl Simulated {
         self.survey_with(mix, level_s, &mut |_| ())
     }
 
-    fn survey_with(&mut self, mix: &[f64], level_s: f64, listener: &mut dyn FnMut(Step)) -> Survey {
+    fn survey_with(&mut self, mix: &[f64], level_s: f64, listener: &mut dyn FnMut(SurveyEvent)) -> Survey {
         conduct(&self.setup(mix, level_s), self, listener).unwrap()
     }
 
@@ -257,7 +257,7 @@ impl Simulated {
             server_cpus: (0..if self.is_black_box { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
-            gentleness: ImpactLimits {
+            impact_limits: ImpactLimits {
                 max_load: DEFAULT_MAX_LOAD,
                 max_delay: self.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
                 after_calibration: self.max_delay.is_some(),
@@ -332,7 +332,7 @@ impl Bench for Simulated {
     }
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
-        self.spent += hold.opening;
+        self.spent += hold.opening_time;
         Ok(self.workers_for_connections.map_or(hold.connections, |workers| workers.min(hold.connections)))
     }
 
@@ -499,7 +499,7 @@ impl Bench for Simulated {
         false
     }
 
-    fn truth(&self) -> Option<Truth> {
+    fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes> {
         None
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::SurveyError;
 use crate::method::conduct;
-use crate::runner::Step;
+use crate::runner::SurveyEvent;
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
@@ -77,7 +77,7 @@ pub fn survey(
     plan: &SurveyPlan,
     crew: Option<FleetProcess>,
     stop: &AtomicBool,
-    listener: &mut dyn FnMut(Step),
+    listener: &mut dyn FnMut(SurveyEvent),
 ) -> Result<Survey, SurveyError> {
     // The survey chooses the loads. A load in the workload is ignored.
     let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
@@ -116,7 +116,7 @@ pub fn survey(
         server_cpus: server.cpus.clone(),
         client_cpus: template.cpus.clone(),
         level: plan.level,
-        gentleness: ImpactLimits {
+        impact_limits: ImpactLimits {
             max_load: plan.max_load.unwrap_or(DEFAULT_MAX_LOAD),
             max_delay: plan.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
             after_calibration: is_gentle,

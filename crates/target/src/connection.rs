@@ -164,7 +164,7 @@ impl Connection {
         let next = match worker.server.pages.get(page, close) {
             Some(response) => self.respond(request, response, then),
             None => {
-                let truth = serde_json::to_vec(&worker.server.truth()).unwrap_or_default();
+                let truth = serde_json::to_vec(&worker.server.cpu_times()).unwrap_or_default();
                 self.respond(request, &pages::render("200 OK", "application/json", "", close, &truth), then)
             }
         };

@@ -52,4 +52,4 @@ pub use certificate::CERTIFIED_NAME;
 pub use error::TargetError;
 pub use server::{Target, TargetConfig};
 pub use service::{Distribution, ServiceClass, ServiceStep};
-pub use truth::{ClassTruth, PoolTruth, Truth};
+pub use truth::{ClassCpuTimes, PoolUsage, ReferenceCpuTimes};

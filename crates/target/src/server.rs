@@ -10,7 +10,7 @@ use crate::pool::Pool;
 use crate::service::{self, Distribution, ServiceClass, ServiceStep};
 use crate::state::ServerState;
 use crate::transport::Security;
-use crate::truth::{Ledger, Truth};
+use crate::truth::{Ledger, ReferenceCpuTimes};
 use crate::work::Walker;
 use crate::worker::{GRACE, LISTENER, STOP, Shared, Table, Worker};
 use brimful_os::cpus::pin_this_thread;
@@ -149,8 +149,8 @@ impl Target {
 
     /// The CPU time used so far, as `GET /__truth` returns it, but obtained without a request. A request is booked when
     /// its turn ends, shortly after its response was sent.
-    pub fn truth(&self) -> Truth {
-        self.shared.server.truth()
+    pub fn cpu_times(&self) -> ReferenceCpuTimes {
+        self.shared.server.cpu_times()
     }
 
     /// Stops the server: it refuses new connections, responds to requests that have arrived for at most one second, and

@@ -6,7 +6,7 @@ use crate::limiter::Limiter;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::service::{Distribution, ServiceClass, ServiceStep};
-use crate::truth::{Ledger, Truth};
+use crate::truth::{Ledger, ReferenceCpuTimes};
 use crate::work::Walker;
 use brimful_core::Nanos;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -50,10 +50,10 @@ pub(crate) struct WorkerState {
 }
 
 impl ServerState {
-    pub(crate) fn truth(&self) -> Truth {
+    pub(crate) fn cpu_times(&self) -> ReferenceCpuTimes {
         let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
-        let pool = self.pool.as_ref().map(Pool::truth);
-        Truth { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
+        let pool = self.pool.as_ref().map(Pool::cpu_times);
+        ReferenceCpuTimes { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
     }
 
     /// Whether the server has stopped, and no longer responds to requests that have arrived.

@@ -8,7 +8,7 @@ use brimful_core::text::{escape_controls, one_line};
 use brimful_core::{Nanos, panics};
 use brimful_estimate::PredictedFigure;
 use brimful_stats::LiveProgress;
-use brimful_survey::{PredictedLevel, Predictions, Step};
+use brimful_survey::{PredictedLevel, Predictions, SurveyEvent};
 use indicatif::ProgressBar;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -31,9 +31,9 @@ impl Display {
         Display { quiet, bar, live, current: Mutex::default() }
     }
 
-    pub fn step(&self, step: &Step) {
+    pub fn step(&self, step: &SurveyEvent) {
         let line = match step {
-            Step::Begin(what, lasts) => {
+            SurveyEvent::Begin(what, lasts) => {
                 if let Some(bar) = &self.bar {
                     // A step without a load has no figures.
                     self.live.iter().for_each(|live| live.restart());
@@ -46,12 +46,12 @@ impl Display {
                 }
                 format!("{what} ({})", lasts.to_rounded_string())
             }
-            Step::EstimatedDuration(lasts) => {
+            SurveyEvent::EstimatedDuration(lasts) => {
                 format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
             }
-            Step::Note(text) => format!("  {text}"),
-            Step::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
-            Step::Level(level) => format!("  {}", level_summary(level)),
+            SurveyEvent::Note(text) => format!("  {text}"),
+            SurveyEvent::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
+            SurveyEvent::Level(level) => format!("  {}", level_summary(level)),
         };
         match &self.bar {
             Some(bar) => bar.println(escape_controls(&line)),
