@@ -86,7 +86,7 @@ pub fn write(text: &str) -> io::Result<()> {
 }
 
 /// Writes a line to stderr. Errors are ignored.
-pub fn say(text: &str) {
+pub fn print_note(text: &str) {
     let _ = to_stderr(&to_locale_charset(&wrapped(&escape_controls(text))));
 }
 

@@ -7,7 +7,7 @@ pub mod args;
 
 use crate::command_line;
 use crate::exit::UsageError;
-use crate::output::{OutFile, say};
+use crate::output::{OutFile, print_note};
 use anyhow::Context;
 use args::{TestbedArgs, TestbedInitArgs};
 use brimful_core::Nanos;
@@ -30,7 +30,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
     let command: Vec<String> =
         args.command.iter().map(fill).collect::<Result<_, UnknownHostError>>().map_err(usage_error)?;
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
         return Err(UsageError("stdout belongs to the command: give --out a file".to_owned()).into());
     }
@@ -45,12 +45,14 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let began = brimful_os::clock::now();
     let bed = RunningTestbed::start(shape, cpus).map_err(with_exit_code)?;
     if !bed.is_steered() && !args.quiet {
-        say("note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts");
+        print_note(
+            "note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts",
+        );
     }
     let exit_code = brimful_testbed::run(&bed, &command).map_err(with_exit_code)?;
     let measured = bed.stop().context("the router ended too early; please report this with its messages")?;
     if !args.quiet {
-        report_lines(&measured, seed).iter().for_each(|line| say(line));
+        report_lines(&measured, seed).iter().for_each(|line| print_note(line));
     }
     let TestbedResults { shape, server, clients, router } = measured;
     let document = Testbed {

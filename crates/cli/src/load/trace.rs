@@ -7,7 +7,7 @@
 //! trace, so a slow disk makes the load late, which the Record reports.
 
 use super::args::TracingArgs;
-use crate::output::{StreamFile, say};
+use crate::output::{StreamFile, print_note};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, CREDENTIAL_MASK};
 use brimful_core::{End, Nanos};
@@ -86,7 +86,7 @@ impl CallTrace {
         let Some(calls) = self.0 else { return Ok(()) };
         let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.max_printed > 0 {
-            say(&calls.text());
+            print_note(&calls.text());
         }
         calls.file.take().map_or(Ok(()), TraceFile::finish)
     }

@@ -10,7 +10,7 @@
 
 mod partial;
 
-use super::{print, print_document, say};
+use super::{print, print_document, print_note};
 use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::panics;
@@ -77,7 +77,7 @@ pub struct RewrittenFile {
 
 impl OutFile {
     /// Opens the file of a flag if the flag is given.
-    pub fn optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
+    pub fn create_optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
         path.map(|path| OutFile::create(path, flag)).transpose()
     }
 
@@ -271,7 +271,7 @@ const DEFECT: &str = "this is a defect of brimful: please report it with the doc
 /// The text of a document. If making the text panics, the document itself.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::catch_panic(text).unwrap_or_else(|message| {
-        say(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
+        print_note(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
         document.to_owned()
     })
 }

@@ -24,7 +24,7 @@ const SATURATED: f64 = 0.98;
 
 /// Fits the demands and delivers the model.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let Some(file) = &args.utilization else {
         let message = "--log needs --utilization FILE: the utilization of each resource over time, like the output of `sar -u` \
                        or `vmstat -t 60`; --help has more";

@@ -1,7 +1,7 @@
 //! Messages about the logs' lines and the requests made of them.
 
-use crate::access_logs::line_counts;
-use crate::output::say;
+use crate::access_logs::describe_line_counts;
+use crate::output::print_note;
 use brimful_accesslog::read::{ReadSummary, describe_first_malformed};
 use brimful_accesslog::replay::Summary;
 use brimful_core::Nanos;
@@ -16,38 +16,38 @@ fn load_of(record: &Record) -> Option<&Load> {
 
 /// Prints the counts of the logs' lines and requests on stderr.
 pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Record) {
-    say(&line_counts(&read.lines));
+    print_note(&describe_line_counts(&read.lines));
     if let Some(left_out) = unsent_requests(summary) {
-        say(&format!("not sent: {left_out}"));
+        print_note(&format!("not sent: {left_out}"));
     }
     if summary.late_stamps > 0 {
-        say(&format!(
+        print_note(&format!(
             "{} were too far out of order to be sorted (--sort-within), and were sent at once",
             count(summary.late_stamps)
         ));
     }
     if summary.early_stamps > 0 {
-        say(&format!(
+        print_note(&format!(
             "{} have timestamps far ahead of the lines around them, and were sent at once",
             count(summary.early_stamps)
         ));
     }
     if summary.clock_setbacks > 0 {
-        say(&format!(
+        print_note(&format!(
             "the logs' clock was set back {}; the replay continued from there",
             counted(summary.clock_setbacks, "time")
         ));
     }
     if summary.shortened_pauses > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
         let cut = Nanos(summary.removed_pause_ns);
-        say(&format!(
+        print_note(&format!(
             "{} shortened by {} in total (--max-gap)",
             counted(summary.shortened_pauses, "pause"),
             duration_text(cut)
         ));
     }
     if record.duration_s > 0.0 {
-        say(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));
+        print_note(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));
     }
 }
 
@@ -80,7 +80,7 @@ pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
     format!(
         "the logs have no request to send: {}{not_sent}{}",
-        line_counts(&read.lines),
+        describe_line_counts(&read.lines),
         describe_first_malformed(&read.lines)
     )
 }

@@ -1,6 +1,6 @@
 //! Shows the progress of a survey on stderr.
 
-use crate::output::say;
+use crate::output::print_note;
 use crate::progress;
 use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::survey::Level;
@@ -26,28 +26,31 @@ pub struct Display {
 impl Display {
     pub fn new(quiet: bool) -> Display {
         use std::io::IsTerminal;
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::new_bar("", Nanos::from_secs(1)));
         let live = bar.is_some().then(Arc::default);
         Display { quiet, bar, live, current: Mutex::default() }
     }
 
-    pub fn step(&self, step: &SurveyEvent) {
+    pub fn show(&self, step: &SurveyEvent) {
         let line = match step {
-            SurveyEvent::Begin(what, lasts) => {
+            SurveyEvent::Begin(what, duration) => {
                 if let Some(bar) = &self.bar {
                     // A step without a load has no figures.
                     self.live.iter().for_each(|live| live.restart());
-                    bar.set_length(lasts.0 / 1_000_000);
+                    bar.set_length(duration.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());
                     if let Ok(mut current) = self.current.lock() {
-                        *current = Some((Instant::now(), *lasts));
+                        *current = Some((Instant::now(), *duration));
                     }
                     return;
                 }
-                format!("{what} ({})", lasts.to_rounded_string())
+                format!("{what} ({})", duration.to_rounded_string())
             }
-            SurveyEvent::EstimatedDuration(lasts) => {
-                format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
+            SurveyEvent::EstimatedDuration(duration) => {
+                format!(
+                    "  the survey takes about {} in total, and longer if a level is disturbed",
+                    in_minutes(*duration)
+                )
             }
             SurveyEvent::Note(text) => format!("  {text}"),
             SurveyEvent::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
@@ -55,7 +58,7 @@ impl Display {
         };
         match &self.bar {
             Some(bar) => bar.println(escape_controls(&line)),
-            None if !self.quiet => say(&line),
+            None if !self.quiet => print_note(&line),
             None => {}
         }
     }
@@ -67,8 +70,8 @@ impl Display {
         std::thread::scope(|scope| {
             let refresh = || {
                 while !done.load(Ordering::Relaxed) {
-                    if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
-                        progress::show(bar, *began, *lasts, &progress::describe_progress(&live.summary()));
+                    if let Ok(Some((began, duration))) = self.current.lock().as_deref() {
+                        progress::show(bar, *began, *duration, &progress::describe_progress(&live.summary()));
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }

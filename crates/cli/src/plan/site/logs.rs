@@ -1,6 +1,6 @@
 //! Counts requests and bytes in access logs, by time step and size class. Also finds the time zone of the logs.
 
-use crate::access_logs::{line_counts, log_error};
+use crate::access_logs::{describe_line_counts, log_error};
 use crate::plan::utilization::Utilization;
 use brimful_accesslog::Entry;
 use brimful_accesslog::profile::{Options, Profiler, classes};
@@ -62,7 +62,7 @@ impl StepCounts {
             EntryDecision::Yes
         };
         let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
-        counted.lines = line_counts(&read.lines);
+        counted.lines = describe_line_counts(&read.lines);
         Ok(counted)
     }
 
