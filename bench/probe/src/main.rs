@@ -237,7 +237,7 @@ fn look_up(sampler: &mut Sampler, ebpf: bool) -> Option<f64> {
 }
 
 fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[GroupName], ebpf: bool) -> MonitorConfig {
-    let mut intervals = Intervals::every(Nanos::from_secs(1));
+    let mut intervals = Intervals::uniform(Nanos::from_secs(1));
     for group in GroupName::ALL.into_iter().filter(|group| !groups.contains(group)) {
         intervals.set(group, None);
     }

@@ -11,7 +11,7 @@ use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_os::{clock::now, cpus};
-use brimful_testbed::{Bed, CpuRequest, Cpus, HostNumber, LinkShape, RttRange, Rtts, SERVER, Shape};
+use brimful_testbed::{CpuRequest, Cpus, HostNumber, LinkShape, RttRange, Rtts, RunningTestbed, SERVER, Shape};
 use clap::Parser;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -63,13 +63,13 @@ fn measure(args: &Args, rtt: RttRange) -> anyhow::Result<()> {
     let wanted =
         CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&cpus::online(), &wanted)?;
-    let bed = Bed::start(shape.clone(), cpus.clone())?;
+    let bed = RunningTestbed::start(shape.clone(), cpus.clone())?;
     let receiver = bed.on_host(SERVER, || UdpSocket::bind((SERVER.ipv4(), 9)))??;
     let sender = bed.on_host(HostNumber(1), || UdpSocket::bind((HostNumber(1).ipv4(), 0)))??;
     sender.connect((SERVER.ipv4(), 9))?;
     receiver.set_read_timeout(Some(Duration::from_secs(1)))?;
     let (server_cpu, client_cpu) = (cpus.server.first().copied(), cpus.clients.first().copied());
-    let delay = Nanos(shape.rtts.of_client(0, 1).least.0 / 2);
+    let delay = Nanos(shape.rtts.range_for_client(0, 1).min.0 / 2);
     let (sent, mut errors) = std::thread::scope(|scope| {
         let receiving = scope.spawn(move || receive(&receiver, delay, server_cpu));
         let sending = scope.spawn(move || send(&sender, args, client_cpu));

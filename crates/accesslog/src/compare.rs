@@ -33,7 +33,7 @@ pub struct Comparison {
     /// The compared figures.
     pub differences: Vec<Difference>,
     /// Whether all figures that both profiles have are within tolerance; false if there is no such figure.
-    pub alike: bool,
+    pub all_within_tolerance: bool,
 }
 
 /// One figure of both profiles.
@@ -48,11 +48,11 @@ pub struct Difference {
     /// The figure's value in the second profile; `None` if unknown.
     pub after: Option<f64>,
     /// Relative difference: `after`/`before` − 1.
-    pub off: Option<f64>,
+    pub relative_difference: Option<f64>,
     /// The tolerance, in the figure's unit.
-    pub allowed: f64,
+    pub tolerance: f64,
     /// Whether the values differ by at most the tolerance; `None` if a value is unknown.
-    pub holds: Option<bool>,
+    pub is_within_tolerance: Option<bool>,
 }
 
 /// Unit of a figure.
@@ -84,9 +84,9 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     differences.push(pair.share("answers without a body", |p| sum(p.zero_length.values())));
     differences.push(pair.absolute("exponent of Zipf's law", Unit::Number, ZIPF, |p| p.popularity.zipf));
     differences.extend(pair.sessions());
-    let held = || differences.iter().filter_map(|difference| difference.holds);
-    let alike = held().all(|holds| holds) && held().next().is_some();
-    Comparison { differences, alike }
+    let held = || differences.iter().filter_map(|difference| difference.is_within_tolerance);
+    let all_within_tolerance = held().all(|holds| holds) && held().next().is_some();
+    Comparison { differences, all_within_tolerance }
 }
 
 #[derive(Clone, Copy)]
@@ -119,12 +119,12 @@ impl Pair<'_> {
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
         // The tolerance is the sum of two half widths: each interval's half width on the side of the other index.
-        let allowed = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
+        let tolerance = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
         });
         let [before, after] = [before, after].map(|dispersion| dispersion.map(|d| d.index));
-        Difference::new("dispersion of requests per second", Unit::Number, before, after, allowed)
+        Difference::new("dispersion of requests per second", Unit::Number, before, after, tolerance)
     }
 
     /// Compares each class's share of the requests and of the data.
@@ -194,19 +194,19 @@ impl Pair<'_> {
 }
 
 impl Difference {
-    fn new(figure: &str, unit: Unit, before: Option<f64>, after: Option<f64>, allowed: f64) -> Difference {
+    fn new(figure: &str, unit: Unit, before: Option<f64>, after: Option<f64>, tolerance: f64) -> Difference {
         let [before, after] = [before, after].map(|figure| figure.filter(|figure| figure.is_finite()));
-        let allowed = if allowed.is_finite() { allowed.max(0.0) } else { 0.0 };
+        let tolerance = if tolerance.is_finite() { tolerance.max(0.0) } else { 0.0 };
         let both = before.zip(after);
         Difference {
             figure: figure.to_owned(),
             unit,
             before,
             after,
-            off: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
-            allowed,
+            relative_difference: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
+            tolerance,
             // The additional tolerance covers rounding errors.
-            holds: both.map(|(before, after)| (after - before).abs() <= allowed * (1.0 + 1e-9) + 1e-12),
+            is_within_tolerance: both.map(|(before, after)| (after - before).abs() <= tolerance * (1.0 + 1e-9) + 1e-12),
         }
     }
 }
@@ -310,23 +310,31 @@ mod tests {
     /// The names of the figures that are out of tolerance.
     fn apart(before: &Profile, after: &Profile) -> Vec<String> {
         let comparison = compare(before, after);
-        let apart = comparison.differences.into_iter().filter(|difference| difference.holds == Some(false));
+        let apart =
+            comparison.differences.into_iter().filter(|difference| difference.is_within_tolerance == Some(false));
         let apart: Vec<String> = apart.map(|difference| difference.figure).collect();
-        assert_eq!(comparison.alike, apart.is_empty());
+        assert_eq!(comparison.all_within_tolerance, apart.is_empty());
         apart
     }
 
     #[test]
     fn a_profile_is_like_itself_in_all_that_it_knows() {
         let comparison = compare(&a_profile(), &a_profile());
-        assert!(comparison.alike);
+        assert!(comparison.all_within_tolerance);
         for difference in &comparison.differences {
-            assert_eq!((difference.before, difference.holds), (difference.after, Some(true)), "{difference:?}");
+            assert_eq!(
+                (difference.before, difference.is_within_tolerance),
+                (difference.after, Some(true)),
+                "{difference:?}"
+            );
         }
         let figures: Vec<&str> = comparison.differences.iter().map(|difference| difference.figure.as_str()).collect();
         assert!(figures.contains(&"class large: share of data") && figures.contains(&"method POST"), "{figures:?}");
         assert!(!figures.contains(&"method PATCH"), "rare methods are not compared");
-        assert!(!compare(&Profile::default(), &Profile::default()).alike, "empty profiles have no comparable figures");
+        assert!(
+            !compare(&Profile::default(), &Profile::default()).all_within_tolerance,
+            "empty profiles have no comparable figures"
+        );
     }
 
     #[test]
@@ -418,13 +426,16 @@ mod tests {
         let after = Profile { sessions: None, ..a_profile() };
         let comparison = compare(&a_profile(), &after);
         let think = comparison.differences.iter().find(|d| d.figure == "think time").unwrap();
-        assert_eq!((think.before, think.after, think.off, think.holds), (Some(30.0), None, None, None));
-        assert!(comparison.alike);
+        assert_eq!(
+            (think.before, think.after, think.relative_difference, think.is_within_tolerance),
+            (Some(30.0), None, None, None)
+        );
+        assert!(comparison.all_within_tolerance);
         let mut broken = a_profile();
         (broken.peak.rate, broken.sizes.mean) = (f64::INFINITY, f64::NAN);
-        assert!(compare(&a_profile(), &broken).alike);
+        assert!(compare(&a_profile(), &broken).all_within_tolerance);
         // The ratio to zero is undefined.
         let none = Difference::new("x", Unit::Share, Some(0.0), Some(0.5), 0.1);
-        assert_eq!((none.off, none.holds), (None, Some(false)));
+        assert_eq!((none.relative_difference, none.is_within_tolerance), (None, Some(false)));
     }
 }

@@ -10,7 +10,7 @@ mod units;
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
 use crate::format::{Format, Parsed, docker, finish_line, parse_ip};
-use crate::readout::readout;
+use crate::readout::present_fields;
 use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
 use columns::Inferred;
@@ -53,7 +53,7 @@ impl CountedFormat {
     #[cold]
     fn take_sample(&mut self, line: &Line<'_>) {
         if let Line::Entry(entry) = line {
-            self.sample = readout(entry);
+            self.sample = present_fields(entry);
         }
     }
 }

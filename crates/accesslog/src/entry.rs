@@ -10,7 +10,7 @@ pub struct Entry<'a> {
     /// duration, the start time is their difference.
     pub time_ns: i64,
     /// Whether the log's time has fractions of a second.
-    pub is_fine: bool,
+    pub has_subsecond_time: bool,
     /// The offset of the log's clock from UTC, in seconds east; `None` if the log states no offset, and then UTC is
     /// assumed.
     pub offset_s: Option<i32>,
@@ -25,7 +25,7 @@ pub struct Entry<'a> {
     /// The client's address or name.
     pub client: &'a [u8],
     /// The value of `User-Agent`.
-    pub agent: &'a [u8],
+    pub user_agent: &'a [u8],
     /// The value of `Referer`.
     pub referer: &'a [u8],
     /// The status of the response; 0 if the log has none, as for an aborted request.

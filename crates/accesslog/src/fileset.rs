@@ -36,7 +36,7 @@ pub struct FilesetTotals {
 /// # Errors
 /// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its
 /// file would be too large.
-pub fn fileset(workload: &Workload, directory: &Path) -> Result<FilesetTotals, LogError> {
+pub fn create_files(workload: &Workload, directory: &Path) -> Result<FilesetTotals, LogError> {
     let mut made = FilesetTotals::default();
     for (name, bytes) in file_sizes(workload)? {
         create_file(&directory.join(&name), bytes)?;
@@ -165,7 +165,7 @@ mod tests {
             ("/unknown", 1.0, None),
         ]);
         assert_eq!(made.validate(), Ok(()));
-        assert_eq!(fileset(&made, &root).unwrap(), FilesetTotals { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
+        assert_eq!(create_files(&made, &root).unwrap(), FilesetTotals { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
         let size = |name: &str| fs::metadata(root.join(name)).unwrap().len();
         assert_eq!((size("index.html"), size("a b"), size("docs/index.html")), (100, 25, 7));
         assert_eq!((size("docs/a.html"), size("unknown")), (20_000, 1));
@@ -178,7 +178,7 @@ mod tests {
         let mut workload: Workload = toml::from_str(toml).unwrap();
         workload.read_files(|_| Ok(b"/u/a 1 7\n/u/b 1 9\n/{seq}\n/u 2 5".to_vec())).unwrap();
         let directory = tempfile::tempdir().unwrap();
-        let made = fileset(&workload, directory.path()).unwrap();
+        let made = create_files(&workload, directory.path()).unwrap();
         assert_eq!(made.files, 1003);
         assert!((made.bytes as f64 / 1000.0 - 100.0).abs() < 2.0, "{made:?}");
         let size = |name: &str| fs::metadata(directory.path().join(name)).unwrap().len();
@@ -201,7 +201,7 @@ mod tests {
     fn nothing_is_written_outside_of_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         for path in ["/../up", "/a/%2e%2e/%2e%2e/up", "/a\0b", "/%ff"] {
-            let error = fileset(&workload(&[(path, 1.0, Some(1))]), directory.path()).unwrap_err();
+            let error = create_files(&workload(&[(path, 1.0, Some(1))]), directory.path()).unwrap_err();
             assert!(error.to_string().contains("no file can stand for"), "{path}: {error}");
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);

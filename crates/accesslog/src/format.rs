@@ -196,7 +196,7 @@ impl BuiltIn {
 impl Format {
     /// Returns the format with a name that `--format` takes, such as `combined`, `json` or `w3c` (see
     /// [`Format::names`]). Also accepts the names of detected formats, such as `combined + %D`.
-    pub fn named(name: &str) -> Option<Format> {
+    pub fn by_name(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
         let reader = match lower.as_str() {
             "json" | "caddy" => Reader::Json(Clock::default(), TimeUnit::Milliseconds),
@@ -253,18 +253,18 @@ impl Format {
     }
 
     /// Compiles Apache's `LogFormat`: the whole directive or its format string.
-    pub fn apache(log_format: &str) -> Result<Format, LogError> {
+    pub fn from_apache(log_format: &str) -> Result<Format, LogError> {
         Ok(Format::from_pattern(log_format, apache::pattern(log_format)?))
     }
 
     /// Compiles nginx's `log_format`: the whole directive or its format string.
-    pub fn nginx(log_format: &str) -> Result<Format, LogError> {
+    pub fn from_nginx(log_format: &str) -> Result<Format, LogError> {
         Ok(Format::from_pattern(log_format, nginx::pattern(log_format)?))
     }
 
     /// Parses a value of `--format`: a name, an Apache format string (with `%`) or an nginx format string (with `$`).
     pub fn parse(text: &str) -> Result<Format, LogError> {
-        if let Some(format) = Format::named(text) {
+        if let Some(format) = Format::by_name(text) {
             return Ok(format);
         }
         let directive = text.trim_start();
@@ -275,9 +275,9 @@ impl Format {
         let of_apache = letters('%');
         let of_nginx = letters('$');
         if directive.starts_with("log_format") || of_nginx > of_apache {
-            Format::nginx(text)
+            Format::from_nginx(text)
         } else if text.contains('%') {
-            Format::apache(text)
+            Format::from_apache(text)
         } else {
             Err(LogError::BadFormat(format!(
                 "no format is called `{}`: --format takes {}, or a LogFormat (Apache) or log_format (nginx) string",
@@ -387,7 +387,7 @@ impl Format {
                 names.push(format!("{} + fields", built_in.name));
             }
         }
-        names.iter().filter_map(|name| Format::named(name)).collect()
+        names.iter().filter_map(|name| Format::by_name(name)).collect()
     }
 }
 
@@ -407,14 +407,14 @@ mod tests {
     #[test]
     fn every_format_that_is_built_in_can_be_read() {
         for name in Format::names() {
-            assert_eq!(Format::named(name).map(|format| format.name), Some(name.to_owned()));
+            assert_eq!(Format::by_name(name).map(|format| format.name), Some(name.to_owned()));
         }
         let fields = ADDED_FIELDS.map(|(shown, _)| shown);
         for shown in ADDED.into_iter().chain(fields).chain(["%D %P", "\"_\" rt=%D \"%T\"", ":response-time ms"]) {
             let name = format!("combined + {shown}");
-            assert_eq!(Format::named(&name).map(|format| format.name), Some(name));
+            assert_eq!(Format::by_name(&name).map(|format| format.name), Some(name));
         }
-        assert!(Format::named("combined + %Q").is_none() && Format::named("combined + ").is_none());
+        assert!(Format::by_name("combined + %Q").is_none() && Format::by_name("combined + ").is_none());
         let additions = ADDED.len() + 1;
         assert_eq!(Format::candidates().len(), 6 + BUILT_IN.len() - 1 + 7 * additions);
     }

@@ -46,7 +46,7 @@ pub fn is_log(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`LogError`] if the logs cannot be read, or contain fewer than two whole hours.
-pub fn history(
+pub fn count_requests(
     paths: &[String],
     options: ReadOptions,
     progress: &mut dyn FnMut(&Progress),
@@ -129,12 +129,12 @@ mod tests {
         };
         fs::write(&file, line(3, 1) + &line(4, 2) + &line(5, 3) + &line(6, 1)).unwrap();
         let paths = [file.to_str().unwrap().to_owned()];
-        let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
+        let found = count_requests(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
         assert_eq!(found.counts, [2, 3]);
         assert_eq!(found.to_csv(), "time,requests\n2026-03-02T04:00:00Z,2\n2026-03-02T05:00:00Z,3\n");
         let there = fs::read_to_string(&file).unwrap().replace("+0000", "+0530");
         fs::write(&file, there).unwrap();
-        let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
+        let found = count_requests(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
         // Whole hours in UTC are at half past the hour in this zone.
         assert_eq!(found.offset_s, 19_800);
         assert!(found.to_csv().starts_with("time,requests\n2026-03-02T03:30:00+05:30,"), "{}", found.to_csv());

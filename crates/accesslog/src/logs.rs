@@ -144,14 +144,14 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
     fn run(mut self, paths: Vec<String>, progress: &mut dyn FnMut(&Progress)) -> Result<ReadSummary, LogError> {
         let unread = |path| Source { path, cut_short: Some("nothing more was wanted".to_owned()), ..Source::default() };
         self.results.read.sources = paths.into_iter().map(unread).collect();
-        while !self.options.enough.load(Ordering::Relaxed)
+        while !self.options.stop.load(Ordering::Relaxed)
             && let Some((place, log)) = self.waiting.pop_front()
         {
             let read = self.read_in_this_thread(log, progress)?;
             self.results.add(place, read);
         }
         let mut last = Instant::now();
-        while !self.options.enough.load(Ordering::Relaxed) && self.pass_on_oldest(i64::MAX) {
+        while !self.options.stop.load(Ordering::Relaxed) && self.pass_on_oldest(i64::MAX) {
             if last.elapsed() >= PROGRESS_EVERY {
                 last = Instant::now();
                 progress(&self.shared.current());
@@ -384,7 +384,7 @@ fn read_concurrently(
     let mut sink = |entry: &Entry<'_>| {
         packer.pack(entry, &mut batch);
         if packer.is_batch_complete(&batch) && batches.send(std::mem::take(&mut batch)).is_err() {
-            options.enough.store(true, Ordering::Relaxed);
+            options.stop.store(true, Ordering::Relaxed);
         }
         EntryDecision::Yes
     };

@@ -112,8 +112,8 @@ impl Profiler {
     /// Adds a request. Returns `EntryDecision::No` if the policy on robots excludes it.
     pub fn add(&mut self, entry: &Entry<'_>) -> EntryDecision {
         let bytes = entry.bytes.unwrap_or(0);
-        let agent = fixed_hash(entry.agent);
-        let is_robot = self.agents.is_robot(entry.agent, agent);
+        let user_agent = fixed_hash(entry.user_agent);
+        let is_robot = self.agents.is_robot(entry.user_agent, user_agent);
         if is_robot {
             self.robots.requests += 1;
             self.robots.bytes = self.robots.bytes.saturating_add(bytes);
@@ -145,7 +145,7 @@ impl Profiler {
             let client = fixed_hash(entry.client);
             self.distinct_clients.add(client);
             if let Some(sessions) = &mut self.sessions {
-                sessions.add_hashed(client, agent, entry.time_ns);
+                sessions.add_hashed(client, user_agent, entry.time_ns);
             }
         }
         EntryDecision::Yes
@@ -225,15 +225,15 @@ impl Profiler {
 
     fn arrivals(&self, span: &Span, span_s: f64) -> Arrivals {
         let zone = &self.options.zone;
-        let course = self.calendar.course(span, zone);
+        let rate_history = self.calendar.rate_history(span, zone);
         let week = self.calendar.week(span, zone);
         Arrivals {
             mean_rate: span.requests as f64 / span_s,
             busiest_second: self.calendar.busiest_second,
             busiest_minute: self.calendar.busiest_minute(),
-            from: rfc3339(course.from_s.saturating_mul(NS), zone),
-            step_s: course.step_s.unsigned_abs(),
-            rates: course.rates,
+            from: rfc3339(rate_history.from_s.saturating_mul(NS), zone),
+            step_s: rate_history.step_s.unsigned_abs(),
+            rates: rate_history.rates,
             by_hour: week.by_hour,
             by_weekday: week.by_weekday,
             by_weekday_and_hour: week.rates,

@@ -37,12 +37,12 @@ pub struct ReadOptions {
     /// Whether to read files to their current end, and not only to the end that they had when they were opened.
     pub follow_growth: bool,
     /// A flag that the caller sets to stop reading within a block.
-    pub enough: Arc<AtomicBool>,
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Default for ReadOptions {
     fn default() -> ReadOptions {
-        ReadOptions { formats: None, first_malformed: 5, follow_growth: false, enough: Arc::default() }
+        ReadOptions { formats: None, first_malformed: 5, follow_growth: false, stop: Arc::default() }
     }
 }
 
@@ -159,12 +159,12 @@ pub(crate) fn read_prepared(
     };
     let reporter = ProgressReporter { progress, total_bytes, last: Instant::now() };
     let mut parser = Parser { account: Account::new(formats, sources, settings, sink), reporter, ended: 0, current: 0 };
-    if logs.iter().all(OpenedLog::is_whole) {
+    if logs.iter().all(OpenedLog::is_fully_read) {
         parser.parse_whole(logs, options, limits);
     } else {
         parser.parse_beside_reader(logs, options, limits)?;
     }
-    Ok(parser.finish(&options.enough))
+    Ok(parser.finish(&options.stop))
 }
 
 fn empty(logs: &[OpenedLog]) -> LogError {
@@ -214,10 +214,12 @@ fn read_blocks(
             let kind = match log.next(&mut block) {
                 BlockContent::Lines => MessageKind::Lines(std::mem::take(&mut block)),
                 BlockContent::TooLong => MessageKind::TooLong(std::mem::take(&mut block)),
-                BlockContent::End => MessageKind::End { bytes: log.decoded(), cut_short: log.cut_short() },
+                BlockContent::End => {
+                    MessageKind::End { bytes: log.bytes_decoded(), cut_short: log.truncation_reason() }
+                }
             };
             let is_end = matches!(kind, MessageKind::End { .. });
-            match deliver(Message { source, taken: log.taken(), kind }) {
+            match deliver(Message { source, taken: log.bytes_read(), kind }) {
                 Some(reused) => block = reused,
                 None => return,
             }
@@ -241,7 +243,7 @@ struct Parser<'a, S> {
 impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
     /// Reads small logs in this thread. They have been read to their ends when they were opened.
     fn parse_whole(&mut self, logs: Vec<OpenedLog>, options: &ReadOptions, limits: Limits) {
-        let is_wanted = || !options.enough.load(Ordering::Relaxed);
+        let is_wanted = || !options.stop.load(Ordering::Relaxed);
         let longest = logs.iter().map(OpenedLog::head_bytes).max().unwrap_or(0);
         let limits = Limits { block: limits.block.min(longest + 1), ..limits };
         if is_wanted() {
@@ -268,7 +270,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
             .name("log reader".to_owned())
             .spawn(move || read_blocks(logs, follow_growth, limits, deliver))
             .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
-        while let Some(message) = next(&received, &options.enough) {
+        while let Some(message) = next(&received, &options.stop) {
             // If the reading thread has ended, it needs no more blocks.
             let _ = spent.send(self.parse(message));
         }
@@ -299,16 +301,16 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
         block
     }
 
-    fn finish(mut self, enough: &AtomicBool) -> ReadSummary {
-        self.account.enough = enough.load(Ordering::Relaxed);
+    fn finish(mut self, stop: &AtomicBool) -> ReadSummary {
+        self.account.was_stopped = stop.load(Ordering::Relaxed);
         self.reporter.report(self.ended + self.current, self.account.lines.read, true);
         self.account.finish()
     }
 }
 
 /// The next message; `None` at the end or when reading is stopped. A silent stream must not prevent stopping.
-fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
-    while !enough.load(Ordering::Relaxed) {
+fn next(blocks: &Receiver<Message>, stop: &AtomicBool) -> Option<Message> {
+    while !stop.load(Ordering::Relaxed) {
         match blocks.recv_timeout(PROGRESS_EVERY) {
             Err(RecvTimeoutError::Timeout) => {}
             received => return received.ok(),
@@ -342,14 +344,14 @@ impl ReadSummary {
             count(lines.read),
             count(lines.malformed),
             count(lines.filtered),
-            first_malformed(lines)
+            describe_first_malformed(lines)
         ))
     }
 }
 
 /// The end of a message with the first malformed lines, their positions, and what was expected at each position. Empty
 /// if no line was malformed.
-pub fn first_malformed(lines: &Lines) -> String {
+pub fn describe_first_malformed(lines: &Lines) -> String {
     let one = |line: &MalformedLine| {
         let MalformedLine { file, line, column, expected, text } = line;
         format!("\n{file}:{line}:{column}: expected {expected}\n  | {text}")
@@ -449,9 +451,9 @@ mod tests {
     fn reading_ends_when_nothing_more_is_wanted() {
         let text = format!("{LINE}\n").repeat(200_000);
         let options = ReadOptions::default();
-        let enough = options.enough.clone();
+        let stop = options.stop.clone();
         let mut sink = |_: &Entry<'_>| {
-            enough.store(true, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
             EntryDecision::Yes
         };
         let read =

@@ -12,7 +12,7 @@ use jiff::tz::{Offset, TimeZone};
 const MAX_VALUE_CHARS: usize = 120;
 
 /// The fields of an entry that are present.
-pub fn readout(entry: &Entry<'_>) -> Vec<FieldSample> {
+pub fn present_fields(entry: &Entry<'_>) -> Vec<FieldSample> {
     let texts = |fields: &[(&str, &[u8])]| -> Vec<FieldSample> {
         let known = fields.iter().filter(|(_, text)| !text.is_empty());
         known.map(|(field, text)| sample(field, &String::from_utf8_lossy(text))).collect()
@@ -24,14 +24,14 @@ pub fn readout(entry: &Entry<'_>) -> Vec<FieldSample> {
         fields.push(sample("status", &entry.status.to_string()));
     }
     fields.extend(entry.bytes.map(|bytes| sample("bytes", &count(bytes))));
-    fields.extend(entry.service_ns.map(|ns| sample("took", &Nanos(ns).rounded())));
-    fields.extend(entry.upstream_ns.map(|ns| sample("upstream took", &Nanos(ns).rounded())));
-    fields.extend(texts(&[("referer", entry.referer), ("agent", entry.agent)]));
+    fields.extend(entry.service_ns.map(|ns| sample("took", &Nanos(ns).to_rounded_string())));
+    fields.extend(entry.upstream_ns.map(|ns| sample("upstream took", &Nanos(ns).to_rounded_string())));
+    fields.extend(texts(&[("referer", entry.referer), ("agent", entry.user_agent)]));
     fields
 }
 
 /// Joins the fields into one line: `client 203.0.113.7, time 2017-08-03T14:58:51Z, method GET`.
-pub fn in_words(fields: &[FieldSample]) -> String {
+pub fn describe_fields(fields: &[FieldSample]) -> String {
     fields.iter().map(|field| format!("{} {}", field.field, field.value)).collect::<Vec<_>>().join(", ")
 }
 
@@ -70,10 +70,10 @@ mod tests {
         };
         let said = "client 203.0.113.7, time 2017-08-03T16:58:51+02:00, method GET, target /a\\u001b[2J, status 200, \
                     bytes 12,345, took 5.04 ms";
-        assert_eq!(in_words(&readout(&entry)), said);
-        let long = readout(&Entry { target: &[b'x'; 500], ..entry });
+        assert_eq!(describe_fields(&present_fields(&entry)), said);
+        let long = present_fields(&Entry { target: &[b'x'; 500], ..entry });
         assert_eq!(long[3].value.chars().count(), MAX_VALUE_CHARS + 1);
-        let wrong = readout(&Entry { time_ns: i64::MIN, ..Entry::default() });
+        let wrong = present_fields(&Entry { time_ns: i64::MIN, ..Entry::default() });
         assert!(wrong.iter().all(|field| field.field == "time"), "{wrong:?}");
     }
 }

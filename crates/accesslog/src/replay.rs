@@ -24,7 +24,7 @@ use timeline::{LOOK_AHEAD, Place, Timeline};
 pub use target::{MapRule, requestable_path};
 
 /// Classes of calls, by the status in the log.
-pub const CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
+pub const STATUS_CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
 /// Maximum number of requests that are sorted at a time.
 pub const MAX_BUFFERED_REQUESTS: usize = 100_000;
 const SECOND_NS: i64 = 1_000_000_000;
@@ -35,7 +35,7 @@ pub struct Options {
     /// Divisor of the gaps.
     pub speed: f64,
     /// Calls per second at a constant rate; `None` to use the log's own gaps.
-    pub flattened: Option<f64>,
+    pub constant_rate: Option<f64>,
     /// Requests are sorted within this many nanoseconds of the log's time.
     pub window_ns: i64,
     /// The longest pause between two calls, in nanoseconds of the replay; longer pauses are shortened to it.
@@ -53,7 +53,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             speed: 1.0,
-            flattened: None,
+            constant_rate: None,
             window_ns: 5 * SECOND_NS,
             max_gap_ns: None,
             methods: ["GET", "HEAD"].map(str::to_owned).to_vec(),
@@ -68,14 +68,14 @@ impl Default for Options {
 pub struct Call {
     /// Due time of the call, in nanoseconds after the first call.
     pub due_ns: u64,
-    /// Index of the call's class in [`CLASSES`].
+    /// Index of the call's class in [`STATUS_CLASSES`].
     pub class: u16,
     /// Method of the call.
     pub method: String,
     /// Path and query, with only characters that are valid in a request.
     pub path: String,
     /// Whether the log's response was 304 (Not Modified); the call is then sent with `If-None-Match: *`.
-    pub unchanged: bool,
+    pub is_not_modified: bool,
 }
 
 /// Counts of the calls and requests of a replay.
@@ -88,9 +88,9 @@ pub struct Summary {
     /// Number of requests that were not replayed because they have no path that can be requested.
     pub requests_without_path: u64,
     /// Number of calls due at once because their stamps are too far behind the lines above them to be sorted.
-    pub late: u64,
+    pub late_stamps: u64,
     /// Number of calls due at once because their stamps are far ahead of their neighbours.
-    pub ahead: u64,
+    pub early_stamps: u64,
     /// Number of times that the log's clock was set back permanently. The replay continues without a pause.
     pub clock_setbacks: u64,
     /// The longest pause between two calls, in nanoseconds of the replay.
@@ -126,7 +126,7 @@ pub struct Replayer {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PendingRequest {
     time_ns: i64,
-    is_fine: bool,
+    has_subsecond_time: bool,
     sequence: u64,
     /// Whether `spread` chose the time of the request within its second.
     is_placed: bool,
@@ -186,16 +186,16 @@ impl Replayer {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
         let sorted_ns = self.first_ns.map(|_| self.last_ns);
-        let place = self.timeline.judge(next.time_ns, following, sorted_ns);
+        let place = self.timeline.classify_stamp(next.time_ns, following, sorted_ns);
         self.summary.clock_setbacks = self.timeline.clock_setbacks;
         let time_ns = match place {
             Place::Course(time_ns) => time_ns,
             Place::Behind => {
-                self.summary.late += 1;
+                self.summary.late_stamps += 1;
                 return emit(self.due_at_once(next));
             }
             Place::Ahead => {
-                self.summary.ahead += 1;
+                self.summary.early_stamps += 1;
                 return emit(self.due_at_once(next));
             }
         };
@@ -219,10 +219,10 @@ impl Replayer {
         };
         self.sequence += 1;
         let time_ns = entry.time_ns;
-        let is_fine = entry.is_fine;
+        let has_subsecond_time = entry.has_subsecond_time;
         let sequence = self.sequence;
         let class = class_of_status(entry.status);
-        Ok(Some(PendingRequest { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
+        Ok(Some(PendingRequest { time_ns, has_subsecond_time, sequence, is_placed: false, class, method, path }))
     }
 
     /// The path of a file of about this size, which is created if necessary.
@@ -239,16 +239,16 @@ impl Replayer {
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let time_ns = next.time_ns;
-            let is_fine = next.is_fine;
-            let ends_ns = if is_fine { time_ns } else { time_ns.saturating_add(SECOND_NS) };
+            let has_subsecond_time = next.has_subsecond_time;
+            let ends_ns = if has_subsecond_time { time_ns } else { time_ns.saturating_add(SECOND_NS) };
             if ends_ns > horizon_ns && self.held.len() <= MAX_BUFFERED_REQUESTS {
                 return true;
             }
-            if !is_fine {
+            if !has_subsecond_time {
                 self.place_in_second(time_ns);
             } else if let Some(Reverse(held)) = self.held.pop() {
                 if !held.is_placed {
-                    self.spread.learn(time_ns);
+                    self.spread.record_stamp(time_ns);
                 }
                 if !emit(self.call(held)) {
                     return false;
@@ -261,13 +261,13 @@ impl Replayer {
     /// Assigns to each request of a whole second a time within that second.
     fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
-        while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.is_fine) {
+        while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.has_subsecond_time) {
             same.extend(self.held.pop().map(|Reverse(held)| held));
         }
-        let places = self.spread.places(second_ns, same.len());
-        for (held, place) in same.into_iter().zip(places) {
+        let request_times = self.spread.request_times(second_ns, same.len());
+        for (held, place) in same.into_iter().zip(request_times) {
             let time_ns = second_ns.saturating_add(place);
-            self.held.push(Reverse(PendingRequest { time_ns, is_fine: true, is_placed: true, ..held }));
+            self.held.push(Reverse(PendingRequest { time_ns, has_subsecond_time: true, is_placed: true, ..held }));
         }
     }
 
@@ -276,7 +276,7 @@ impl Replayer {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
         if time_ns < self.last_ns {
-            self.summary.late += 1;
+            self.summary.late_stamps += 1;
         }
         self.last_ns = self.last_ns.max(time_ns);
         let logged_ns = (self.last_ns.saturating_sub(first_ns).max(0) as f64 / self.options.speed) as u64;
@@ -296,13 +296,13 @@ impl Replayer {
     /// Creates the call of a request that is due at the same time as the latest call. In a flattened replay, the call
     /// is due at the next instant of the constant rate.
     fn due_at_once(&mut self, held: PendingRequest) -> Call {
-        let due_ns = match self.options.flattened {
+        let due_ns = match self.options.constant_rate {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
             None => self.last_due_ns,
         };
         self.summary.calls += 1;
-        let unchanged = CLASSES[usize::from(held.class)] == "304";
-        Call { due_ns, class: held.class, method: held.method, path: held.path, unchanged }
+        let is_not_modified = STATUS_CLASSES[usize::from(held.class)] == "304";
+        Call { due_ns, class: held.class, method: held.method, path: held.path, is_not_modified }
     }
 }
 
@@ -359,17 +359,17 @@ mod tests {
         assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
         let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });
         assert_eq!(due_ms(&calls), [0, 250, 625, 1500, 1750]);
-        let (calls, _) = replayed(&log, Options { flattened: Some(10.0), ..Options::default() });
+        let (calls, _) = replayed(&log, Options { constant_rate: Some(10.0), ..Options::default() });
         assert_eq!(due_ms(&calls), [0, 100, 200, 300, 400]);
     }
 
     #[test]
     fn whole_seconds_take_their_places_among_finer_ones() {
-        let fine = |ms: i64| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/fine") };
+        let fine = |ms: i64| Entry { time_ns: ms * 1_000_000, has_subsecond_time: true, ..entry(0, "/fine") };
         let log = [fine(1000), entry(1, "/a"), entry(1, "/b"), fine(1400), fine(1900), entry(2, "/c"), fine(2600)];
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!(due_ms(&calls), [0, 250, 400, 750, 900, 1500, 1600]);
-        assert_eq!((summary.late, summary.calls), (0, 7));
+        assert_eq!((summary.late_stamps, summary.calls), (0, 7));
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
         assert_eq!(paths, ["/fine", "/a", "/fine", "/b", "/fine", "/c", "/fine"]);
     }
@@ -378,12 +378,12 @@ mod tests {
     fn whole_seconds_come_as_finer_ones_do() {
         // Each second has ten pairs of fine stamps, 2 ms apart, and ten stamps of whole seconds.
         let fine = (0..400).map(|i| (i / 2) * 100 + (i % 2) * 2);
-        let fine = fine.map(|ms| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/fine") });
+        let fine = fine.map(|ms| Entry { time_ns: ms * 1_000_000, has_subsecond_time: true, ..entry(0, "/fine") });
         let coarse = (0..200).map(|i| entry(i / 10, "/coarse"));
         let mut log: Vec<Entry<'_>> = fine.chain(coarse).collect();
         log.sort_by_key(|entry| entry.time_ns);
         let (calls, summary) = replayed(&log, Options::default());
-        assert_eq!((summary.late, summary.calls), (0, 600));
+        assert_eq!((summary.late_stamps, summary.calls), (0, 600));
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
         // From the third second on, there are enough fine stamps.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
@@ -392,15 +392,19 @@ mod tests {
 
     #[test]
     fn lines_out_of_order_are_sorted_as_far_as_they_may_be() {
-        let fine = |ms: i64, target: &'static str| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, target) };
+        let fine = |ms: i64, target: &'static str| Entry {
+            time_ns: ms * 1_000_000,
+            has_subsecond_time: true,
+            ..entry(0, target)
+        };
         let log = [fine(1000, "/a"), fine(3000, "/c"), fine(2000, "/b"), fine(20_000, "/e"), fine(4000, "/late")];
         let (calls, summary) = replayed(&log, Options::default());
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
         assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the last request waits until the late request arrives");
-        assert_eq!(summary.late, 0);
+        assert_eq!(summary.late_stamps, 0);
         let log = [fine(1000, "/a"), fine(20_000, "/b"), fine(30_000, "/c"), fine(2000, "/late"), fine(31_000, "/d")];
         let (calls, summary) = replayed(&log, Options::default());
-        assert_eq!((due_ms(&calls), summary.late), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
+        assert_eq!((due_ms(&calls), summary.late_stamps), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
     }
 
     /// Ten lines per second for 30 s, with stamps of whole seconds.
@@ -418,7 +422,7 @@ mod tests {
             let mut log = thirty_seconds();
             log[at].time_ns -= 3_000 * SECOND_NS;
             let (calls, summary) = replayed(&log, Options::default());
-            assert_eq!((calls.len(), summary.late, lasts_s(&calls)), (300, 1, 30), "line {at}");
+            assert_eq!((calls.len(), summary.late_stamps, lasts_s(&calls)), (300, 1, 30), "line {at}");
             assert!(calls.is_sorted_by_key(|call| call.due_ns));
         }
     }
@@ -429,13 +433,17 @@ mod tests {
             let mut log = thirty_seconds();
             log[at].time_ns = 2_147_483_647 * SECOND_NS;
             let (calls, summary) = replayed(&log, Options::default());
-            assert_eq!((calls.len(), summary.ahead, summary.late, lasts_s(&calls)), (300, 1, 0, 30), "line {at}");
+            assert_eq!(
+                (calls.len(), summary.early_stamps, summary.late_stamps, lasts_s(&calls)),
+                (300, 1, 0, 30),
+                "line {at}"
+            );
         }
     }
 
     #[test]
     fn pauses_are_cut_to_the_longest_that_is_wanted() {
-        let fine = |ms: i64| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/a") };
+        let fine = |ms: i64| Entry { time_ns: ms * 1_000_000, has_subsecond_time: true, ..entry(0, "/a") };
         let log = [fine(0), fine(1_000), fine(61_000), fine(62_000), fine(3_662_000)];
         let max_gap_ns = Some(10_000_000_000);
         let (calls, summary) = replayed(&log, Options { max_gap_ns, ..Options::default() });
@@ -450,11 +458,15 @@ mod tests {
     #[test]
     fn what_changes_something_is_not_sent_unless_allowed() {
         let post = Entry { method: b"POST", ..entry(1, "/order") };
-        let unchanged = Entry { status: 304, ..entry(2, "/a?b=c") };
+        let is_not_modified = Entry { status: 304, ..entry(2, "/a?b=c") };
         let garbage = entry(3, "\\x16\\x03");
-        let (calls, summary) = replayed(&[post, unchanged, garbage], Options::default());
+        let (calls, summary) = replayed(&[post, is_not_modified, garbage], Options::default());
         assert_eq!((calls.len(), summary.other_methods, summary.requests_without_path), (1, 1, 1));
-        assert!(calls[0].unchanged && calls[0].path == "/a?b=c" && CLASSES[usize::from(calls[0].class)] == "304");
+        assert!(
+            calls[0].is_not_modified
+                && calls[0].path == "/a?b=c"
+                && STATUS_CLASSES[usize::from(calls[0].class)] == "304"
+        );
         let (calls, _) = replayed(&[post], Options { methods: vec!["POST".to_owned()], ..Options::default() });
         assert_eq!(calls[0].method, "POST");
     }

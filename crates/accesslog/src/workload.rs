@@ -48,7 +48,7 @@ pub struct GeneratedWorkload {
     /// The workload document.
     pub workload: Workload,
     /// The reason for its arrivals, as a sentence.
-    pub why: String,
+    pub arrivals_reason: String,
 }
 
 /// Creates the load with the traffic of a profile's peak window.
@@ -68,8 +68,8 @@ pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWor
             "the peak window has no request that a load could be made of: choose another one with --peak".to_owned(),
         ));
     }
-    let (load, why) = load(profile, choice)?;
-    Ok(GeneratedWorkload { workload: Workload { classes, load: Some(load), tls: None }, why })
+    let (load, arrivals_reason) = load(profile, choice)?;
+    Ok(GeneratedWorkload { workload: Workload { classes, load: Some(load), tls: None }, arrivals_reason })
 }
 
 fn load(profile: &Profile, choice: ArrivalChoice) -> Result<(Load, String), LogError> {
@@ -79,8 +79,8 @@ fn load(profile: &Profile, choice: ArrivalChoice) -> Result<(Load, String), LogE
         (ArrivalChoice::Auto, Err(why)) => format!("; no sessions: {why}"),
         (ArrivalChoice::Requests, _) => String::new(),
     };
-    let FittedArrivals { arrivals, why } = fit(profile);
-    Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, why + &lacking))
+    let FittedArrivals { arrivals, reason } = fit(profile);
+    Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, reason + &lacking))
 }
 
 /// A class of responses with a body. It uses only GET: requests with other methods change data on most servers.

@@ -19,7 +19,7 @@ pub fn read_options(formats: &[String]) -> Result<ReadOptions, LogError> {
 }
 
 /// Reads a time zone: a name of the IANA database, or an offset from UTC.
-pub fn zone(text: &str) -> Result<TimeZone, String> {
+pub fn parse_zone(text: &str) -> Result<TimeZone, String> {
     let zone = DateTimeParser::new().parse_time_zone(text);
     zone.map_err(|_| {
         let text: String = text.chars().take(40).collect();
@@ -28,7 +28,7 @@ pub fn zone(text: &str) -> Result<TimeZone, String> {
 }
 
 /// A sentence that accounts for all lines of the logs.
-pub fn line_counts(lines: &Lines) -> String {
+pub fn describe_line_counts(lines: &Lines) -> String {
     format!(
         "{} lines read = {} parsed + {} malformed + {} filtered out",
         count(lines.read),
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn zones_are_names_and_offsets() {
-        assert_eq!(zone("Europe/Berlin").unwrap().iana_name(), Some("Europe/Berlin"));
-        assert_eq!(zone("-05:30").unwrap().to_offset(jiff::Timestamp::UNIX_EPOCH).seconds(), -19_800);
+        assert_eq!(parse_zone("Europe/Berlin").unwrap().iana_name(), Some("Europe/Berlin"));
+        assert_eq!(parse_zone("-05:30").unwrap().to_offset(jiff::Timestamp::UNIX_EPOCH).seconds(), -19_800);
         for text in ["", "Europe/Atlantis", "/etc/passwd"] {
-            assert!(zone(text).unwrap_err().contains("Europe/Berlin"), "{text}");
+            assert!(parse_zone(text).unwrap_err().contains("Europe/Berlin"), "{text}");
         }
     }
 }

@@ -27,7 +27,7 @@ use brimful_core::text::{one_line, strip_bom, strip_bom_bytes};
 use brimful_report::profile::{Against, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
-use meter::Meter;
+use meter::ProgressMeter;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,8 +48,8 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     let other = args.against.as_deref().map(read_profile).transpose()?;
     // By default, the logs get the same number of classes as the profile to compare with.
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
-    let html = OutFile::optional(args.html.as_deref(), "--html")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
+    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let stop = progress::stop_flag()?;
     let Some((profile, interrupted)) = characterize(args, classes, formats, &stop)? else {
         print_error("interrupted before the first request was read");
@@ -84,7 +84,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     written?;
     Ok(match compared {
         _ if interrupted => Exit::Interrupted,
-        Some(found) if !found.alike => Exit::Objective,
+        Some(found) if !found.all_within_tolerance => Exit::Objective,
         _ => Exit::Ok,
     })
 }
@@ -98,7 +98,7 @@ fn characterize(
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Option<(Profile, bool)>> {
     let reading =
-        ReadOptions { formats, first_malformed: SHOWN_MALFORMED_LINES, enough: stop.clone(), ..ReadOptions::default() };
+        ReadOptions { formats, first_malformed: SHOWN_MALFORMED_LINES, stop: stop.clone(), ..ReadOptions::default() };
     let logs = Logs::open(&args.logs, reading).map_err(log_error)?;
     let (zone, zone_note) = time_zone(args, &logs);
     let filter = filter(args, &zone)?;
@@ -113,7 +113,7 @@ fn characterize(
         }
         if filter.keeps(entry) { profiler.add(entry) } else { EntryDecision::No }
     };
-    let mut meter = Meter::new(args.quiet);
+    let mut meter = ProgressMeter::new(args.quiet);
     let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(log_error)?;
     drop(meter);
     let interrupted = stop.load(Ordering::Relaxed);
@@ -141,7 +141,9 @@ fn characterize(
         Some(ArrivalUnit::Requests) => ArrivalChoice::Requests,
     };
     match workload(&profile, coming) {
-        Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
+        Ok(chosen) => {
+            (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.arrivals_reason)
+        }
         Err(error) if coming == ArrivalChoice::Sessions => return Err(log_error(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }

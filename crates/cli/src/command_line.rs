@@ -21,12 +21,12 @@ fn without_credentials_in_url(word: &str) -> String {
 
 /// Masks a word that ends with a secret. The same word may also contain the flag, in any spelling.
 fn mask_secrets(word: String, args: &RequestArgs) -> String {
-    if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
+    if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.argument)) {
         return format!("{flag}{CREDENTIAL_MASK}");
     }
-    let mut secrets = args.headers.iter().filter(|header| secret::is_header(&header.name, &args.secret_headers));
-    if let Some((flag, header)) = secrets.find_map(|header| Some((word.strip_suffix(&header.written)?, header))) {
-        let name = header.written.split(':').next().unwrap_or_default();
+    let mut secrets = args.headers.iter().filter(|header| secret::is_secret_header(&header.name, &args.secret_headers));
+    if let Some((flag, header)) = secrets.find_map(|header| Some((word.strip_suffix(&header.argument)?, header))) {
+        let name = header.argument.split(':').next().unwrap_or_default();
         return format!("{flag}{name}: {CREDENTIAL_MASK}");
     }
     without_credentials_in_url(&word)

@@ -5,7 +5,7 @@ use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use anyhow::Context;
 use brimful_accesslog::LogError;
-use brimful_accesslog::fileset::fileset;
+use brimful_accesslog::fileset::create_files;
 use brimful_core::quantity::{bytes, count};
 use clap::Args;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
         std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
     let wrong = |why: String| UsageError(format!("{name}: {why}"));
     let workload = parse_workload(&text).map_err(wrong)?;
-    let made = fileset(&workload, &args.directory).map_err(|error| match error {
+    let made = create_files(&workload, &args.directory).map_err(|error| match error {
         LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or free disk space"),
         other => wrong(other.to_string()).into(),
     })?;

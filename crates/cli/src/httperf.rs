@@ -12,7 +12,7 @@ mod options;
 mod plan;
 
 use crate::exit::{Exit, UsageError};
-use crate::output::{print, say};
+use crate::output::{print, print_note};
 use crate::progress;
 use brimful_core::record::Record;
 use brimful_core::{Nanos, record};
@@ -44,7 +44,7 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
         print(&format!("brimful {}, as httperf 0.9.0\n", env!("CARGO_PKG_VERSION")))?;
         return Ok(Exit::Ok);
     }
-    plan::warnings(&options).iter().for_each(|warning| say(&format!("httperf: warning: {warning}")));
+    plan::warnings(&options).iter().for_each(|warning| print_note(&format!("httperf: warning: {warning}")));
     let plan = plan::plan(&options)?;
     plan.validate()?;
     let stop = progress::stop_flag()?;
@@ -53,7 +53,7 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     let RunOutput { record, detail } = run(&plan, &observer, &stop)?;
     print(&text(&record, &extra(&options, &record, detail)))?;
     for reason in &record.verdict.reasons {
-        say(&format!("httperf: warning: these figures do not describe the server: {}", reason.message));
+        print_note(&format!("httperf: warning: these figures do not describe the server: {}", reason.message));
     }
     Ok(if record.interrupted { Exit::Interrupted } else { Exit::Ok })
 }

@@ -8,12 +8,12 @@ mod trace;
 
 use crate::exit::{Exit, UsageError};
 use crate::flags::values::{Arrivals, MaxConnections};
-use crate::output::{OutFile, deliver, first_failure, say};
+use crate::output::{OutFile, deliver, first_failure, print_note};
 use crate::progress;
 use crate::remote::remote_config;
 use crate::results::{deliver_record, write_record_page};
 use crate::run_plan::{DEFAULT_DURATION, request_plan};
-use args::{LoadArgs, WatchedArgs};
+use args::{LoadArgs, MonitorArgs};
 use brimful_core::quantity;
 use brimful_core::record::Record;
 use brimful_core::text::strip_bom_bytes;
@@ -23,7 +23,7 @@ use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
 use brimful_run::{Endpoint, MonitorTarget, RunPlan, client_limit, run};
 use brimful_stats::{check_objectives, judge_objectives};
-use brimful_workload::{Process, Speed, Trace};
+use brimful_workload::{ArrivalProcess, Speed, Trace};
 use keep::PartialRecordFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,12 +44,12 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.validate()?;
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
-    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
-    let html = OutFile::optional(args.html.as_deref(), "--html")?;
+    let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
+    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let hdr = args.hdr.open()?;
-    let kept = args.part.keep.as_deref().map(PartialRecordFile::create).transpose()?;
+    let kept = args.distributed.keep.as_deref().map(PartialRecordFile::create).transpose()?;
     let stop = progress::stop_flag()?;
-    if args.part.until_stdin_ends {
+    if args.distributed.until_stdin_ends {
         keep::stop_when_stdin_ends(&stop)?;
     }
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
@@ -61,16 +61,16 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         );
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
-    plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
-    plan.keeper = kept.as_ref().map(|_| Arc::default());
+    plan.client_max_rate = limit.or(args.distributed.client_max.map(|max| max.0));
+    plan.result_backup = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
-    let trace = CallTrace::new(&args.look, &plan)?;
+    let trace = CallTrace::new(&args.tracing, &plan)?;
     let load = || run(&plan, &trace.observer(), &stop).map(|output| output.record);
     let load = || match &kept {
         Some(kept) => kept.during(&plan, load),
         None => load(),
     };
-    let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
+    let mut record = progress::with_progress_bar("load", plan.window, plan.live.as_deref(), load)?;
     let judged = judge_objectives(&record, &args.slo).map(|objectives| record.objectives = objectives);
     record.calibration = found.and_then(|record| record.calibration);
     // The Record is the main result, so it is delivered before everything else.
@@ -88,10 +88,10 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
 /// If no flag defines a load, prints which load is generated.
 fn say_default_load(plan: &RunPlan) {
     let until = match plan.calls {
-        u64::MAX => format!("for {}", plan.window.rounded()),
+        u64::MAX => format!("for {}", plan.window.to_rounded_string()),
         calls => format!("until {} calls are made", quantity::count(calls)),
     };
-    say(&format!(
+    print_note(&format!(
         "no load is defined, so {DEFAULT_CLIENTS} clients call, each waiting for a response before its next call, {until} \
          (--clients N); --rate N makes N calls per second, whatever the server does"
     ));
@@ -99,7 +99,7 @@ fn say_default_load(plan: &RunPlan) {
 
 /// Whether only the client's limit is measured.
 fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, UsageError> {
-    match (args.calibrate && plan.workload.load.is_none(), args.part.client_limit_only) {
+    match (args.calibrate && plan.workload.load.is_none(), args.distributed.client_limit_only) {
         (true, true) => Err(UsageError(
             "a fleet measures its hosts' limits for a given load: define one, like --rate; `brimful load URL --calibrate` \
              measures one host without a load"
@@ -113,16 +113,16 @@ fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, Usag
 fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
-            say(&text);
+            print_note(&text);
         }
     };
     note(format!(
         "measuring the highest load that this client can generate ({})",
-        client_limit::TYPICAL_DURATION.rounded()
+        client_limit::TYPICAL_DURATION.to_rounded_string()
     ));
     // The limit of S-Clients is measured with attempts that get no response.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
-    Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
+    Ok(client_limit::measure(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
 fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
@@ -138,7 +138,7 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     // The time of the start by this host's clock.
-    let start_at = match (args.part.start_at, args.part.clock_ahead) {
+    let start_at = match (args.distributed.start_at, args.distributed.clock_ahead) {
         (Some(at), Some(clock)) => clock.to_local(at),
         (at, _) => at,
     };
@@ -159,13 +159,13 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         plan.trace = Some(read_trace(Path::new(&named.file))?);
     }
     args.sessions.apply(&mut plan.workload, &args.arrivals)?;
-    let is_paced = args.arrivals != Arrivals::Process(Process::Constant) || args.tick.is_some();
+    let is_paced = args.arrivals != Arrivals::Process(ArrivalProcess::Constant) || args.tick.is_some();
     let is_default_load = plan.workload.load.is_none() && !is_paced && !args.calibrate;
     if is_default_load {
         plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
     }
     let scheduled = match (&plan.workload.load, &plan.trace) {
-        (Some(Load::Stages { stages, .. }), _) => Some(Stage::total(stages)),
+        (Some(Load::Stages { stages, .. }), _) => Some(Stage::total_duration(stages)),
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
     };
@@ -185,15 +185,15 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
         plan.connections.connect_timeout = args.request.connections.connect_timeout;
     }
-    plan.follow = args.call.follow.map(|count| count.0);
+    plan.max_redirects = args.call.follow.map(|count| count.0);
     plan.tick = args.tick;
-    plan.shard = args.part.shard;
-    plan.interval = args.part.interval;
-    let parts = args.part.shard.map_or(1, |shard| shard.count);
-    plan.connections.warm_connections = args.part.warm_connections.div_ceil(parts);
+    plan.shard = args.distributed.shard;
+    plan.interval = args.distributed.interval;
+    let parts = args.distributed.shard.map_or(1, |shard| shard.count);
+    plan.connections.warm_connections = args.distributed.warm_connections.div_ceil(parts);
     plan.connections.max_per_shard = max_per_shard(args, &plan, parts)?;
-    (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
-    plan.monitor = watched(&args.watched, &plan.endpoint)?;
+    (plan.start_at, plan.clock) = (start_at, args.distributed.clock_ahead);
+    plan.monitor = watched(&args.monitor, &plan.endpoint)?;
     if is_default_load && !args.output.quiet {
         say_default_load(&plan);
     }
@@ -224,7 +224,7 @@ fn read_trace(file: &Path) -> anyhow::Result<Trace> {
     Ok(Trace::parse(strip_bom_bytes(&bytes)).map_err(|error| named(&error))?)
 }
 
-fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<MonitorTarget>> {
+fn watched(args: &MonitorArgs, endpoint: &Endpoint) -> anyhow::Result<Option<MonitorTarget>> {
     let here = MonitorConfig {
         processes: args.process.clone(),
         ports: endpoint.port().into_iter().collect(),

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
-    brimful_report::at_width(output::columns().unwrap_or(brimful_report::DEFAULT_WIDTH), run)
+    brimful_report::with_width(output::columns().unwrap_or(brimful_report::DEFAULT_WIDTH), run)
 }
 
 fn run() -> ExitCode {
@@ -107,7 +107,7 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
     if std::env::args_os().map(|word| word.to_string_lossy().into_owned()).all(|word| one_line(&word) == word) {
         error.exit();
     }
-    output::say(error.render().to_string().trim_end());
+    output::print_note(error.render().to_string().trim_end());
     exit::Exit::Usage.into()
 }
 

@@ -3,7 +3,7 @@
 use crate::documents::{display_name, read_record};
 use crate::exit::Exit;
 use crate::flags::{DetailArgs, HdrArgs, OutputArgs};
-use crate::output::{OutFile, first_failure, say};
+use crate::output::{OutFile, first_failure, print_note};
 use crate::results::deliver_record;
 use brimful_core::Slo;
 use brimful_core::quantity::seconds;
@@ -57,13 +57,13 @@ const FREED_BLOCK: usize = 16 << 20;
 
 /// Merges the Records, writes the Record of the whole load and judges its objectives.
 pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
-    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let hdr = args.hdr.open()?;
     let (mut merger, began) = read_and_merge(&args.records)?;
-    args.lost.iter().try_for_each(|index| merger.lost(*index))?;
+    args.lost.iter().try_for_each(|index| merger.mark_lost(*index))?;
     let difference = start_difference(&began).filter(|difference| *difference > MAX_START_DIFFERENCE);
     if let Some(difference) = difference.filter(|_| !args.output.quiet) {
-        say(&format!(
+        print_note(&format!(
             "WARNING: the shards started {} apart, so they did not make one load and its rates are wrong: give all \
              shards the same --start-at",
             seconds(difference.as_secs_f64())

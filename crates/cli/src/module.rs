@@ -23,7 +23,7 @@ mod trust;
 use crate::exit::Exit;
 use crate::output::print;
 use anyhow::Context;
-use args::{Action, Kind, ModuleArgs, ServerLocationArgs, StatusArgs, SwitchArgs};
+use args::{Action, ModuleArgs, ServerKind, ServerLocationArgs, StatusArgs, SwitchArgs};
 use install::{manifest_path, memory_path};
 use installed::find_server;
 use manifest::Manifest;
@@ -47,10 +47,10 @@ fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
         // If there is no server on this host, the memory may belong to a server in a container.
-        None => manifest(args.server, &args.place).unwrap_or_default(),
+        None => manifest(args.server, &args.location).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());
-    let was = memory::switch(&path, on)?;
+    let was = memory::set_recording(&path, on)?;
     let state = if on { "on" } else { "off" };
     let already = if was == on { "already " } else { "" };
     print(&format!("{}: recording is {already}{state}, for requests that start from now on\n", path.display()))?;
@@ -58,13 +58,13 @@ fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
 }
 
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
-    let kinds = args.server.map_or_else(|| vec![Kind::Nginx, Kind::Apache], |kind| vec![kind]);
+    let kinds = args.server.map_or_else(|| vec![ServerKind::Nginx, ServerKind::Apache], |kind| vec![kind]);
     for kind in &kinds {
         let elsewhere = memory::container_servers(*kind);
         for (server, status) in &elsewhere {
             print(&format!("{server}\n    {status}\n"))?;
         }
-        let server = match find_server(*kind, &args.place) {
+        let server = match find_server(*kind, &args.location) {
             Ok(server) => server,
             // If no server was named, nginx or Apache may be missing.
             Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
@@ -80,14 +80,17 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
                 let how = format!("brimful module install {0}, or: brimful module remove {0}", kind.name());
                 print(&format!("{}: the installation was not finished; run: {how}\n", server.version()))?;
             }
-            Some(_) => {
-                print(&format!("{}: {}\n    {}\n", server.version(), server.module().display(), memory::status(&path)))?
-            }
+            Some(_) => print(&format!(
+                "{}: {}\n    {}\n",
+                server.version(),
+                server.module().display(),
+                memory::describe_status(&path)
+            ))?,
             None if memory::is_module_memory(&path) => {
                 print(&format!(
                     "{}: installed, but not by brimful\n    {}\n",
                     server.version(),
-                    memory::status(&path)
+                    memory::describe_status(&path)
                 ))?;
             }
             None => {
@@ -100,7 +103,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
 }
 
 /// The manifest of an installed server; `None` if brimful has not installed the module.
-fn manifest(kind: Kind, place: &ServerLocationArgs) -> anyhow::Result<Option<Manifest>> {
+fn manifest(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Option<Manifest>> {
     Manifest::read(&manifest_path(&*find_server(kind, place)?), kind)
 }
 

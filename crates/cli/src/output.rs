@@ -7,7 +7,7 @@ mod file;
 pub use file::{OutFile, RewrittenFile, StreamFile, deliver, page, text_or_document};
 
 use anyhow::Context;
-use brimful_core::text::{to_ascii, visible, wrap};
+use brimful_core::text::{escape_controls, to_ascii, wrap};
 use clap::builder::styling::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
@@ -20,13 +20,13 @@ pub struct StyledText(String);
 impl StyledText {
     /// Adds text without colour. Control characters are escaped.
     pub fn plain(&mut self, text: &str) -> &mut StyledText {
-        self.0 += &visible(text);
+        self.0 += &escape_controls(text);
         self
     }
 
     /// Adds text in a style. Control characters are escaped.
     pub fn styled(&mut self, style: Style, text: &str) -> &mut StyledText {
-        self.0 += &format!("{style}{}{style:#}", visible(text));
+        self.0 += &format!("{style}{}{style:#}", escape_controls(text));
         self
     }
 }
@@ -67,7 +67,7 @@ pub fn print_styled(text: &StyledText) -> anyhow::Result<()> {
 
 /// Writes a document to the destination of results. Documents are the same in every locale.
 pub fn print_document(text: &str) -> anyhow::Result<()> {
-    put(&visible(text))
+    put(&escape_controls(text))
 }
 
 fn put(text: &str) -> anyhow::Result<()> {
@@ -82,12 +82,12 @@ fn put(text: &str) -> anyhow::Result<()> {
 
 /// Writes to stdout, even if stdout is reserved for a document.
 pub fn write(text: &str) -> io::Result<()> {
-    to_stdout(&to_locale_charset(&visible(text)))
+    to_stdout(&to_locale_charset(&escape_controls(text)))
 }
 
 /// Writes a line to stderr. Errors are ignored.
-pub fn say(text: &str) {
-    let _ = to_stderr(&to_locale_charset(&wrapped(&visible(text))));
+pub fn print_note(text: &str) {
+    let _ = to_stderr(&to_locale_charset(&wrapped(&escape_controls(text))));
 }
 
 /// Merges the results of several outputs, all of which were attempted. Returns the first error, and prints the others.

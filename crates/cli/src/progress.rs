@@ -5,7 +5,7 @@ use crate::output;
 use anyhow::Context;
 use brimful_core::quantity::{count, counted};
 use brimful_core::{Nanos, panics};
-use brimful_stats::{Live, LiveSummary};
+use brimful_stats::{LiveProgress, LiveSummary};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -22,20 +22,20 @@ const REFRESH: Duration = Duration::from_millis(500);
 
 /// Whether to show the progress of a run of about this duration. The run must be long enough, and stderr must be a
 /// terminal.
-pub fn is_shown(lasts: Nanos, quiet: bool) -> bool {
-    !quiet && lasts >= WORTH_SHOWING && std::io::stderr().is_terminal()
+pub fn is_shown(duration: Nanos, quiet: bool) -> bool {
+    !quiet && duration >= WORTH_SHOWING && std::io::stderr().is_terminal()
 }
 
-/// Runs `body`, which takes about `lasts`. Meanwhile shows a bar, if there are `live` figures of the run.
-pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
+/// Runs `body`, which takes about `duration`. Meanwhile shows a bar, if there are `live` figures of the run.
+pub fn with_progress_bar<T>(what: &str, duration: Nanos, live: Option<&LiveProgress>, body: impl FnOnce() -> T) -> T {
     let Some(live) = live else { return body() };
-    let bar = bar(what, lasts);
+    let bar = new_bar(what, duration);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let refresh = || {
             let began = Instant::now();
             while !done.load(Ordering::Relaxed) {
-                show(&bar, began, lasts, &describe_progress(&live.so_far()));
+                show(&bar, began, duration, &describe_progress(&live.summary()));
                 std::thread::park_timeout(REFRESH);
             }
         };
@@ -57,13 +57,14 @@ pub fn describe_progress(so_far: &LiveSummary) -> String {
     };
     // The last interval is not complete, so it is skipped.
     let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
-    let time = latest.map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).rounded()));
+    let time = latest
+        .map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).to_rounded_string()));
     format!("{} completed{failed}{time}", counted(counts.completed, "call"))
 }
 
-/// A bar for a run that takes `lasts`.
-pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(lasts.0 / 1_000_000), ProgressDrawTarget::stderr());
+/// A bar for a run that takes `duration`.
+pub fn new_bar(what: &str, duration: Nanos) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(duration.0 / 1_000_000), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix}} [{{bar:{BAR_WIDTH}}}] {{msg}}")) {
         bar.set_style(style.progress_chars("=> "));
     }
@@ -72,10 +73,10 @@ pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
 }
 
 /// Updates a bar. A run without a planned end shows only the elapsed time.
-pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, calls: &str) {
+pub fn show(bar: &ProgressBar, began: Instant, duration: Nanos, calls: &str) {
     let elapsed = began.elapsed();
-    bar.set_position((elapsed.as_millis() as u64).min(lasts.0 / 1_000_000));
-    let of = if lasts < Nanos::from_secs(86_400) { format!(" of {lasts}") } else { String::new() };
+    bar.set_position((elapsed.as_millis() as u64).min(duration.0 / 1_000_000));
+    let of = if duration < Nanos::from_secs(86_400) { format!(" of {duration}") } else { String::new() };
     let message = format!("{:.0}s{of}, {calls}", elapsed.as_secs_f64());
     bar.set_message(fitted(&output::to_locale_charset(&message), bar.prefix().chars().count()));
 }

@@ -29,7 +29,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         }
         return against_flat::main(args);
     }
-    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let hdr = args.hdr.open()?;
     let plan = plan(args)?;
     plan.validate()?;
@@ -38,12 +38,12 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let flattened = match (args.flatten, &length) {
-        (true, Some(length)) => Some(mean_rate(length.calls, length.last, "--flatten")?),
+    let constant_rate = match (args.flatten, &length) {
+        (true, Some(length)) => Some(mean_rate(length.calls, length.last_due, "--flatten")?),
         _ => None,
     };
-    let lasts = length::print_replay_length(args, length.as_ref());
-    let replayed = run(args, plan, ReplayPass { flattened, max_calls: u64::MAX, lasts }, &stop)?;
+    let duration = length::print_replay_length(args, length.as_ref());
+    let replayed = run(args, plan, ReplayPass { constant_rate, max_calls: u64::MAX, duration }, &stop)?;
     replayed.print_replay_summary(args);
     let delivered = deliver_record(&replayed.record, &args.output, args.detail, out);
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&replayed.record)), replayed.check_logs_read()])

@@ -2,7 +2,7 @@
 
 use crate::exit::{self, Exit};
 use crate::flags::{DetailArgs, OutputArgs};
-use crate::output::{OutFile, deliver, page, say, text_or_document};
+use crate::output::{OutFile, deliver, page, print_note, text_or_document};
 use brimful_core::record::Record;
 use brimful_report::load::Detail;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub fn deliver_record(
     deliver(out, &json, &text)?;
     // The text contains the warning already.
     if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
-        say(&warning);
+        print_note(&warning);
     }
     Ok(exit::code_for_record(record))
 }

@@ -25,7 +25,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
     let connections = &args.connections;
     let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    let endpoint = Endpoint::resolve_at(url, &connections.detour(), connect_timeout)?;
+    let endpoint = Endpoint::resolve_at(url, &connections.connect_overrides(), connect_timeout)?;
     connections.check(&endpoint)?;
     let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
     let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
@@ -46,7 +46,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
             calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
             max_per_shard: None,
-            holds: false,
+            keeps_connections_open: false,
             pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
             http2: args.http == Version::Http2,
             close: connections.close,
@@ -58,19 +58,19 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
             send_buffer: buffer(connections.send_buffer)?,
             receive_buffer: buffer(connections.receive_buffer)?,
             warm_connections: 0,
-            at_once: 0,
+            min_concurrent: 0,
         },
         engine: args.generator.engine,
         tick: None,
-        client_max: None,
+        client_max_rate: None,
         back_off: true,
-        follow: None,
+        max_redirects: None,
         threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
         shard: None,
         start_at: None,
         live: None,
-        keeper: None,
+        result_backup: None,
         clock: None,
         interval: Nanos::from_secs(1),
         seed: args.generator.seed.unwrap_or_else(clock),

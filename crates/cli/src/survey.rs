@@ -28,14 +28,14 @@ use std::time::SystemTime;
 /// Runs the survey, and delivers the document and the report.
 pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
-    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let path = args.report.clone().unwrap_or_else(default_report);
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
     plan.template.live.clone_from(&display.live);
     let crew = fleet::start(args, shared_streams(args), &stop)?;
-    let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.step(&step)))?;
+    let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.show(&step)))?;
     survey.report = report.name();
     let written = page(|| brimful_report::html::html(&survey)).and_then(|page| report.commit(&page));
     if written.is_err() {

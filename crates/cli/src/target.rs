@@ -7,7 +7,7 @@ use anyhow::Context;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, seconds};
 use brimful_core::units::Count;
-use brimful_target::{ServiceClass, Target, TargetConfig, TargetError, Truth};
+use brimful_target::{ReferenceCpuTimes, ServiceClass, Target, TargetConfig, TargetError};
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -111,7 +111,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
         // A signal ends the sleep early.
         std::thread::sleep(Duration::from_millis(100));
     }
-    let truth = target.truth();
+    let truth = target.cpu_times();
     target.stop();
     print(&table(&truth))?;
     Ok(Exit::Ok)
@@ -133,7 +133,7 @@ fn default_read_dir() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
-fn table(truth: &Truth) -> String {
+fn table(truth: &ReferenceCpuTimes) -> String {
     let mut text = format!("{:<20} {:>12} {:>14} {:>14}\n", "class", "requests", "CPU each", "nominal");
     for (name, class) in &truth.classes {
         let mean = seconds(class.mean_cpu_s);

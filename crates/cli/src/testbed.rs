@@ -7,7 +7,7 @@ pub mod args;
 
 use crate::command_line;
 use crate::exit::UsageError;
-use crate::output::{OutFile, say};
+use crate::output::{OutFile, print_note};
 use anyhow::Context;
 use args::{TestbedArgs, TestbedInitArgs};
 use brimful_core::Nanos;
@@ -16,7 +16,8 @@ use brimful_core::quantity::{count, percent};
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::strip_bom;
 use brimful_testbed::{
-    Bed, CpuRequest, Cpus, LinkShape, RttHistogram, Rtts, Shape, TestbedError, TestbedResults, UnknownHostError,
+    CpuRequest, Cpus, LinkShape, RttHistogram, Rtts, RunningTestbed, Shape, TestbedError, TestbedResults,
+    UnknownHostError,
 };
 use std::time::SystemTime;
 
@@ -29,7 +30,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
     let command: Vec<String> =
         args.command.iter().map(fill).collect::<Result<_, UnknownHostError>>().map_err(usage_error)?;
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
         return Err(UsageError("stdout belongs to the command: give --out a file".to_owned()).into());
     }
@@ -42,14 +43,16 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let seed = shape.seed;
     let began_at = SystemTime::now();
     let began = brimful_os::clock::now();
-    let bed = Bed::start(shape, cpus).map_err(with_exit_code)?;
+    let bed = RunningTestbed::start(shape, cpus).map_err(with_exit_code)?;
     if !bed.is_steered() && !args.quiet {
-        say("note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts");
+        print_note(
+            "note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts",
+        );
     }
     let exit_code = brimful_testbed::run(&bed, &command).map_err(with_exit_code)?;
     let measured = bed.stop().context("the router ended too early; please report this with its messages")?;
     if !args.quiet {
-        report_lines(&measured, seed).iter().for_each(|line| say(line));
+        report_lines(&measured, seed).iter().for_each(|line| print_note(line));
     }
     let TestbedResults { shape, server, clients, router } = measured;
     let document = Testbed {
@@ -146,7 +149,7 @@ fn report_lines(measured: &TestbedResults, seed: u64) -> Vec<String> {
 
 fn lateness(router: &Router) -> String {
     let Some(late) = router.late_us else { return "the router forwarded no packets".to_owned() };
-    let time = |us: f64| Nanos::from_secs_f64(us / 1e6).rounded();
+    let time = |us: f64| Nanos::from_secs_f64(us / 1e6).to_rounded_string();
     format!(
         "the router forwarded {} packets: half of them at most {} late, 99 % at most {}, all at most {}",
         count(router.delivered_packets),

@@ -18,13 +18,13 @@ mod serve;
 mod session;
 
 use crate::exit::Exit;
-use crate::output::{OutFile, columns, deliver, say};
+use crate::output::{OutFile, columns, deliver, print_note};
 use anyhow::Context;
 use args::WatchArgs;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
-use brimful_core::text::{one_line, visible, wrap};
+use brimful_core::text::{escape_controls, one_line, wrap};
 use brimful_monitor::Finding;
 use brimful_report::DEFAULT_WIDTH;
 use display::Display;
@@ -38,9 +38,9 @@ use session::Session;
 /// Watches the server until the end of the watch, and prints the results.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
-    let exporter = args.serving.prometheus.map(|address| Exporter::start(address, &args.serving.prometheus_host));
+    let exporter = args.remote.prometheus.map(|address| Exporter::start(address, &args.remote.prometheus_host));
     let exporter = exporter.transpose()?;
     let mut events = Events::from_signals()?;
     let serving = serve::start(args, &options.config, &events)?;
@@ -61,7 +61,9 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let json = serde_json::to_string_pretty(&server).context("cannot write what was seen as JSON")? + "\n";
     let shown = match options {
         WatchOptions { json: true, .. } => json.clone(),
-        WatchOptions { paper_tables: true, .. } => visible(&brimful_report::server::paper_tables(&server)).into_owned(),
+        WatchOptions { paper_tables: true, .. } => {
+            escape_controls(&brimful_report::server::paper_tables(&server)).into_owned()
+        }
         WatchOptions { once: true, .. } => {
             wrapped(&sentences(&findings)) + "\n" + &brimful_report::server::text(&server)
         }
@@ -69,10 +71,10 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     };
     deliver(out, &json, &shown)?;
     for notice in notices {
-        say(&notice);
+        print_note(&notice);
     }
     match missing {
-        0 => Ok(options.exit(ended)),
+        0 => Ok(options.exit_code(ended)),
         n => {
             anyhow::bail!("{n} lines are missing in the logs: free disk space, or choose another directory with --log")
         }
@@ -91,13 +93,13 @@ fn run(
     let mut presence = Presence::new(&options.config.processes);
     loop {
         if let Some(tick) = session.tick() {
-            presence.news(&tick.sample).into_iter().for_each(|news| display.show_news(news));
+            presence.status_messages(&tick.sample).into_iter().for_each(|news| display.show_news(news));
             let suspended = tick.rates.suspended();
             if suspended > Nanos::ZERO {
-                display.show_news(format!("the machine was suspended for {}", suspended.rounded()));
+                display.show_news(format!("the machine was suspended for {}", suspended.to_rounded_string()));
             }
             if let Some(logs) = &mut logs {
-                logs.write(&tick, &mut |notice| display.say(notice));
+                logs.write(&tick, &mut |notice| display.show_notice(notice));
             }
             if let Some(exporter) = exporter {
                 exporter.publish(&tick.sample);
@@ -125,8 +127,9 @@ fn run(
 /// A summary of the whole watch, in a few lines.
 fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
-    let mut text = wrapped(&format!("{} for {}: {}", options.what, seconds.rounded(), sentences(findings)));
-    for (what, figures) in brimful_report::server::digest(server) {
+    let mut text =
+        wrapped(&format!("{} for {}: {}", options.targets, seconds.to_rounded_string(), sentences(findings)));
+    for (what, figures) in brimful_report::server::summary_lines(server) {
         text += &format!("{what:<10}{figures}\n");
     }
     if let Some(classes) = server.module.as_ref().and_then(brimful_report::server::module_table) {

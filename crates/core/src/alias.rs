@@ -6,7 +6,7 @@
 
 /// An alias table, which draws items by weight.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Alias(Vec<Entry>);
+pub struct AliasTable(Vec<Entry>);
 
 /// One column of the table, shared by two items.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,10 +18,10 @@ struct Entry {
     other: u32,
 }
 
-impl Alias {
+impl AliasTable {
     /// Creates a table of items with these weights, in any scale. `None` if no weight is above zero, or if one is
     /// negative or not finite.
-    pub fn new(weights: &[f64]) -> Option<Alias> {
+    pub fn new(weights: &[f64]) -> Option<AliasTable> {
         let total: f64 = weights.iter().sum();
         let valid = total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0);
         if !valid || u32::try_from(weights.len()).is_err() {
@@ -44,7 +44,7 @@ impl Alias {
             shares[large] -= 1.0 - shares[small];
             if shares[large] < 1.0 { below.push(large) } else { above.push(large) }
         }
-        Some(Alias(entries))
+        Some(AliasTable(entries))
     }
 
     /// The index of the item drawn by `u`, a uniform number on [0, 1).
@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The share of each item, summed over all columns.
-    fn shares(alias: &Alias) -> Vec<f64> {
+    fn shares(alias: &AliasTable) -> Vec<f64> {
         let mut shares = vec![0.0; alias.len()];
         for (index, entry) in alias.0.iter().enumerate() {
             let own = if entry.own == u32::MAX { 1.0 } else { f64::from(entry.own) / 2f64.powi(32) };
@@ -88,7 +88,7 @@ mod tests {
         #[test]
         fn each_is_drawn_as_often_as_it_weighs(weights in prop::collection::vec(prop_oneof![Just(0.0), 1e-6..1e6f64], 1..200)) {
             let total: f64 = weights.iter().sum();
-            let Some(alias) = Alias::new(&weights) else {
+            let Some(alias) = AliasTable::new(&weights) else {
                 prop_assert_eq!(total, 0.0);
                 return Ok(());
             };
@@ -100,7 +100,7 @@ mod tests {
 
         #[test]
         fn numbers_at_the_ends_draw_what_weighs_something(weights in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0)], 1..50), u in 0.0..1.0f64) {
-            let Some(alias) = Alias::new(&weights) else { return Ok(()) };
+            let Some(alias) = AliasTable::new(&weights) else { return Ok(()) };
             for u in [0.0, u, 1.0 - f64::EPSILON / 2.0, 1.0] {
                 prop_assert_eq!(weights[alias.index_at(u)], 1.0);
             }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn columns_are_where_the_numbers_say() {
-        let alias = Alias::new(&[1.0, 3.0]).unwrap();
+        let alias = AliasTable::new(&[1.0, 3.0]).unwrap();
         let drawn: Vec<usize> = (0..1000).map(|i| alias.index_at((f64::from(i) + 0.5) / 1000.0)).collect();
         assert_eq!(drawn.iter().filter(|index| **index == 0).count(), 250);
     }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn from_nothing_nothing_is_drawn() {
         for weights in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[f64::NAN], &[f64::INFINITY, 1.0]] {
-            assert_eq!(Alias::new(weights), None, "{weights:?}");
+            assert_eq!(AliasTable::new(weights), None, "{weights:?}");
         }
     }
 }

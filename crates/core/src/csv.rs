@@ -14,7 +14,7 @@ pub struct Row {
 }
 
 /// Reads all records of a text.
-pub fn read(text: &str) -> Vec<Row> {
+pub fn parse(text: &str) -> Vec<Row> {
     let text = crate::text::strip_bom(text);
     let separator = separator(text);
     let mut rows = Vec::new();
@@ -64,7 +64,7 @@ fn separator(text: &str) -> char {
 }
 
 /// Formats one line of fields, quoted if necessary, with a newline at its end.
-pub fn line<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
+pub fn format_row<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
     let fields: Vec<String> = fields.into_iter().map(escape).collect();
     fields.join(",") + "\n"
 }
@@ -80,13 +80,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn fields(text: &str) -> Vec<Vec<String>> {
-        read(text).into_iter().map(|row| row.fields).collect()
+        parse(text).into_iter().map(|row| row.fields).collect()
     }
 
     #[test]
     fn quotes_comments_and_line_breaks_are_understood() {
         let text = "\u{feff}# written by hand\r\na,b\r\n\r\n\"x, \"\"y\"\"\", 2 \n\"two\nlines\",3\n4,5";
-        let rows = read(text);
+        let rows = parse(text);
         let lines: Vec<usize> = rows.iter().map(|r| r.line).collect();
         assert_eq!(lines, [2, 4, 5, 7]);
         assert_eq!(fields(text)[1..3], [["x, \"y\"", "2"], ["two\nlines", "3"]]);
@@ -99,13 +99,13 @@ mod tests {
         fn what_is_written_is_read_back(a in "[ -~äé\n]{0,20}", b in "[ -~]{1,20}") {
             // White space around a field is not kept, and a row of only white space is not a record.
             prop_assume!(!b.trim().is_empty());
-            let written = line(["x", a.as_str(), b.as_str()]);
+            let written = format_row(["x", a.as_str(), b.as_str()]);
             prop_assert_eq!(fields(&written), vec![vec!["x".to_owned(), a.trim().to_owned(), b.trim().to_owned()]]);
         }
 
         #[test]
         fn no_text_panics(text in "(.|[\n\"#;,\t]){0,60}") {
-            read(&text);
+            parse(&text);
         }
     }
 }

@@ -81,14 +81,14 @@ pub struct CallSpec {
 
 impl CallSpec {
     /// A call outside any session. Its request has the number of its class.
-    pub fn of_class(class: ClassId) -> CallSpec {
+    pub fn for_class(class: ClassId) -> CallSpec {
         CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
 }
 
 /// A workload's answer to [`Workload::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextCall {
     /// This call is due, or overdue; `due` comes from the schedule, never from the clock.
     Due {
         /// Time at which the schedule wants the call to begin.
@@ -117,7 +117,7 @@ pub enum Next {
 pub trait Workload {
     /// Returns the next step at `now`, while `in_flight` calls of this shard have not ended yet. The engine calls this
     /// until nothing is due.
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next;
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall;
 
     /// Called when a connection of this shard has been established. S-Clients begin their next attempt then.
     fn on_established(&mut self, _at: Nanos) {}

@@ -45,11 +45,11 @@ pub mod url;
 pub mod workload;
 
 pub use event::{
-    CallSpec, ClassId, ConnectionEnded, End, Event, ExhaustedResource, Next, Observer, Outcome, RequestId,
+    CallSpec, ClassId, ConnectionEnded, End, Event, ExhaustedResource, NextCall, Observer, Outcome, RequestId,
     ResponseSize, Retry, SessionEnded, SessionId, SessionOutcome, UnfollowedReason, Workload,
 };
 pub use http2::Http2Frame;
 pub use slo::Slo;
 pub use status::StatusClass;
 pub use tls::TlsFault;
-pub use units::{Bytes, Moment, Nanos, Rate};
+pub use units::{Bytes, Nanos, OptionalNanos, Rate};

@@ -2,14 +2,14 @@
 
 /// A number that is out of its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{what} is {value}; it must be {need}")]
+#[error("{what} is {value}; it must be {requirement}")]
 pub struct NumberError {
     /// Meaning of the number, for the message.
     pub what: String,
     /// Value of the number.
     pub value: f64,
     /// The condition that the number violates.
-    pub need: &'static str,
+    pub requirement: &'static str,
 }
 
 /// Whether a value is the default of its type. Documents leave out such fields.
@@ -21,20 +21,20 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 ///
 /// # Errors
 /// [`NumberError`] otherwise; `what` names the number in its message.
-pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
+pub fn check_non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
     }
-    Err(NumberError { what: what(), value, need: "finite and not negative" })
+    Err(NumberError { what: what(), value, requirement: "finite and not negative" })
 }
 
 /// Returns `value` if it is finite and positive.
 ///
 /// # Errors
 /// [`NumberError`] otherwise; `what` names the number in its message.
-pub fn positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
+pub fn check_positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);
     }
-    Err(NumberError { what: what(), value, need: "finite and positive" })
+    Err(NumberError { what: what(), value, requirement: "finite and positive" })
 }

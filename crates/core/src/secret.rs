@@ -9,7 +9,7 @@ pub const CREDENTIAL_MASK: &str = "•••";
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
 /// Whether the value of this header field is a secret: its name is well known, like `authorization`, or in `others`.
-pub fn is_header(name: &str, others: &[String]) -> bool {
+pub fn is_secret_header(name: &str, others: &[String]) -> bool {
     let mut secret = HEADERS.into_iter().chain(others.iter().map(String::as_str));
     secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))
 }
@@ -32,9 +32,9 @@ mod tests {
     #[test]
     fn headers_are_secret_by_name_in_any_case() {
         for name in ["Authorization", "COOKIE", "proxy-authorization", "X-Internal"] {
-            assert!(is_header(name, &["x-internal".to_owned()]), "{name}");
+            assert!(is_secret_header(name, &["x-internal".to_owned()]), "{name}");
         }
-        assert!(!is_header("Accept", &[]) && !is_header("X-Internal", &[]));
+        assert!(!is_secret_header("Accept", &[]) && !is_secret_header("X-Internal", &[]));
     }
 
     #[test]

@@ -123,7 +123,7 @@ fn prefix(class: &Option<String>) -> String {
 
 /// Formats a time without rounding, in the unit that is easiest to read.
 fn time(seconds: f64) -> String {
-    Nanos::from_secs_f64(seconds).exact()
+    Nanos::from_secs_f64(seconds).to_exact_string()
 }
 
 impl Serialize for Slo {

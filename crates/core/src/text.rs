@@ -24,7 +24,7 @@ pub fn strip_bom_bytes(bytes: &[u8]) -> &[u8] {
 }
 
 /// Escapes the control characters of a text, except newlines and tabs.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
     escape(text, |c| c != '\n' && c != '\t' && is_control(c))
 }
 
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn what_a_terminal_obeys_is_shown() {
-        assert_eq!(visible("\x1b[2J\r\x07\u{7f}\u{9b}1m"), r"\u001b[2J\u000d\u0007\u007f\u009b1m");
-        assert_eq!(visible("\u{202e}gnp.exe\u{2066}\u{200f}"), r"\u202egnp.exe\u2066\u200f");
-        assert_eq!(visible("a\tb\nc – 5 µs"), "a\tb\nc – 5 µs");
+        assert_eq!(escape_controls("\x1b[2J\r\x07\u{7f}\u{9b}1m"), r"\u001b[2J\u000d\u0007\u007f\u009b1m");
+        assert_eq!(escape_controls("\u{202e}gnp.exe\u{2066}\u{200f}"), r"\u202egnp.exe\u2066\u200f");
+        assert_eq!(escape_controls("a\tb\nc – 5 µs"), "a\tb\nc – 5 µs");
         assert_eq!(one_line("nginx\nverdict\tvalid"), r"nginx\u000averdict\u0009valid");
     }
 
@@ -200,7 +200,7 @@ mod tests {
             prop_assert!(!shown.contains(is_control));
             prop_assert!(text.contains(is_control) || shown == text);
             let json = serde_json::to_string(&[&text]).unwrap();
-            prop_assert_eq!(serde_json::from_str::<[String; 1]>(&visible(&json)).unwrap(), [text]);
+            prop_assert_eq!(serde_json::from_str::<[String; 1]>(&escape_controls(&json)).unwrap(), [text]);
         }
     }
 }

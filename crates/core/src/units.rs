@@ -16,7 +16,7 @@ pub struct Nanos(pub u64);
 
 /// The time of an event, if it has happened: an `Option<Nanos>` in half the memory, for the state of each call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Moment(Nanos);
+pub struct OptionalNanos(Nanos);
 
 /// Events per second. A parsed rate is finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -30,40 +30,40 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
 
-impl Moment {
+impl OptionalNanos {
     /// The event has not happened.
-    pub const NONE: Moment = Moment(Nanos::MAX);
+    pub const NONE: OptionalNanos = OptionalNanos(Nanos::MAX);
 
     /// The time of the event, if it has happened.
     #[inline]
     pub fn get(self) -> Option<Nanos> {
-        (self != Moment::NONE).then_some(self.0)
+        (self != OptionalNanos::NONE).then_some(self.0)
     }
 
     /// Sets the time of the event to `now` if it has not happened yet. Returns the time of the event.
     #[inline]
     pub fn get_or_set(&mut self, now: Nanos) -> Nanos {
-        if *self == Moment::NONE {
+        if *self == OptionalNanos::NONE {
             *self = now.into();
         }
         self.0
     }
 }
 
-impl Default for Moment {
-    fn default() -> Moment {
-        Moment::NONE
+impl Default for OptionalNanos {
+    fn default() -> OptionalNanos {
+        OptionalNanos::NONE
     }
 }
 
-impl From<Nanos> for Moment {
+impl From<Nanos> for OptionalNanos {
     /// Converts [`Nanos::MAX`], which is not an instant of a run, to [`Moment::NONE`].
-    fn from(at: Nanos) -> Moment {
-        Moment(at)
+    fn from(at: Nanos) -> OptionalNanos {
+        OptionalNanos(at)
     }
 }
 
-impl fmt::Debug for Moment {
+impl fmt::Debug for OptionalNanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
@@ -116,7 +116,7 @@ impl Nanos {
     }
 
     /// Formats the time for people, rounded to three significant digits: `657 µs`, `3 s`.
-    pub fn rounded(self) -> String {
+    pub fn to_rounded_string(self) -> String {
         let step = 10_u64.pow(self.0.max(1).ilog10().saturating_sub(2));
         let rounded = Nanos(self.0.saturating_add(step / 2) / step * step);
         let (divisor, unit) = rounded.unit();
@@ -125,7 +125,7 @@ impl Nanos {
 
     /// Formats the time in the largest unit in which its value is at least one. All digits are kept, so parsing the
     /// text yields the same time.
-    pub fn exact(self) -> String {
+    pub fn to_exact_string(self) -> String {
         let (divisor, unit) = self.unit();
         let (whole, rest) = (self.0 / divisor, self.0 % divisor);
         let text = format!("{whole}.{rest:00$}", divisor.ilog10() as usize);
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_moment_is_an_instant_or_none_in_its_memory() {
-        let mut moment = Moment::default();
-        assert_eq!((moment, moment.get(), size_of::<Moment>()), (Moment::NONE, None, 8));
+        let mut moment = OptionalNanos::default();
+        assert_eq!((moment, moment.get(), size_of::<OptionalNanos>()), (OptionalNanos::NONE, None, 8));
         assert_eq!([7, 9].map(|now| moment.get_or_set(Nanos(now))), [Nanos(7); 2], "only the first call sets the time");
         assert_eq!(moment.get(), Some(Nanos(7)));
     }
@@ -313,7 +313,7 @@ mod tests {
         for (exact, rounded) in
             [(657_133, "657 µs"), (1_234_567_890, "1.23 s"), (999_600, "1 ms"), (7, "7 ns"), (0, "0 ns")]
         {
-            assert_eq!(Nanos(exact).rounded(), rounded);
+            assert_eq!(Nanos(exact).to_rounded_string(), rounded);
         }
     }
 
@@ -339,7 +339,7 @@ mod tests {
 
         #[test]
         fn an_exact_duration_reads_back(n in any::<u64>()) {
-            prop_assert_eq!(Nanos(n).exact().parse(), Ok(Nanos(n)));
+            prop_assert_eq!(Nanos(n).to_exact_string().parse(), Ok(Nanos(n)));
         }
 
         #[test]

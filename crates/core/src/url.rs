@@ -59,13 +59,13 @@ pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether this is a URL with scheme and host, as opposed to a path.
-pub fn is_whole_url(target: &str) -> bool {
+pub fn is_absolute_url(target: &str) -> bool {
     ["http://", "https://"].into_iter().any(|scheme| target.len() > scheme.len() && target.starts_with(scheme))
 }
 
 /// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. Labels are converted to lower case. Other
 /// mappings of IDNA are not applied, because the result is only a suggestion to the user.
-pub fn ascii_host(host: &str) -> String {
+pub fn to_ascii_host(host: &str) -> String {
     let label = |label: &str| match label.is_ascii() {
         true => label.to_owned(),
         false => format!("xn--{}", punycode(&label.to_lowercase())),
@@ -226,7 +226,7 @@ mod tests {
             ("faß.de", "xn--fa-hia.de"),
             ("他们为什么不说中文", "xn--ihqwcrb4cv8a8dqg056pqjye"),
         ] {
-            assert_eq!(ascii_host(host), ascii);
+            assert_eq!(to_ascii_host(host), ascii);
         }
     }
 

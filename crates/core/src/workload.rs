@@ -307,7 +307,7 @@ impl Workload {
     /// because `secret_headers` lists them, are replaced by [`CREDENTIAL_MASK`].
     pub fn without_secrets(mut self, secret_headers: &[String]) -> Workload {
         for (name, value) in self.classes.iter_mut().flat_map(|class| &mut class.headers) {
-            if secret::is_header(name, secret_headers) {
+            if secret::is_secret_header(name, secret_headers) {
                 CREDENTIAL_MASK.clone_into(value);
             }
         }

@@ -21,7 +21,7 @@ const CONTINUE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
 /// The bodies of a shard that have not been sent completely.
 #[derive(Debug)]
-pub struct Bodies<'a> {
+pub struct UnsentBodies<'a> {
     /// The bodies of HTTP/1 calls, indexed by the slot of their connection.
     by_slot: HashMap<u32, Body<'a>>,
     /// The deadlines of bodies that wait for the server to request them.
@@ -56,10 +56,10 @@ pub struct BodyChunk<'a> {
     pub is_from_file: bool,
 }
 
-impl<'a> Bodies<'a> {
-    pub fn new() -> Bodies<'a> {
+impl<'a> UnsentBodies<'a> {
+    pub fn new() -> UnsentBodies<'a> {
         let continues = Deadlines::new(CONTINUE_TIMEOUT);
-        Bodies { by_slot: HashMap::new(), continues, unreadable: Vec::new(), error: None }
+        UnsentBodies { by_slot: HashMap::new(), continues, unreadable: Vec::new(), error: None }
     }
 
     /// HTTP/1: adds the body of the only call on a connection.
@@ -107,7 +107,7 @@ impl<'a> Bodies<'a> {
     }
 
     /// HTTP/1: the next piece of the body on this connection; `None` if the body waits or cannot be read.
-    pub fn next_piece(&mut self, slot: u32) -> Option<BodyChunk<'a>> {
+    pub fn next_chunk(&mut self, slot: u32) -> Option<BodyChunk<'a>> {
         if self.by_slot.get(&slot).is_none_or(|body| body.waits) {
             return None;
         }
@@ -138,7 +138,8 @@ impl<'a> Bodies<'a> {
         let by_slot = &self.by_slot;
         let is_waiting = |call: TimerKey| match connections.get(call.slot).and_then(|open| open.protocol.http2()) {
             Some(http2) => {
-                http2.waits(call.stream) && http2.get(call.stream).is_some_and(|found| found.stamp == call.stamp)
+                http2.awaits_continue(call.stream)
+                    && http2.get(call.stream).is_some_and(|found| found.stamp == call.stamp)
             }
             None => by_slot.get(&call.slot).is_some_and(|body| body.waits && body.stamp == call.stamp),
         };
@@ -159,10 +160,10 @@ mod tests {
         std::fs::write(&path, &content).unwrap();
         let file = BodyFile::open(&path).unwrap();
         assert_eq!(file.bytes(), content.len() as u64);
-        let mut bodies = Bodies::new();
+        let mut bodies = UnsentBodies::new();
         bodies.insert(CALL, UnsentBody::File { file: &file, offset: 0 }, false);
         let mut taken = Vec::new();
-        while let Some(BodyChunk { bytes, is_last, .. }) = bodies.next_piece(7) {
+        while let Some(BodyChunk { bytes, is_last, .. }) = bodies.next_chunk(7) {
             assert!(bytes.len() <= PIECE_BYTES);
             taken.extend_from_slice(&bytes);
             assert_eq!(is_last, taken.len() == content.len());
@@ -172,7 +173,7 @@ mod tests {
         // If the file is truncated during the run, the call fails.
         bodies.insert(CALL, UnsentBody::File { file: &file, offset: PIECE_BYTES as u64 }, false);
         std::fs::write(&path, b"short").unwrap();
-        assert!(bodies.next_piece(7).is_none() && bodies.by_slot.is_empty());
+        assert!(bodies.next_chunk(7).is_none() && bodies.by_slot.is_empty());
         let error = bodies.take_error().unwrap().to_string();
         assert!(error.contains("shorter during the run") && bodies.unreadable.len() == 1, "{error}");
         std::fs::remove_file(&path).unwrap();

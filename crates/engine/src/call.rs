@@ -12,7 +12,7 @@
 
 use crate::expected::Digest;
 use crate::{ConnectionPolicy, Redirect};
-use brimful_core::{CallSpec, End, Moment, Nanos};
+use brimful_core::{CallSpec, End, Nanos, OptionalNanos};
 
 /// Maximum number of times that one call is sent again after its stream was refused.
 const MAX_REFUSALS: u8 = 3;
@@ -24,23 +24,23 @@ const MAX_CLOSES: u8 = 2;
 pub struct Call<P> {
     pub spec: CallSpec,
     pub due: Nanos,
-    pub observed: P,
+    pub observer_data: P,
     /// Identifies the call among the calls of its connection; see [`Connection::is_awaiting_response`].
     ///
     /// [`Connection::is_awaiting_response`]: crate::connection::Connection::is_awaiting_response
     pub stamp: u32,
     /// Whether the connection ends after this call.
-    pub last: bool,
+    pub is_last: bool,
     /// The time at which the request was handed to the sockets, if it was.
-    pub sent_at: Moment,
+    pub sent_at: OptionalNanos,
     /// Length of the request in bytes; known once the request was handed to the sockets.
-    pub length: usize,
+    pub request_bytes: usize,
     /// Whether the request's method is HEAD; known once the request was handed to the sockets.
     pub is_head: bool,
     /// The time at which the first byte of the response was read.
-    pub first_byte_at: Moment,
+    pub first_byte_at: OptionalNanos,
     /// Number of bytes of the response that were read.
-    pub received: u64,
+    pub response_bytes: u64,
     /// Digest of the response's content so far, if the workload expects a certain digest.
     pub digest: Option<Box<Digest>>,
     /// The target of the response's redirect, in a run that follows redirects.
@@ -53,9 +53,9 @@ pub struct Call<P> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EarlierAttempts {
     /// Number of earlier attempts.
-    pub tries: u8,
+    pub attempts: u8,
     /// Whether the call was moved away from a connection that had no stream for it.
-    pub moved: bool,
+    pub was_moved: bool,
     /// Whether the call must be sent on a new connection.
     pub needs_new_connection: bool,
     /// Number of bytes of the request that earlier attempts sent.
@@ -65,18 +65,18 @@ pub struct EarlierAttempts {
 impl<P> Call<P> {
     /// A call that has not been sent.
     #[inline]
-    pub fn new(spec: CallSpec, due: Nanos, stamp: u32, observed: P) -> Call<P> {
+    pub fn new(spec: CallSpec, due: Nanos, stamp: u32, observer_data: P) -> Call<P> {
         Call {
             spec,
             due,
-            observed,
+            observer_data,
             stamp,
-            last: false,
-            sent_at: Moment::NONE,
-            length: 0,
+            is_last: false,
+            sent_at: OptionalNanos::NONE,
+            request_bytes: 0,
             is_head: false,
-            first_byte_at: Moment::NONE,
-            received: 0,
+            first_byte_at: OptionalNanos::NONE,
+            response_bytes: 0,
             digest: None,
             redirect: None,
             earlier: EarlierAttempts::default(),
@@ -85,11 +85,11 @@ impl<P> Call<P> {
 
     /// Whether to send a call again after its connection is gone. Otherwise the call would end with `end`.
     pub fn may_retry_after_close(&self, end: End, policy: &ConnectionPolicy) -> bool {
-        policy.retry_closed && self.earlier.tries < MAX_CLOSES && matches!(end, End::ClosedOnReuse { .. })
+        policy.retry_closed && self.earlier.attempts < MAX_CLOSES && matches!(end, End::ClosedOnReuse { .. })
     }
 
     /// Whether to send a call again that the server did not process.
     pub fn may_retry_unprocessed(&self, policy: &ConnectionPolicy) -> bool {
-        policy.retry_refused && self.earlier.tries < MAX_REFUSALS
+        policy.retry_refused && self.earlier.attempts < MAX_REFUSALS
     }
 }

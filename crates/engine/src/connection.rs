@@ -32,7 +32,7 @@ pub struct Connection<P> {
     /// Identifies the current attempt, handshake or close: a timer with another stamp is void.
     pub stamp: u32,
     /// Number of calls begun on the connection.
-    pub begun: u64,
+    pub calls_begun: u64,
     /// Number of complete responses received on the connection.
     pub responses: u32,
     /// Calls under way, the oldest first: responses come in the order of the requests. With HTTP/2, only the calls that
@@ -43,9 +43,9 @@ pub struct Connection<P> {
     /// With HTTP/2: the time at which bytes were last received.
     pub last_received_at: Nanos,
     /// Whether the connection carries no further call.
-    pub spent: bool,
+    pub is_spent: bool,
     /// Whether the connection was opened before the run, not for a particular call.
-    pub warm: bool,
+    pub opened_before_run: bool,
     /// The time at which the connection attempt began.
     pub attempted_at: Nanos,
     /// Index of the connection's source address.
@@ -53,7 +53,7 @@ pub struct Connection<P> {
     /// Number of the server's address.
     pub address: u16,
     /// Number of connection attempts made so far.
-    pub tries: usize,
+    pub attempts: usize,
     /// The list of available connections that contains this connection, and its index in that list.
     listed: Option<(Availability, u32)>,
 }
@@ -74,18 +74,18 @@ impl<P> Connection<P> {
             phase,
             session,
             stamp: 0,
-            begun: 0,
+            calls_begun: 0,
             responses: 0,
             // Allocated on demand: thousands of sessions may be in their think time, each with an idle connection.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             protocol: Protocol::new(false),
             last_received_at: Nanos::ZERO,
-            spent: false,
-            warm: false,
+            is_spent: false,
+            opened_before_run: false,
             attempted_at: Nanos::ZERO,
             source: 0,
             address: 0,
-            tries: 1,
+            attempts: 1,
             listed: None,
         }
     }
@@ -102,12 +102,14 @@ impl<P> Connection<P> {
 
     /// Whether a call would reuse the connection: it carried calls before, or was opened before the run.
     pub fn is_reused(&self) -> bool {
-        self.warm || self.responses > 0
+        self.opened_before_run || self.responses > 0
     }
 
     /// Whether the connection's last call has begun.
     fn has_begun_its_last(&self, lifetime: u64) -> bool {
-        self.spent || self.begun >= lifetime || self.protocol.http2().is_some_and(|http2| http2.refuses_new_streams())
+        self.is_spent
+            || self.calls_begun >= lifetime
+            || self.protocol.http2().is_some_and(|http2| http2.refuses_new_streams())
     }
 
     /// Whether the call that this timer was started for is under way.
@@ -228,14 +230,14 @@ impl<P> Connections<P> {
 
     /// A stamp that no other call or attempt has.
     #[inline]
-    pub fn fresh_stamp(&mut self) -> u32 {
+    pub fn next_stamp(&mut self) -> u32 {
         self.stamps = self.stamps.wrapping_add(1);
         self.stamps
     }
 
     /// Sets the stamp after which the next fresh stamp follows.
     #[cfg(test)]
-    pub fn set_stamps(&mut self, stamps: u32) {
+    pub fn set_last_stamp(&mut self, stamps: u32) {
         self.stamps = stamps;
     }
 
@@ -265,7 +267,7 @@ impl<P> Connections<P> {
 
     /// Number of connections and attempts.
     #[inline]
-    pub fn open(&self) -> u64 {
+    pub fn open_count(&self) -> u64 {
         self.open.now
     }
 
@@ -337,7 +339,7 @@ impl<P> Connections<P> {
     }
 
     /// Whether the connection in this slot has carried its last call.
-    pub fn is_over(&self, slot: u32) -> bool {
+    pub fn is_finished(&self, slot: u32) -> bool {
         self.get(slot).is_some_and(|connection| {
             connection.calls_in_flight() == 0 && connection.has_begun_its_last(self.limits.lifetime)
         })
@@ -457,7 +459,7 @@ mod tests {
     use brimful_core::{CallSpec, ClassId};
 
     fn call(stamp: u32) -> Call<()> {
-        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp, ())
+        Call::new(CallSpec::for_class(ClassId(0)), Nanos::ZERO, stamp, ())
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
@@ -467,7 +469,7 @@ mod tests {
     fn insert_for(session: Option<SessionId>, connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
         let mut connection = Connection::new(phase, 1, session);
         connection.calls.extend((0..calls).map(call));
-        connection.begun = u64::from(calls);
+        connection.calls_begun = u64::from(calls);
         connections.insert(connection).slot
     }
 
@@ -481,7 +483,7 @@ mod tests {
         assert!(connections.find(token).is_none());
         assert_eq!(insert(&mut connections, Phase::Open, 1), slot, "the slot is used again");
         assert!(connections.find(token).is_none());
-        assert_eq!(connections.open(), 1);
+        assert_eq!(connections.open_count(), 1);
     }
 
     #[test]
@@ -503,7 +505,7 @@ mod tests {
         insert(&mut connections, Phase::Open, 3);
         insert(&mut connections, Phase::Closing, 0);
         let spent = insert(&mut connections, Phase::Open, 1);
-        connections.get_mut(spent).unwrap().begun = 5;
+        connections.get_mut(spent).unwrap().calls_begun = 5;
         connections.update_availability(spent);
         assert_eq!(connections.available(), Some(idle));
         connections.get_mut(idle).unwrap().phase = Phase::Closing;
@@ -577,13 +579,13 @@ mod tests {
     fn an_attempt_without_a_socket_was_never_open() {
         let mut connections = Connections::new(1, u64::MAX);
         let slots: Vec<u32> = (0..5).map(|_| insert(&mut connections, Phase::Connecting, 1)).collect();
-        let before = connections.open();
+        let before = connections.open_count();
         for slot in &slots[..3] {
             connections.note_socket_shortage();
             connections.remove(*slot);
         }
         connections.count_open(before, true);
-        assert_eq!((connections.max_open(), connections.open()), (2, 2));
+        assert_eq!((connections.max_open(), connections.open_count()), (2, 2));
         connections.count_open(1, true);
         (0..63).for_each(|_| connections.count_open(3, false));
         assert_eq!(connections.max_open(), 2, "some attempts may turn out to have no socket");

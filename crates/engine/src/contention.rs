@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// The kernel's counters at the beginning of the run.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ContentionWatch {
     /// The CPUs that the generator is pinned to; empty if the kernel chooses.
     cpus: Vec<usize>,
     ticks: Option<Ticks>,
@@ -27,10 +27,10 @@ struct Ticks {
     all: u64,
 }
 
-impl Watch {
+impl ContentionWatch {
     /// Reads the counters before the run.
-    pub fn start(cpus: &[usize]) -> Watch {
-        Watch { cpus: cpus.to_vec(), ticks: read_ticks(cpus), throttled: read_throttled() }
+    pub fn start(cpus: &[usize]) -> ContentionWatch {
+        ContentionWatch { cpus: cpus.to_vec(), ticks: read_ticks(cpus), throttled: read_throttled() }
     }
 
     /// Reads the counters after the run. `cpu_wait` is the longest time for which a thread waited for a CPU.
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn this_host_can_be_watched() {
-        let contention = Watch::start(&[]).finish(thread_cpu_wait());
+        let contention = ContentionWatch::start(&[]).finish(thread_cpu_wait());
         assert!(contention.steal.is_none_or(|share| (0.0..=1.0).contains(&share)), "{contention:?}");
         assert!(contention.throttled_s.is_none_or(|seconds| seconds >= 0.0), "{contention:?}");
     }

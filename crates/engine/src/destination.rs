@@ -165,7 +165,7 @@ impl AddressTurns {
 
     /// All addresses so far if calls are counted per address; otherwise none. Calls are counted per address if there
     /// are several addresses, or if there may be several later.
-    pub fn counted(&self) -> &[Address] {
+    pub fn counted_addresses(&self) -> &[Address] {
         if self.counts_by_address() { &self.known } else { &[] }
     }
 
@@ -188,7 +188,7 @@ impl AddressTurns {
     }
 
     /// Chooses the address of the next connection, and returns its number.
-    pub fn take(&mut self, session: Option<SessionId>) -> u16 {
+    pub fn next_address(&mut self, session: Option<SessionId>) -> u16 {
         let count = self.in_use.len().max(1);
         let turn = match session {
             Some(session) => session.0 as usize + self.moved,
@@ -263,22 +263,22 @@ mod tests {
     #[test]
     fn connections_go_to_each_address_in_turn_and_sessions_to_their_own() {
         let mut turns = turns([1, 2, 3], 4);
-        assert_eq!([(); 4].map(|()| turns.take(None)), [1, 2, 0, 1]);
-        assert_eq!([0, 1, 5, 5].map(|session| turns.take(Some(SessionId(session)))), [0, 1, 2, 2]);
+        assert_eq!([(); 4].map(|()| turns.next_address(None)), [1, 2, 0, 1]);
+        assert_eq!([0, 1, 5, 5].map(|session| turns.next_address(Some(SessionId(session)))), [0, 1, 2, 2]);
         turns.attempt_failed(Some(SessionId(5)), Nanos::ZERO);
-        assert_eq!(turns.take(Some(SessionId(5))), 0, "after a failure, the session moves to the next address");
-        assert_eq!(turns.take(None), 2);
+        assert_eq!(turns.next_address(Some(SessionId(5))), 0, "after a failure, the session moves to the next address");
+        assert_eq!(turns.next_address(None), 2);
     }
 
     #[test]
     fn addresses_keep_their_numbers_when_a_name_moves() {
         let mut turns = turns([1, 2], 0);
         assert_eq!(turns.replace(addresses([2, 3])), [Address::from(addresses([3])[0])]);
-        assert_eq!([(); 3].map(|()| turns.take(None)), [1, 2, 1]);
+        assert_eq!([(); 3].map(|()| turns.next_address(None)), [1, 2, 1]);
         assert_eq!(turns.replace(addresses([1])), []);
-        assert_eq!([(); 2].map(|()| turns.take(None)), [0, 0]);
+        assert_eq!([(); 2].map(|()| turns.next_address(None)), [0, 0]);
         turns.replace(Vec::new());
-        assert_eq!(turns.take(None), 0, "a name without addresses changes nothing");
+        assert_eq!(turns.next_address(None), 0, "a name without addresses changes nothing");
         let many = (1000..2000).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
         turns.replace(many);
         assert_eq!(turns.known.len(), MAX_ADDRESSES);
@@ -301,6 +301,6 @@ mod tests {
             thread::yield_now();
             new = turns.refresh();
         }
-        assert_eq!((new, turns.take(None)), (vec![Address::from(second)], 1));
+        assert_eq!((new, turns.next_address(None)), (vec![Address::from(second)], 1));
     }
 }

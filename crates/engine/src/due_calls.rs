@@ -152,7 +152,7 @@ impl<P> DueCalls<P> {
         if self.limit.max == u64::MAX {
             return false;
         }
-        let is_reached = !self.may_open(connections.open()) && !connections.may_have_room();
+        let is_reached = !self.may_open(connections.open_count()) && !connections.may_have_room();
         if is_reached {
             self.ask_at = now + RECHECK;
         } else if self.limit.is_reached {
@@ -198,8 +198,8 @@ impl<P> DueCalls<P> {
 
     /// Queues a call to send again, as if nothing had been sent or received for it.
     pub fn push_retry(&mut self, call: Call<P>) {
-        let Call { spec, due, observed, earlier, .. } = call;
-        self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observed) });
+        let Call { spec, due, observer_data, earlier, .. } = call;
+        self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observer_data) });
         self.ask_now();
     }
 

@@ -40,7 +40,7 @@ pub fn end_of_response(
     let length = if is_head { expect.length.unwrap_or(0) } else { response.body_bytes };
     let matches_digest = |expected: [u8; 32]| digest.is_none_or(|digest| digest.0.finish().as_ref() == expected);
     let as_expected =
-        expect.admits(status, length) && expect.sha256.is_none_or(|sha256| is_head || matches_digest(sha256.0));
+        expect.accepts(status, length) && expect.sha256.is_none_or(|sha256| is_head || matches_digest(sha256.0));
     if as_expected { End::Completed { status } } else { End::Unexpected { status } }
 }
 

@@ -67,7 +67,7 @@ pub struct CpuTime {
 impl CpuTime {
     /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate the split. Every thread
     /// spends some time in each mode, so if no tick fell into one mode, there were too few ticks.
-    pub fn split(self) -> Option<(Nanos, Nanos)> {
+    pub fn user_and_system(self) -> Option<(Nanos, Nanos)> {
         /// The time of 10 ticks at the kernel's lowest tick rate, 100 per second.
         const MIN_TOTAL: Nanos = Nanos::from_millis(100);
         let user = self.user.0 as f64;
@@ -106,14 +106,15 @@ mod tests {
     #[test]
     fn a_split_needs_ticks_in_both_modes() {
         let ms = Nanos::from_millis;
-        let split = |total, user, system| CpuTime { total: ms(total), user: ms(user), system: ms(system) }.split();
+        let split =
+            |total, user, system| CpuTime { total: ms(total), user: ms(user), system: ms(system) }.user_and_system();
         assert_eq!(split(1180, 0, 1180), None, "every thread spends some time in user mode");
         assert_eq!(split(1180, 1180, 0), None);
         assert_eq!(split(99, 50, 49), None, "too few ticks");
         assert_eq!(split(1000, 30, 90), Some((ms(250), ms(750))), "the exact total is split in the ratio of the ticks");
         let mut sum = CpuTime::default();
         (0..4).for_each(|nth| sum += CpuTime { total: ms(50), user: ms(10 * nth), system: ms(10) });
-        assert_eq!(sum.split(), Some((ms(120), ms(80))), "several threads together have enough ticks");
+        assert_eq!(sum.user_and_system(), Some((ms(120), ms(80))), "several threads together have enough ticks");
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub struct ConnectionPolicy {
     pub max_per_shard: Option<u64>,
     /// Whether each call opens a connection of its own that stays open and idle until the end of the run. This shows
     /// how many connections a server supports at once.
-    pub holds: bool,
+    pub keeps_connections_open: bool,
     /// Maximum number of calls under way on one connection, at least 1. The calls are pipelined or, with HTTP/2, on as
     /// many streams as the server allows.
     pub pipeline: usize,
@@ -135,7 +135,7 @@ pub struct ConnectionPolicy {
     pub warm_connections: u64,
     /// Number of connections that all shards together will certainly have at once; 0 if unknown. The run is refused if
     /// this host has too few descriptors for them.
-    pub at_once: u64,
+    pub min_concurrent: u64,
 }
 
 impl Default for ConnectionPolicy {
@@ -145,7 +145,7 @@ impl Default for ConnectionPolicy {
             calls_per_connection: None,
             connections_per_session: None,
             max_per_shard: None,
-            holds: false,
+            keeps_connections_open: false,
             pipeline: 1,
             http2: false,
             close: Close::Server,
@@ -157,7 +157,7 @@ impl Default for ConnectionPolicy {
             send_buffer: None,
             receive_buffer: None,
             warm_connections: 0,
-            at_once: 0,
+            min_concurrent: 0,
         }
     }
 }
@@ -204,7 +204,7 @@ pub struct Run<O> {
     /// slept deliberately.
     pub longest_gap: Nanos,
     /// Share of the time for which the busiest shard worked. Waiting and spinning do not count as work.
-    pub busy: f64,
+    pub busy_share: f64,
     /// The sum over all shards of the maximum number of connections that each had open at once.
     pub max_open_connections: u64,
     /// Name of the means of I/O that was used.
@@ -326,7 +326,7 @@ where
     let timeout = config.connections.connect_timeout.unwrap_or(config.connections.response_timeout);
     let mut warm = io::open_established(settings, timeout, config.connections.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
-    let contention = contention::Watch::start(&config.cpus);
+    let contention = contention::ContentionWatch::start(&config.cpus);
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
     // The start is far enough ahead for every thread to be ready, so that no shard starts late.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
@@ -363,14 +363,14 @@ impl Config {
     /// checks that it allows the connections that the load has open at once.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
-        let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();
+        let longest = shards.iter().map(|(_, requests, _)| requests.max_request_bytes()).max();
         let settings = self.settings(longest.unwrap_or(0))?;
         let uring = match self.engine {
             Engine::Epoll => false,
             Engine::Auto => Uring::new(&settings).is_ok(),
             Engine::Uring => Uring::new(&settings).map(|_| true)?,
         };
-        host::check_descriptors(self.connections.at_once, shards.len() as u64, uring)?;
+        host::check_descriptors(self.connections.min_concurrent, shards.len() as u64, uring)?;
         Ok((settings, uring))
     }
 
@@ -412,7 +412,7 @@ fn merge<O: Observer>(
     finished: Vec<Result<(O, ShardUsage), EngineError>>,
     clock: Clock,
     engine: &'static str,
-    contention: contention::Watch,
+    contention: contention::ContentionWatch,
 ) -> Result<Run<O>, EngineError> {
     let mut run: Option<Run<O>> = None;
     let mut cpu_wait = None;
@@ -428,7 +428,7 @@ fn merge<O: Observer>(
                     interrupted: used.interrupted,
                     cpu: used.cpu,
                     longest_gap: used.longest_gap,
-                    busy: used.busy,
+                    busy_share: used.busy_share,
                     max_open_connections: used.max_open,
                     engine,
                     host: HostContention::default(),
@@ -442,7 +442,7 @@ fn merge<O: Observer>(
                 run.interrupted |= used.interrupted;
                 run.cpu += used.cpu;
                 run.longest_gap = run.longest_gap.max(used.longest_gap);
-                run.busy = run.busy.max(used.busy);
+                run.busy_share = run.busy_share.max(used.busy_share);
                 run.max_open_connections += used.max_open;
                 run.panics.extend(used.panic);
                 run.body_error = run.body_error.take().or(used.body_error);

@@ -33,9 +33,9 @@ pub struct WaitTimes {
     /// Duration of the wait.
     pub total: Nanos,
     /// Part of the wait in which the thread spun.
-    pub spun: Nanos,
+    pub busy_waited: Nanos,
     /// The time at which the latest look for events began.
-    pub looked: Nanos,
+    pub polled_at: Nanos,
     /// The most by which one look, or the sleep during a look, took longer than planned.
     pub overslept: Nanos,
 }
@@ -71,32 +71,32 @@ impl Pacer {
         let began = clock.now();
         if until <= began {
             look(None)?;
-            return Ok(WaitTimes { looked: began, ..WaitTimes::default() });
+            return Ok(WaitTimes { polled_at: began, ..WaitTimes::default() });
         }
         let limit = until.min(began + MAX_WAIT);
         self.begin(limit - began);
         let mut now = began;
-        let mut spun = Nanos::ZERO;
+        let mut busy_waited = Nanos::ZERO;
         let mut overslept = Nanos::ZERO;
         let mut is_first = true;
         loop {
             let sleep = self.sleep(limit - now);
             let has_event = look(sleep)?;
-            let looked = now;
+            let polled_at = now;
             let woke = clock.now();
             overslept = overslept.max(woke - (now + sleep.unwrap_or_default()));
             match sleep {
-                _ if has_event => return Ok(WaitTimes { total: woke - began, spun, looked, overslept }),
+                _ if has_event => return Ok(WaitTimes { total: woke - began, busy_waited, polled_at, overslept }),
                 Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
                 Some(_) => {}
                 // The first look may do work that was requested before the wait.
                 None if is_first => {}
-                None => spun += woke - now,
+                None => busy_waited += woke - now,
             }
             is_first = false;
             now = woke;
             if now >= limit {
-                return Ok(WaitTimes { total: now - began, spun, looked, overslept });
+                return Ok(WaitTimes { total: now - began, busy_waited, polled_at, overslept });
             }
         }
     }
@@ -172,7 +172,7 @@ mod tests {
             Ok::<bool, ()>(false)
         });
         assert!(slept.iter().all(Option::is_some), "{slept:?}");
-        assert_eq!(waited.unwrap().spun, Nanos::ZERO);
+        assert_eq!(waited.unwrap().busy_waited, Nanos::ZERO);
         pacer.set_exact(true);
         assert!(pacer.sleep(WAIT).is_some_and(|sleep| sleep < WAIT));
     }

@@ -133,7 +133,7 @@ impl<'a> Redirects<'a> {
     }
 
     /// Notes that this call has ended, or will not be made.
-    pub fn ended(&mut self, call: &CallSpec) {
+    pub fn forget(&mut self, call: &CallSpec) {
         if self.follows_redirect(call) {
             self.under_way.remove(&call.request);
         }
@@ -186,7 +186,7 @@ mod tests {
             let third = redirects.redirect_in(&second, relative, None);
             assert_eq!(third, Some(Redirect::NotFollowed(UnfollowedReason::TooMany)));
             assert_eq!(redirects.redirect_in(&second, b"HTTP/1.1 200 OK\r\n\r\n", None), None);
-            [CALL, hop, second].iter().for_each(|call| redirects.ended(call));
+            [CALL, hop, second].iter().for_each(|call| redirects.forget(call));
             assert!(redirects.under_way.is_empty());
         }
     }

@@ -28,7 +28,7 @@ pub trait Requests<'a> {
     }
 
     /// Length of the longest request in bytes; [`usize::MAX`] if the length is unknown.
-    fn longest(&self) -> usize;
+    fn max_request_bytes(&self) -> usize;
 
     /// Whether [`Requests::read_head`] does anything. If so, HTTP/2 heads must be written out in the form of HTTP/1.
     fn reads_heads(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::pacing::WaitTimes;
 use crate::shard::{Shard, ShardUsage};
 use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings};
 use brimful_core::workload::Workload as WorkloadDoc;
-use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
+use brimful_core::{CallSpec, ClassId, End, Event, Nanos, NextCall, Observer, Outcome, Workload};
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -80,7 +80,7 @@ impl<'a> Io<'a> for Scripted {
 
     fn wait(&mut self, clock: Clock, _: Nanos) -> Result<WaitTimes, EngineError> {
         let began = clock.now();
-        let waited = WaitTimes { looked: began, ..WaitTimes::default() };
+        let waited = WaitTimes { polled_at: began, ..WaitTimes::default() };
         self.left = false;
         if !self.connecting.is_empty() {
             self.events.extend(self.connecting.drain(..).map(|token| (token, IoEvent::Established)));
@@ -107,7 +107,7 @@ impl<'a> Io<'a> for Scripted {
                 self.left = left;
             }
         }
-        Ok(WaitTimes { looked: clock.now(), total: clock.now() - began, ..waited })
+        Ok(WaitTimes { polled_at: clock.now(), total: clock.now() - began, ..waited })
     }
 
     fn set_exact(&mut self, _: bool) {}
@@ -133,13 +133,13 @@ impl<'a> Io<'a> for Scripted {
 struct AtOnce(usize);
 
 impl Workload for AtOnce {
-    fn next(&mut self, _: Nanos, _: usize) -> Next {
+    fn next(&mut self, _: Nanos, _: usize) -> NextCall {
         match self.0.checked_sub(1) {
             Some(left) => {
                 self.0 = left;
-                Next::Due { due: Nanos::ZERO, call: CallSpec::of_class(ClassId(0)) }
+                NextCall::Due { due: Nanos::ZERO, call: CallSpec::for_class(ClassId(0)) }
             }
-            None => Next::Done,
+            None => NextCall::Done,
         }
     }
 }
@@ -191,7 +191,7 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
         left: false,
     };
     let clock = Clock::starting_in(Nanos::ZERO);
-    let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
+    let settings = config.settings(crate::Requests::max_request_bytes(&&requests)).unwrap();
     let turns = AddressTurns::new(&settings.addresses, 0, None);
     let parts = (AtOnce(calls), &requests, Ends::default());
     let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns).with_stamps_from(stamps);

@@ -10,7 +10,7 @@ use crate::{EngineError, RequestSettings, Requests};
 use brimful_core::url::encode_target;
 use brimful_core::workload::{Expect, ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId, SessionId};
-use brimful_http::{Jar, Request};
+use brimful_http::{CookieJar, Request};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -83,7 +83,7 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 
     /// Follows redirects if a policy is given.
     #[must_use]
-    pub fn following(self, policy: Option<&'a RedirectPolicy>) -> Self {
+    pub fn with_redirects(self, policy: Option<&'a RedirectPolicy>) -> Self {
         SessionRequests { redirects: policy.map(Redirects::new), ..self }
     }
 
@@ -109,10 +109,10 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         }
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         let written = self.scripted.rendered.iter().map(|request| request.bytes().len()).max().unwrap_or(0);
-        let longest = self.of_classes.longest().max(written);
-        if self.jars.is_some() { longest.saturating_add(Jar::MAX_BYTES) } else { longest }
+        let longest = self.of_classes.max_request_bytes().max(written);
+        if self.jars.is_some() { longest.saturating_add(CookieJar::MAX_BYTES) } else { longest }
     }
 
     fn body(&mut self, call: &CallSpec) -> Option<&'a BodyFile> {
@@ -129,7 +129,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 
     fn read_head(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
         if let (Some(_), Some(session)) = (&self.jars, call.session)
-            && Jar::is_set_by(head)
+            && CookieJar::sets_cookies(head)
         {
             self.receive_cookies(call, session, head);
         }
@@ -146,7 +146,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 
     fn ended(&mut self, call: &CallSpec) {
         if let Some(redirects) = &mut self.redirects {
-            redirects.ended(call);
+            redirects.forget(call);
         }
         self.of_classes.ended(call);
     }
@@ -176,7 +176,7 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 /// The cookies of all sessions of a shard.
 #[derive(Debug, Default)]
 struct Jars {
-    by_session: HashMap<SessionId, Jar>,
+    by_session: HashMap<SessionId, CookieJar>,
     /// Targets of the sessions' latest requests that were rendered for one call. If several calls of a session are
     /// under way at once, the target may belong to another of these calls. This matters only if the targets are in
     /// different directories and a cookie has no path.
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn call(request: RequestId, session: u32) -> CallSpec {
-        CallSpec { request, session: Some(SessionId(session)), ..CallSpec::of_class(ClassId(0)) }
+        CallSpec { request, session: Some(SessionId(session)), ..CallSpec::for_class(ClassId(0)) }
     }
 
     /// A workload with two scripted sessions that have one request in common.
@@ -255,12 +255,17 @@ mod tests {
         );
         assert_eq!((scripted.rendered.len(), scripted.indices.as_slice()), (2, &[0, 1, 0][..]));
         let mut requests = SessionRequests::new(&fixed, &scripted);
-        let ids = [RequestId(0), ScriptedRequest::id(0), ScriptedRequest::id(1), ScriptedRequest::id(2)];
+        let ids = [
+            RequestId(0),
+            ScriptedRequest::request_id(0),
+            ScriptedRequest::request_id(1),
+            ScriptedRequest::request_id(2),
+        ];
         let lines = ids.map(|id| text(&requests.request(&call(id, 1), false)).lines().next().unwrap().to_owned());
         assert_eq!(lines, ["GET /class", "GET /in/a", "PUT /b", "GET /in/a"].map(|line| format!("{line} HTTP/1.1")));
         let put = text(&requests.request(&call(ids[2], 1), false));
         assert!(put.contains("\r\nX: y\r\n") && put.ends_with("\r\n\r\nc"), "{put}");
-        assert!(requests.longest() >= put.len());
+        assert!(requests.max_request_bytes() >= put.len());
     }
 
     #[test]
@@ -273,7 +278,7 @@ mod tests {
         assert!(!SessionRequests::new(&fixed, &scripted).reads_heads());
         let mut requests = SessionRequests::new(&fixed, &scripted).with_cookies(false);
         assert!(requests.reads_heads());
-        let [in_a, b] = [0, 1].map(ScriptedRequest::id);
+        let [in_a, b] = [0, 1].map(ScriptedRequest::request_id);
         let bare = requests.request(&call(in_a, 1), false).into_owned();
         requests.read_head(&call(in_a, 1), b"HTTP/2 200\r\nset-cookie: s=1; path=/\r\nset-cookie: d=2\r\n\r\n");
         assert_eq!(*requests.request(&call(in_a, 1), false), bare.with_cookies(b"d=2; s=1"));
@@ -289,7 +294,7 @@ mod tests {
             ScriptedRequests::render(&workload, &settings).unwrap(),
         );
         let mut requests = SessionRequests::new(&fixed, &scripted).with_cookies(false);
-        let [in_a, b] = [0, 1].map(ScriptedRequest::id);
+        let [in_a, b] = [0, 1].map(ScriptedRequest::request_id);
         assert_eq!(sent(&mut requests, in_a, 1), None);
         requests.read_head(&call(in_a, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=1; Path=/\r\nSet-Cookie: d=2\r\n\r\n");
         requests.read_head(&call(in_a, 2), b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n");

@@ -6,7 +6,7 @@ mod turns;
 
 pub use turns::ShardUsage;
 
-use crate::bodies::Bodies;
+use crate::bodies::UnsentBodies;
 use crate::call::Call;
 use crate::clock::Clock;
 use crate::connection::{Connection, Connections, Phase};
@@ -32,7 +32,7 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     connections: Connections<O::PerCall>,
     sockets: Sockets<I>,
     timers: Timers,
-    bodies: Bodies<'a>,
+    bodies: UnsentBodies<'a>,
     sources: SourceTurns,
     addresses: AddressTurns,
     recent: RecentHeads,
@@ -67,12 +67,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             connections: Connections::new(policy.pipeline, lifetime),
             sockets: Sockets::new(io),
             timers: Timers::new(policy),
-            bodies: Bodies::new(),
+            bodies: UnsentBodies::new(),
             sources: SourceTurns::new(settings.sources.len()),
             addresses,
             recent: RecentHeads::default(),
         };
-        for address in shard.addresses.counted() {
+        for address in shard.addresses.counted_addresses() {
             shard.observer.on_address(&address.to_string());
         }
         warm.into_iter().for_each(|warm| shard.adopt(warm));
@@ -82,7 +82,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Sets the stamp after which the shard's stamps follow.
     #[cfg(test)]
     pub fn with_stamps_from(mut self, stamp: u32) -> Self {
-        self.connections.set_stamps(stamp);
+        self.connections.set_last_stamp(stamp);
         self
     }
 
@@ -90,9 +90,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn adopt(&mut self, warm: WarmConnection) {
         let policy = &self.config.connections;
         let mut connection = Connection::new(Phase::Open, policy.pipeline, None).with_protocol(policy.http2);
-        connection.warm = true;
+        connection.opened_before_run = true;
         connection.address = warm.address as u16;
-        self.addresses.take(None);
+        self.addresses.next_address(None);
         let token = self.connections.insert(connection);
         if policy.http2 {
             self.sockets.note_output(token.slot, Nanos::ZERO);
@@ -115,16 +115,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
-            self.observer.on(&mut call.observed, &Event::Sent { at });
+            self.observer.on(&mut call.observer_data, &Event::Sent { at });
         }
         if let Some(at) = call.first_byte_at.get() {
-            self.observer.on(&mut call.observed, &Event::FirstByte { at });
+            self.observer.on(&mut call.observer_data, &Event::FirstByte { at });
         }
         let end = possible_end(end, sent);
         let bytes_sent = if sent { bytes_sent + call.earlier.bytes_sent } else { 0 };
-        let Call { spec, due, received, .. } = *call;
-        let outcome = Outcome { call: spec, due, at: self.time.now(), end, bytes_sent, bytes_received: received };
-        self.observer.on(&mut call.observed, &Event::Ended(outcome));
+        let Call { spec, due, response_bytes, .. } = *call;
+        let outcome = Outcome { call: spec, due, at: self.time.now(), end, bytes_sent, bytes_received: response_bytes };
+        self.observer.on(&mut call.observer_data, &Event::Ended(outcome));
         self.requests.ended(&spec);
         if call.redirect.take().is_some_and(|redirect| self.follow(*redirect, &outcome)) {
             return;

@@ -19,7 +19,7 @@ pub struct ShardTime {
     /// Total time in waits so far.
     waited: Nanos,
     /// Part of the waits in which the thread spun.
-    spun: Nanos,
+    busy_waited: Nanos,
     longest_gap: Nanos,
     /// CPU time of the thread when the run began.
     cpu_before: Nanos,
@@ -43,7 +43,7 @@ impl ShardTime {
             now: Nanos::ZERO,
             turn_began: Nanos::ZERO,
             waited: Nanos::ZERO,
-            spun: Nanos::ZERO,
+            busy_waited: Nanos::ZERO,
             longest_gap: Nanos::ZERO,
             cpu_before: Nanos::ZERO,
             cpu_wait_before: None,
@@ -79,7 +79,7 @@ impl ShardTime {
     /// slept deliberately: by this a thread can notice that it was stopped or kept from its CPU.
     pub fn end_turn(&mut self, waited: WaitTimes) -> Option<Stall> {
         self.waited += waited.total;
-        self.spun += waited.spun;
+        self.busy_waited += waited.busy_waited;
         let began = self.turn_began;
         self.turn_began = self.update();
         let gap = self.turn_began - began - waited.total + waited.overslept;
@@ -91,8 +91,8 @@ impl ShardTime {
     /// Share of the time so far in which the shard had work to do: the time outside waits, or the CPU time used without
     /// spinning, whichever is more. The time outside waits includes time for which the thread was kept from its CPU.
     /// The CPU time includes work that the kernel does during a wait.
-    pub fn busy(&self) -> f64 {
-        let working = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.spun.0);
+    pub fn busy_share(&self) -> f64 {
+        let working = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.busy_waited.0);
         let outside_waits = self.now.0.saturating_sub(self.waited.0);
         working.max(outside_waits).min(self.now.0) as f64 / self.now.0.max(1) as f64
     }

@@ -146,10 +146,10 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.attempts_have_begun()
     }
 
-    /// Notes that all events of a look at the sockets were handled. The look began at `looked`, with `open`
+    /// Notes that all events of a look at the sockets were handled. The look began at `polled_at`, with `open`
     /// connections.
-    pub fn end_look(&mut self, looked: Nanos, open: u64) {
-        self.sweep.note_look(looked, self.io.left_unread(), open);
+    pub fn end_poll(&mut self, polled_at: Nanos, open: u64) {
+        self.sweep.note_poll(polled_at, self.io.left_unread(), open);
     }
 
     /// The time up to which everything that was in the sockets has been read.

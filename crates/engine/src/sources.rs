@@ -113,7 +113,7 @@ impl SourceTurns {
     }
 
     /// Index of the next address that is not skipped. If all are skipped, the index of the next address.
-    pub fn take(&mut self, now: Nanos) -> usize {
+    pub fn next_source(&mut self, now: Nanos) -> usize {
         let count = self.count();
         let turn =
             (0..count).map(|i| (self.next + i) % count).find(|i| self.skipped_until[*i] <= now).unwrap_or(self.next);
@@ -179,11 +179,15 @@ mod tests {
     fn an_address_without_a_free_port_is_skipped_for_a_while() {
         let mut turns = SourceTurns::new(3);
         let at = Nanos::from_millis;
-        assert_eq!([0, 0, 0, 0].map(|t| turns.take(at(t))), [0, 1, 2, 0]);
+        assert_eq!([0, 0, 0, 0].map(|t| turns.next_source(at(t))), [0, 1, 2, 0]);
         turns.note_no_port(1, at(0));
-        assert_eq!([1, 2, 3].map(|t| turns.take(at(t))), [2, 0, 2]);
-        assert_eq!([200, 200].map(|t| turns.take(at(t))), [0, 1]);
+        assert_eq!([1, 2, 3].map(|t| turns.next_source(at(t))), [2, 0, 2]);
+        assert_eq!([200, 200].map(|t| turns.next_source(at(t))), [0, 1]);
         (0..3).for_each(|i| turns.note_no_port(i, at(300)));
-        assert_eq!([300, 300].map(|t| turns.take(at(t))), [2, 0], "when all are skipped, each is tried in its turn");
+        assert_eq!(
+            [300, 300].map(|t| turns.next_source(at(t))),
+            [2, 0],
+            "when all are skipped, each is tried in its turn"
+        );
     }
 }

@@ -29,7 +29,7 @@ impl Sweep {
 
     /// Notes a look at the sockets of `connections` connections that began `at` this time. All data that the look found
     /// was read; more may be `left` in the sockets.
-    pub fn note_look(&mut self, at: Nanos, left: bool, connections: u64) {
+    pub fn note_poll(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.looks == 0 {
             self.began = at;
         }
@@ -51,11 +51,11 @@ mod tests {
     #[test]
     fn a_look_that_leaves_nothing_has_read_everything() {
         let mut sweep = Sweep::default();
-        sweep.note_look(Nanos(5), false, 1000);
+        sweep.note_poll(Nanos(5), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(5));
-        sweep.note_look(Nanos(6), true, 1000);
+        sweep.note_poll(Nanos(6), true, 1000);
         assert_eq!(sweep.read_until(), Nanos(5), "the look left data unread");
-        sweep.note_look(Nanos(7), false, 1000);
+        sweep.note_poll(Nanos(7), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(7));
     }
 
@@ -63,10 +63,10 @@ mod tests {
     fn sockets_that_are_never_empty_are_read_after_enough_looks() {
         let mut sweep = Sweep::default();
         for look in 1..LOOKS + 2 {
-            sweep.note_look(Nanos(look), true, 2 * PER_LOOK);
+            sweep.note_poll(Nanos(look), true, 2 * PER_LOOK);
             assert_eq!(sweep.read_until(), Nanos::ZERO);
         }
-        sweep.note_look(Nanos(100), true, 2 * PER_LOOK);
+        sweep.note_poll(Nanos(100), true, 2 * PER_LOOK);
         assert_eq!(sweep.read_until(), Nanos(1));
     }
 }

@@ -13,7 +13,7 @@ pub use dispersion::{Dispersion, dispersion, dispersion_curve};
 pub use inflation::{BurstDemand, BurstEffect, BurstLevel, fit_burst_demand, with_burstiness};
 
 use crate::EstimateError;
-use brimful_core::number::positive;
+use brimful_core::number::check_positive;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct BurstFactors {
 
 /// Computes Menascé and Almeida's a and b, and other measures of the same counts.
 pub fn burst_factors(counts: &[u64], epoch_s: f64) -> Result<BurstFactors, EstimateError> {
-    let epoch_s = positive(epoch_s, || "the length of an epoch".into())?;
+    let epoch_s = check_positive(epoch_s, || "the length of an epoch".into())?;
     let whole = dispersion(counts, 1)?;
     let n = counts.len();
     let mean = total(counts) / n as f64;

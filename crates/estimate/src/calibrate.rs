@@ -80,11 +80,11 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         ..station("cpu")
     });
     model.demands.push(cpu.demands.clone());
-    model.joint_demands = joint_demands(&model.classes, "cpu", &cpu.merged);
+    model.joint_demands = joint_demands(&model.classes, "cpu", &cpu.indistinguishable_classes);
     uncertainty.push(cpu.uncertainty.clone());
     model.demand_correlation.push(cpu.errors.correlation());
     for disk in disks {
-        model.joint_demands.extend(joint_demands(&model.classes, &disk.name, &disk.merged));
+        model.joint_demands.extend(joint_demands(&model.classes, &disk.name, &disk.indistinguishable_classes));
         model.stations.push(Station { background: disk.background, ..station(&disk.name) });
         model.demands.push(disk.demands);
         uncertainty.push(disk.uncertainty);
@@ -120,7 +120,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         background: cpu.background(),
         condition_number: cpu.condition_number,
         load_dependence: cpu.load_dependence,
-        odd: cpu.odd,
+        odd: cpu.outlier,
         inside,
         response: elsewhere.map(|e| e.response),
         knee,
@@ -163,7 +163,7 @@ fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {
             shares: completed.into_iter().map(|n| n / total).collect(),
         }
     };
-    cpu.merged.iter().map(merge).collect()
+    cpu.indistinguishable_classes.iter().map(merge).collect()
 }
 
 /// D(X) of the mix from the lowest rate measured to saturation. It is empty if demands do not depend on the load.
@@ -177,7 +177,7 @@ fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
 /// The dependence of demands on response sizes. It requires at least three classes that the runs can distinguish, and
 /// at least three sizes.
 fn sizes(runs: &Runs, cpu: &CpuFit) -> Option<SizeDemand> {
-    let alone = |class: &usize| !cpu.merged.iter().any(|group| group.contains(class));
+    let alone = |class: &usize| !cpu.indistinguishable_classes.iter().any(|group| group.contains(class));
     let point = |class: usize| Some((class, SizePoint { bytes: runs.size(class)?, cpu_s: cpu.demands[class] }));
     let (classes, points): (Vec<usize>, Vec<SizePoint>) =
         (0..runs.classes.len()).filter(alone).filter_map(point).unzip();

@@ -7,7 +7,7 @@
 //! al. did with 150 clusters.
 
 use crate::EstimateError;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use serde::Serialize;
 
 /// A cluster of values.
@@ -30,7 +30,7 @@ pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateE
         return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));
     }
     for (i, value) in values.iter().enumerate() {
-        non_negative(*value, || format!("size {i}"))?;
+        check_non_negative(*value, || format!("size {i}"))?;
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

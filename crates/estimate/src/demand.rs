@@ -48,7 +48,7 @@ pub fn fit_demands(
 ) -> Result<DemandFit, EstimateError> {
     check(classes, observations, background)?;
     let counted = counted(observations);
-    Law::distinct(classes, &counted, background)?.fit(&counted)
+    Law::with_unknown_per_class(classes, &counted, background)?.fit(&counted)
 }
 
 /// The groups of classes that share one demand, in the form of a model, at the model's mix.
@@ -79,7 +79,7 @@ mod tests {
         // The rates of classes 0 and 2 are always in the ratio 1 : 3.
         let rows: [&[f64]; 4] = [&[10.0, 5.0, 30.0], &[20.0, 1.0, 60.0], &[5.0, 8.0, 15.0], &[1.0, 1.0, 3.0]];
         let fit = fit_demands(3, &observe(&rows, 0.1, &[0.004, 0.01, 0.008]), Background::Known(0.1)).unwrap();
-        assert_eq!(fit.merged, [[0, 2]]);
+        assert_eq!(fit.indistinguishable_classes, [[0, 2]]);
         assert_eq!(fit.demands[0], fit.demands[2]);
         assert!((fit.demands[0].value - 0.007).abs() < 1e-12, "(1·4 ms + 3·8 ms) / 4");
         assert!((fit.demands[1].value - 0.01).abs() < 1e-12);
@@ -90,7 +90,7 @@ mod tests {
     fn a_class_that_is_the_sum_of_two_like_others_is_merged_with_both() {
         let rows: [&[f64]; 4] = [&[1.0, 0.0, 1.0], &[0.0, 1.0, 1.0], &[2.0, 0.0, 2.0], &[0.0, 2.0, 2.0]];
         let fit = fit_demands(3, &observe(&rows, 0.0, &[0.1, 0.1, 0.1]), Background::Known(0.0)).unwrap();
-        assert_eq!(fit.merged, [[0, 1, 2]]);
+        assert_eq!(fit.indistinguishable_classes, [[0, 1, 2]]);
         assert!((fit.demands[1].value - 0.1).abs() < 1e-12);
     }
 

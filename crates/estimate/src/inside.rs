@@ -44,7 +44,7 @@ pub struct TotalDemand {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workers {
     /// Maximum number of workers.
-    pub most: u32,
+    pub max_workers: u32,
     /// Mean number of busy workers.
     pub busy: f64,
 }
@@ -137,21 +137,21 @@ impl Workers {
     pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {
-            let most = u32::try_from(server.workers_most?).ok().filter(|most| *most > 0)?;
-            Some(Workers { most, busy: server.workers_busy.filter(|busy| busy.is_finite() && *busy >= 0.0)? })
+            let max_workers = u32::try_from(server.workers_most?).ok().filter(|max_workers| *max_workers > 0)?;
+            Some(Workers { max_workers, busy: server.workers_busy.filter(|busy| busy.is_finite() && *busy >= 0.0)? })
         });
-        limited.max_by(|a, b| a.share().total_cmp(&b.share()))
+        limited.max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()))
     }
 
     /// Share of the workers that are busy, from 0 to 1.
-    pub fn share(self) -> f64 {
-        (self.busy / f64::from(self.most)).min(1.0)
+    pub fn busy_share(self) -> f64 {
+        (self.busy / f64::from(self.max_workers)).min(1.0)
     }
 }
 
 /// Number of workers that can compete for the CPUs. If several servers have the module, this is the largest number of
 /// any of them. `None` without the module.
-pub fn threads(record: &Record) -> Option<u64> {
+pub fn competing_workers(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
 }
@@ -161,7 +161,7 @@ pub fn threads(record: &Record) -> Option<u64> {
 /// One figure is used for all classes. It is chosen so that the second moment of all requests at these rates is right:
 /// Σ x·σ² ÷ Σ x·D². The standard error assumes that samples are independent, and that the unknown kurtosis is 3, as for
 /// the normal distribution.
-pub fn variability(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
+pub fn scv_within_classes(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
     let variances: f64 = classes.iter().zip(rates).map(|(class, rate)| rate * class.variance).sum();
     let error_of_variance = |class: &ModuleDemand| class.variance * (2.0 / (class.sampled - 1.0).max(1.0)).sqrt();
@@ -281,12 +281,12 @@ mod tests {
     fn the_second_moment_of_all_requests_is_that_of_the_classes() {
         let (classes, demands, rates) =
             ([inside(1e4, 0.001, 0.001), inside(1e4, 0.004, 0.002)], [0.001, 0.004], [300.0, 100.0]);
-        let (scv, error) = variability(&classes, &demands, &rates).unwrap();
+        let (scv, error) = scv_within_classes(&classes, &demands, &rates).unwrap();
         let second = 300.0 * 2.0 * 0.001_f64.powi(2) + 100.0 * 1.25 * 0.004_f64.powi(2);
         let of_means = 300.0 * 0.001_f64.powi(2) + 100.0 * 0.004_f64.powi(2);
         assert!(((1.0 + scv) * of_means / second - 1.0).abs() < 1e-12, "{scv}");
         assert!(error > 0.0 && error < 0.02 * scv, "{error}");
-        assert_eq!(variability(&classes, &[0.0, 0.0], &rates), None);
+        assert_eq!(scv_within_classes(&classes, &[0.0, 0.0], &rates), None);
     }
 
     #[test]

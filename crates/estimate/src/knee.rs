@@ -8,7 +8,7 @@
 
 use crate::EstimateError;
 use crate::usl::LoadPoint;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct Knee {
 /// The sensitivity S of the paper is usually 1; with a smaller S, a smaller fall is enough. Points of the same load are
 /// averaged.
 pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>, EstimateError> {
-    let sensitivity = non_negative(sensitivity, || "the sensitivity".into())?;
+    let sensitivity = check_non_negative(sensitivity, || "the sensitivity".into())?;
     let curve = means(points)?;
     let (Some(first), Some(last)) = (curve.first(), curve.last()) else { return Ok(None) };
     let lowest = curve.iter().map(|p| p.throughput).fold(f64::INFINITY, f64::min);
@@ -61,8 +61,8 @@ pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>,
 /// Mean throughput at each load, in order of load.
 fn means(points: &[LoadPoint]) -> Result<Vec<LoadPoint>, EstimateError> {
     for (i, p) in points.iter().enumerate() {
-        non_negative(p.load, || format!("the load of point {i}"))?;
-        non_negative(p.throughput, || format!("the throughput of point {i}"))?;
+        check_non_negative(p.load, || format!("the load of point {i}"))?;
+        check_non_negative(p.throughput, || format!("the throughput of point {i}"))?;
     }
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| a.load.total_cmp(&b.load));

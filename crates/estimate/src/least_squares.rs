@@ -45,14 +45,15 @@ pub(crate) struct Uncertainty {
 
 impl Uncertainty {
     /// Ratio of the standard error of an unknown to the standard deviation of an observation.
-    pub fn spread(&self, column: usize) -> f64 {
+    pub fn standard_error_ratio(&self, column: usize) -> f64 {
         self.covariance[(column, column)].sqrt()
     }
 }
 
 impl Fit {
     pub fn estimate(&self, column: usize) -> Estimate {
-        let ci95_half_width = self.uncertainty.as_ref().map(|u| u.t95 * u.residual_stddev * u.spread(column));
+        let ci95_half_width =
+            self.uncertainty.as_ref().map(|u| u.t95 * u.residual_stddev * u.standard_error_ratio(column));
         Estimate { value: self.values[column], ci95_half_width }
     }
 }
@@ -70,12 +71,12 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
     }
     let y = DVector::from_iterator(n, y.iter().zip(&design.root_weights).map(|(y, w)| y * w));
     // In the coordinates of the decomposition, the size of the problem is p × p for any number of observations.
-    let reduced = DMatrix::from_diagonal(&design.sigma) * design.v.transpose();
+    let reduced = DMatrix::from_diagonal(&design.singular_values) * design.v.transpose();
     let reached = design.u.tr_mul(&y);
     let x = nnls(&reduced, &reached).ok_or(EstimateError::Indistinct { condition_number: design.condition_number })?;
     let uncertainty = (n > p).then(|| {
         let stddev = |left: DVector<f64>| (left.norm_squared() / (n - p) as f64).sqrt();
-        let root = DMatrix::from_fn(p, p, |j, k| design.v[(j, k)] / (design.sigma[k] * design.norms[j]));
+        let root = DMatrix::from_fn(p, p, |j, k| design.v[(j, k)] / (design.singular_values[k] * design.norms[j]));
         Uncertainty {
             residual_stddev: stddev(&y - &design.u * (reduced * &x)),
             noise_stddev: stddev(&y - &design.u * reached),
@@ -93,7 +94,7 @@ pub(crate) struct Design {
     norms: Vec<f64>,
     u: DMatrix<f64>,
     /// The singular values, the largest first.
-    pub sigma: DVector<f64>,
+    pub singular_values: DVector<f64>,
     /// The right singular vectors, one per column.
     pub v: DMatrix<f64>,
     pub condition_number: f64,
@@ -117,9 +118,10 @@ impl Design {
         let (Some(u), Some(v_t)) = (svd.u, svd.v_t) else {
             return Err(indistinct);
         };
-        let sigma = svd.singular_values;
-        let condition_number = if sigma.min() > 0.0 { sigma.max() / sigma.min() } else { f64::INFINITY };
-        Ok(Design { root_weights, norms, u, sigma, v: v_t.transpose(), condition_number })
+        let singular_values = svd.singular_values;
+        let condition_number =
+            if singular_values.min() > 0.0 { singular_values.max() / singular_values.min() } else { f64::INFINITY };
+        Ok(Design { root_weights, norms, u, singular_values, v: v_t.transpose(), condition_number })
     }
 }
 
@@ -192,8 +194,8 @@ mod tests {
         close(fit.values[0], 0.1740260);
         close(fit.values[1], 0.9805195);
         close(u.residual_stddev, 0.2876987);
-        close(u.residual_stddev * u.spread(0), 0.2352861);
-        close(u.residual_stddev * u.spread(1), 0.0518397);
+        close(u.residual_stddev * u.standard_error_ratio(0), 0.2352861);
+        close(u.residual_stddev * u.standard_error_ratio(1), 0.0518397);
     }
 
     #[test]

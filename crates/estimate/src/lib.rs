@@ -45,7 +45,7 @@ pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
     Block, ExpectedLevel, KernelFigures, Measurement, ModuleFigures, OfferedLoad, PredictedFigure, Prediction,
-    ProgramSeen, QuotaPrediction, ResponseFigures, ResponseSummary, ServerFacts, ServerFit, Timeline,
+    ProgramUsage, QuotaPrediction, ResponseFigures, ResponseSummary, ServerFacts, ServerFit, Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{RunStretch, WindowMeasurement, stretches};

@@ -7,7 +7,7 @@
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
     // Only the noise counts. If the wait is shorter than with constant service, the model misfits: scv is certain.
-    match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
+    match fit.uncertainty.map(|u| u.noise_stddev * u.standard_error_ratio(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
         }
@@ -99,10 +99,10 @@ pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Res
 
 fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
     for (i, p) in points.iter().enumerate() {
-        non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
-        non_negative(p.demand, || format!("the demand at point {i}"))?;
-        non_negative(p.response, || format!("the response time at point {i}"))?;
-        non_negative(p.weight, || format!("the weight of point {i}"))?;
+        check_non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
+        check_non_negative(p.demand, || format!("the demand at point {i}"))?;
+        check_non_negative(p.response, || format!("the response time at point {i}"))?;
+        check_non_negative(p.weight, || format!("the weight of point {i}"))?;
     }
     Ok(())
 }

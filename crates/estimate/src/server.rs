@@ -32,7 +32,7 @@ pub use blocks::{
 };
 pub use model_fit::ResponseSummary;
 pub use prediction_interval::{ExpectedLevel, PredictedFigure};
-pub use programs::ProgramSeen;
+pub use programs::ProgramUsage;
 pub use quota::QuotaPrediction;
 
 use self::blocks::{PooledLoads, PooledMeasurement, ReplayedMeasurement, pool};
@@ -148,11 +148,11 @@ impl ServerFit {
 
     /// Requests per second of the mix at which a resource is full.
     pub fn saturation(&self) -> f64 {
-        self.saturation_of(&self.facts.mix)
+        self.saturation_for_mix(&self.facts.mix)
     }
 
     /// Requests per second in these proportions at which a resource is full.
-    pub fn saturation_of(&self, mix: &[f64]) -> f64 {
+    pub fn saturation_for_mix(&self, mix: &[f64]) -> f64 {
         self.fit.saturation(mix)
     }
 
@@ -208,7 +208,7 @@ impl ServerFit {
 
     /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty if programs cannot
     /// be observed. `idle` contains the number of CPUs that each program keeps busy without calls.
-    pub fn programs(&self, idle: &[ProgramSeen]) -> Vec<ProgramDemand> {
+    pub fn programs(&self, idle: &[ProgramUsage]) -> Vec<ProgramDemand> {
         program_demands::program_demands(&self.loads, &self.blocks, idle)
     }
 
@@ -239,7 +239,7 @@ impl ServerFit {
                 utilization: self.fit.utilization(&self.facts, rate, mix, 1.0),
             }),
             Err(ModelError::Unstable { .. }) => {
-                let saturation = self.saturation_of(mix);
+                let saturation = self.saturation_for_mix(mix);
                 Ok(Prediction {
                     throughput: saturation,
                     response: None,
@@ -257,7 +257,7 @@ impl ServerFit {
     ///
     /// # Errors
     /// When the model cannot be solved.
-    pub fn expect_level(
+    pub fn predict_level(
         &self,
         rate: f64,
         mix: &[f64],
@@ -265,19 +265,19 @@ impl ServerFit {
         arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
     ) -> Result<ExpectedLevel, EstimateError> {
         let level = LevelLoad { rate, mix, seconds };
-        prediction_interval::expect_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
+        prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
     /// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds
     /// would show it.
-    pub fn expect_saturation(&self, mix: &[f64], seconds: f64) -> Option<PredictedFigure> {
-        prediction_interval::expect_saturation(&self.bootstrap, &self.drift, mix, seconds)
+    pub fn predict_saturation(&self, mix: &[f64], seconds: f64) -> Option<PredictedFigure> {
+        prediction_interval::predict_saturation(&self.bootstrap, &self.drift, mix, seconds)
     }
 
     /// The host's slowness over time during a level at which requests in these proportions arrived at `rate`. `None` if
     /// the Record does not show it.
     pub fn host_slowness_over_time(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<HostSlowness> {
-        self.fit.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
+        self.fit.host_slowness(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }
 
     /// Response times that the model predicts for these arrivals (times in seconds, and classes) on a host with this
@@ -298,7 +298,7 @@ impl ServerFit {
     /// Capacity under a quota, as a measurement over this many seconds would show it. The cost of a call at saturation
     /// does not change.
     pub fn with_quota(&self, quota: Quota, seconds: f64) -> QuotaPrediction {
-        let unlimited = self.expect_saturation(&self.facts.mix, seconds);
+        let unlimited = self.predict_saturation(&self.facts.mix, seconds);
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 
@@ -310,7 +310,7 @@ impl ServerFit {
     pub fn response_with_quota(&self, quota: Quota, rate: f64, seed: u64) -> Result<Option<f64>, EstimateError> {
         let Some(response) = self.predict(rate)?.response else { return Ok(None) };
         let simulated = quota::response_times(&self.fit, &self.facts, quota, rate, seed)?;
-        Ok(Some(response + simulated.limited - simulated.free))
+        Ok(Some(response + simulated.with_quota - simulated.without_quota))
     }
 
     /// The model for planning, at [`OPERATING_SHARE`] of the rate at which it saturates.

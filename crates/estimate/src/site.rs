@@ -60,7 +60,7 @@ pub struct OutlyingStep {
     /// Start of the step, in seconds since 1970.
     pub from_s: i64,
     /// Number of busy servers that the step's requests do not explain.
-    pub beyond: f64,
+    pub unexplained_busy: f64,
 }
 
 /// Fits the demands of `classes` classes at one resource.
@@ -72,11 +72,11 @@ pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, E
     let mut outliers: Vec<OutlyingStep> = Vec::new();
     // Excluding an outlier makes the fit to the other steps more accurate, so outliers are excluded one by one.
     while let Ok(fit) = fit(classes, steps, &kept) {
-        let Some((position, beyond)) = furthest(&fit, steps, &kept) else { break };
+        let Some((position, unexplained_busy)) = furthest(&fit, steps, &kept) else { break };
         if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
             break;
         }
-        outliers.push(OutlyingStep { from_s: steps[kept[position]].from_s, beyond });
+        outliers.push(OutlyingStep { from_s: steps[kept[position]].from_s, unexplained_busy });
         kept.remove(position);
     }
     outliers.sort_by_key(|step| step.from_s);
@@ -116,12 +116,12 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
 
 /// The outlier that is farthest above the fit, if there is one: its index among the kept steps, and its distance.
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
-    let beyond = |index: &usize| {
+    let unexplained_busy = |index: &usize| {
         let step = &steps[*index];
         let law: f64 = fit.demands.iter().zip(&step.requests).map(|(demand, n)| demand.value * n / step.seconds).sum();
         step.busy - law - fit.background.value
     };
-    let distances: Vec<f64> = kept.iter().map(beyond).collect();
+    let distances: Vec<f64> = kept.iter().map(unexplained_busy).collect();
     // Many outliers raise the fit for all steps, so distances are measured from their median. Medians are robust
     // against outliers; 1.4826 times the median absolute deviation estimates the standard deviation.
     let usual = median(distances.iter().copied())?;
@@ -192,7 +192,7 @@ mod tests {
     fn a_job_that_runs_every_hour_is_found_and_named() {
         let found = site_demands(2, &steps(|index| if index % 4 == 2 { 0.37 } else { 0.0 })).unwrap();
         assert_eq!((found.outliers.len(), found.period_s), (24, Some(3600)));
-        assert!(found.outliers.iter().all(|step| (step.beyond - 0.37).abs() < 0.05), "{:?}", found.outliers);
+        assert!(found.outliers.iter().all(|step| (step.unexplained_busy - 0.37).abs() < 0.05), "{:?}", found.outliers);
         let fit = found.regression.unwrap();
         assert!((fit.demands[0].value - 0.01).abs() < 1e-3 && (fit.background.value - 0.05).abs() < 0.01, "{fit:?}");
     }

@@ -11,7 +11,7 @@
 
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
-use brimful_core::number::{non_negative, positive};
+use brimful_core::number::{check_non_negative, check_positive};
 use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,8 +78,8 @@ impl UslFit {
 /// Fits the law to at least three loads; four are needed for intervals.
 pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     for (i, p) in points.iter().enumerate() {
-        non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
-        positive(p.throughput, || format!("the throughput of point {i}"))?;
+        check_non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
+        check_positive(p.throughput, || format!("the throughput of point {i}"))?;
     }
     if points.len() < 3 {
         return Err(EstimateError::TooFewObservations { needed: 3, given: points.len() });

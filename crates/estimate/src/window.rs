@@ -114,7 +114,7 @@ fn window_means_after(warm_up: f64, record: &Record, by_process: bool) -> Option
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunStretch {
     /// Start of the part, in seconds since the start of the run.
-    pub begins: f64,
+    pub start_s: f64,
     /// Length in seconds.
     pub seconds: f64,
     /// CPU seconds of the server's processes.
@@ -134,7 +134,7 @@ pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     let mut open: Option<RunStretch> = None;
     for (span, calls) in finest_spans(record, from, &course) {
         let work = course.iter().map(|(own, busy)| busy * overlap(*own, span)).sum::<f64>();
-        let mut stretch = open.take().unwrap_or(RunStretch { begins: span.0, seconds: 0.0, work: 0.0, calls: 0.0 });
+        let mut stretch = open.take().unwrap_or(RunStretch { start_s: span.0, seconds: 0.0, work: 0.0, calls: 0.0 });
         stretch.seconds += span.1 - span.0;
         stretch.work += work;
         stretch.calls += calls;

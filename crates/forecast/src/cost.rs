@@ -14,7 +14,7 @@ use crate::ForecastError;
 use crate::crossing::{Crossing, crossing};
 use crate::result::Forecast;
 use crate::time::{MONTH_S, Timestamp};
-use brimful_core::number::{non_negative, positive};
+use brimful_core::number::{check_non_negative, check_positive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,7 @@ pub struct CostRow {
 /// Returns an error if there is no configuration, if two have the same name, if a price or capacity is out of range, or
 /// if the forecast ends before `months` have passed.
 pub fn cost_table(sized: &[SizedConfiguration], forecast: &Forecast, months: f64) -> Result<CostTable, ForecastError> {
-    positive(months, || "the number of months".into())?;
+    check_positive(months, || "the number of months".into())?;
     let horizon_months = forecast.points.len() as f64 * f64::from(forecast.history.step_s) / MONTH_S;
     // A horizon of exactly this length may be shorter by a rounding error.
     if horizon_months < months * (1.0 - 1e-9) {
@@ -125,12 +125,12 @@ impl CostRow {
         let SizedConfiguration { configuration, capacity } = sized;
         let name = &configuration.name;
         if let Some(capacity) = *capacity {
-            non_negative(capacity, || format!("the capacity of `{name}`"))?;
+            check_non_negative(capacity, || format!("the capacity of `{name}`"))?;
         }
         let capacity = capacity.filter(|c| *c > 0.0);
         let crossing = capacity.map(|c| crossing(forecast, c)).transpose()?;
         let per_million = |rate: f64| (rate > 0.0).then(|| configuration.price_per_month / (rate * MONTH_S / 1e6));
-        let end = forecast.begins().after((months * MONTH_S) as i64);
+        let end = forecast.begins().plus_seconds((months * MONTH_S) as i64);
         let holds = |date: Option<Timestamp>| date.is_none_or(|date| date >= end);
         let until = |date: Timestamp| ((date.unix() - forecast.begins().unix()) as f64 / MONTH_S).max(0.0);
         let mean_at_capacity = |capacity: f64| capacity * forecast.present_rate / forecast.present_peak_rate;

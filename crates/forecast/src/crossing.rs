@@ -3,7 +3,7 @@
 use crate::ForecastError;
 use crate::result::{Forecast, ForecastPoint};
 use crate::time::Timestamp;
-use brimful_core::number::positive;
+use brimful_core::number::check_positive;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct Crossing {
 
 /// Finds the first step whose peak rate reaches `limit_rate`, such as the rate of an objective or of a utilization.
 pub fn crossing(forecast: &Forecast, limit_rate: f64) -> Result<Crossing, ForecastError> {
-    positive(limit_rate, || "the rate to be reached".into())?;
+    check_positive(limit_rate, || "the rate to be reached".into())?;
     let limit = limit_rate / forecast.peak.factor;
     let history = &forecast.history;
     let week = history.rates.len() - history.last_week()..history.rates.len();

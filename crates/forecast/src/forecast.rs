@@ -52,11 +52,11 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     }
     let horizon = series.steps(options.horizon_s);
     if horizon > MAX_HORIZON_STEPS {
-        let need = "at most 100,000: shorten it, or give the history a longer step";
+        let requirement = "at most 100,000: shorten it, or give the history a longer step";
         return Err(ForecastError::Number(NumberError {
             what: "the horizon in steps".into(),
             value: horizon as f64,
-            need,
+            requirement,
         }));
     }
     let Cleaned { rates, closed, spikes } = Cleaned::new(rates, &series, seasons.as_deref(), options.method);

@@ -1,7 +1,7 @@
 //! Options of a forecast.
 
 use crate::ForecastError;
-use brimful_core::number::{NumberError, positive};
+use brimful_core::number::{NumberError, check_positive};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -45,9 +45,10 @@ pub enum ForecastMethod {
 impl ForecastOptions {
     /// Returns an error if an option is out of range.
     pub(crate) fn check(&self) -> Result<(), ForecastError> {
-        positive(self.horizon_s, || "the horizon".into())?;
-        let wrong =
-            |what: &str, value: f64, need| Err(ForecastError::Number(NumberError { what: what.into(), value, need }));
+        check_positive(self.horizon_s, || "the horizon".into())?;
+        let wrong = |what: &str, value: f64, requirement| {
+            Err(ForecastError::Number(NumberError { what: what.into(), value, requirement }))
+        };
         if let Some(factor) = self.peak_to_mean.filter(|factor| !(1.0..=1e6).contains(factor)) {
             return wrong("the ratio of peak to mean", factor, "1 or more (up to a million)");
         }

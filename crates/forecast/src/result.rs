@@ -112,7 +112,7 @@ impl Forecast {
         let header = ["time", "observed", "likely", "lower80", "upper80", "lower95", "upper95"];
         let line = |time: Timestamp, figures: [Option<f64>; 6]| {
             let figures = figures.map(|x| x.map_or(String::new(), |x| x.to_string()));
-            csv::line(std::iter::once(time.to_string().as_str()).chain(figures.iter().map(String::as_str)))
+            csv::format_row(std::iter::once(time.to_string().as_str()).chain(figures.iter().map(String::as_str)))
         };
         let past = self.history.rates.iter().enumerate();
         let past = past.map(|(i, x)| line(self.history.time(i), [Some(*x), None, None, None, None, None]));
@@ -120,6 +120,6 @@ impl Forecast {
             let [likely, lower80, upper80] = [p.likely, p.lower80, p.upper80].map(Some);
             line(p.time, [None, likely, lower80, upper80, Some(p.lower95), Some(p.upper95)])
         });
-        std::iter::once(csv::line(header)).chain(past).chain(to_come).collect()
+        std::iter::once(csv::format_row(header)).chain(past).chain(to_come).collect()
     }
 }

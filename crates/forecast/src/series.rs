@@ -95,7 +95,7 @@ impl Series {
             return Err(ForecastError::Number(NumberError {
                 what: "the step of a series".into(),
                 value: 0.0,
-                need: "at least 1 s",
+                requirement: "at least 1 s",
             }));
         }
         if let Some(i) = self.rates.iter().position(|r| !(0.0..=MAX_VALUE).contains(r)) {
@@ -103,7 +103,7 @@ impl Series {
             return Err(ForecastError::Number(NumberError {
                 what,
                 value: self.rates[i],
-                need: "a rate, 0 to 1e15 per second",
+                requirement: "a rate, 0 to 1e15 per second",
             }));
         }
         Ok(())
@@ -153,7 +153,7 @@ impl Series {
         if self.by_day() {
             return self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S));
         }
-        self.zone.show(self.start.after(by))
+        self.zone.show(self.start.plus_seconds(by))
     }
 
     /// Number of steps in the last week.
@@ -273,7 +273,7 @@ impl fmt::Display for Place {
 
 fn read_csv(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
     let mut points = Vec::new();
-    for (i, row) in csv::read(text).into_iter().enumerate() {
+    for (i, row) in csv::parse(text).into_iter().enumerate() {
         let at = Place::Line(row.line);
         let [time, value] = row.fields.as_slice() else {
             return Err(at.refused(format!("{} columns: a history has two, time and value", row.fields.len())));
@@ -337,7 +337,7 @@ fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
         ForecastError::Number(NumberError {
             what: "the step of the series, in seconds,".into(),
             value: step as f64,
-            need: "less than a century: check the times",
+            requirement: "less than a century: check the times",
         })
     })
 }

@@ -62,7 +62,7 @@ impl Timestamp {
     }
 
     /// The time `seconds` later, with the same offset from UTC.
-    pub fn after(self, seconds: i64) -> Self {
+    pub fn plus_seconds(self, seconds: i64) -> Self {
         Self { offset_s: self.offset_s, ..Self::from_unix(self.unix.saturating_add(seconds)) }
     }
 

@@ -5,8 +5,8 @@
 //! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one
 //!   server, and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
 //! - A `Secure` cookie that arrives without TLS is ignored. An expired cookie is removed.
-//! - A jar has at most [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the oldest
-//!   cookies are evicted first. Cookies that are too large are ignored.
+//! - A jar has at most [`CookieJar::MAX_COOKIES`] cookies and [`CookieJar::MAX_BYTES`] bytes of names, values and paths;
+//!   the oldest cookies are evicted first. Cookies that are too large are ignored.
 //! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is
 //!   ignored. If a field is folded over several lines (obs-fold), only its first line is used.
 //!
@@ -19,7 +19,7 @@ const MAX_COOKIE_BYTES: usize = 4096;
 
 /// One user's cookies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Jar {
+pub struct CookieJar {
     /// The cookies, sorted by descending length of path; among equal lengths, the oldest comes first (§5.4).
     cookies: Vec<Cookie>,
     bytes: usize,
@@ -53,7 +53,7 @@ struct SetCookie<'h> {
     secure: bool,
 }
 
-impl Jar {
+impl CookieJar {
     /// Upper bound of the number of cookies.
     pub const MAX_COOKIES: usize = 50;
     /// Upper bound of the bytes of all names, values and paths.
@@ -65,7 +65,7 @@ impl Jar {
     }
 
     /// Whether a response with this head sets or removes a cookie.
-    pub fn is_set_by(head: &[u8]) -> bool {
+    pub fn sets_cookies(head: &[u8]) -> bool {
         set_cookies(head).next().is_some()
     }
 
@@ -115,7 +115,7 @@ impl Jar {
             expires,
             age: replaced.map_or(self.received, |replaced| replaced.age),
         };
-        while self.cookies.len() >= Jar::MAX_COOKIES || self.bytes + cookie.bytes() > Jar::MAX_BYTES {
+        while self.cookies.len() >= CookieJar::MAX_COOKIES || self.bytes + cookie.bytes() > CookieJar::MAX_BYTES {
             let oldest = (0..self.cookies.len()).min_by_key(|at| self.cookies.get(*at).map(|cookie| cookie.age));
             let Some(oldest) = oldest else { return };
             self.remove_at(oldest);
@@ -236,14 +236,14 @@ mod tests {
         sent_at(&jar(fields), target, NOW)
     }
 
-    fn jar(fields: &[&str]) -> Jar {
-        let mut jar = Jar::default();
+    fn jar(fields: &[&str]) -> CookieJar {
+        let mut jar = CookieJar::default();
         let head = |field: &str| format!("HTTP/1.1 200 OK\r\nSET-cookie: {field}\r\nContent-Length: 0\r\n\r\n");
         fields.iter().for_each(|field| jar.receive(head(field).as_bytes(), b"/app/login?x=/y", false, || NOW));
         jar
     }
 
-    fn sent_at(jar: &Jar, target: &str, now: u64) -> String {
+    fn sent_at(jar: &CookieJar, target: &str, now: u64) -> String {
         let mut cookies = Vec::new();
         jar.write(target.as_bytes(), || now, &mut cookies);
         String::from_utf8(cookies).unwrap()
@@ -256,10 +256,13 @@ mod tests {
         assert_eq!(sent(&["a", "=b", "", ";", " = ; Path=/"], "/app/"), "");
         let head =
             b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nX-Set-Cookie: b=2\r\nSet-Cookie: c=3\nSet-Cookie : d=4\r\n\r\n";
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         jar.receive(head, b"/", false, || NOW);
         assert_eq!(sent_at(&jar, "/", NOW), "a=1; c=3");
-        assert!(Jar::is_set_by(head) && !Jar::is_set_by(b"HTTP/1.1 200 OK\r\nServer: Set-Cookie: a=b\r\n\r\n"));
+        assert!(
+            CookieJar::sets_cookies(head)
+                && !CookieJar::sets_cookies(b"HTTP/1.1 200 OK\r\nServer: Set-Cookie: a=b\r\n\r\n")
+        );
     }
 
     #[test]
@@ -321,33 +324,33 @@ mod tests {
     #[test]
     fn a_secure_cookie_needs_tls() {
         assert_eq!(sent(&["a=b; Path=/; Secure"], "/"), "");
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         jar.receive(b"Set-Cookie: a=b; Path=/; secure\r\n", b"/", true, || NOW);
         assert_eq!(sent_at(&jar, "/", NOW), "a=b");
     }
 
     #[test]
     fn a_jar_is_bounded_and_the_oldest_go_first() {
-        let fields: Vec<String> = (0..Jar::MAX_COOKIES + 2).map(|n| format!("c{n}=x; Path=/")).collect();
+        let fields: Vec<String> = (0..CookieJar::MAX_COOKIES + 2).map(|n| format!("c{n}=x; Path=/")).collect();
         let jar_of = |fields: &[String]| jar(&fields.iter().map(String::as_str).collect::<Vec<_>>());
         let many = jar_of(&fields);
-        assert_eq!(many.cookies.len(), Jar::MAX_COOKIES);
+        assert_eq!(many.cookies.len(), CookieJar::MAX_COOKIES);
         assert!(sent_at(&many, "/", NOW).starts_with("c2=x; c3=x"));
         let long: Vec<String> = (0..5).map(|n| format!("{n}={}; Path=/", "x".repeat(3_000))).collect();
         let few = jar_of(&long);
-        assert!(few.bytes <= Jar::MAX_BYTES && sent_at(&few, "/", NOW).starts_with("3=xx"));
+        assert!(few.bytes <= CookieJar::MAX_BYTES && sent_at(&few, "/", NOW).starts_with("3=xx"));
         assert!(jar(&[&format!("a={}; Path=/", "x".repeat(MAX_COOKIE_BYTES))]).is_empty());
     }
 
     #[test]
     fn no_byte_ends_a_line() {
         for bytes in [&b"a=b\rX: y"[..], b"a=b\0", b"a=\x01", b"a=\x7f", b"a=b; Path=/\x0b"] {
-            let mut jar = Jar::default();
+            let mut jar = CookieJar::default();
             jar.receive(&[b"Set-Cookie: ", bytes, b"\r\n\r\n"].concat(), b"/", false, || NOW);
             assert!(jar.is_empty(), "{bytes:?}");
         }
         // Only the first line of a folded field is used.
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         jar.receive(b"Set-Cookie: a=b;\r\n Path=/x\r\n\r\n", b"/", false, || NOW);
         assert_eq!(sent_at(&jar, "/", NOW), "a=b");
     }
@@ -362,10 +365,10 @@ mod tests {
                 0..6,
             ),
         ) {
-            let mut jar = Jar::default();
+            let mut jar = CookieJar::default();
             for head in &heads {
                 jar.receive(&[b"\r\nSet-Cookie:", &head[..]].concat(), b"/a/b", false, || NOW);
-                prop_assert!(jar.bytes <= Jar::MAX_BYTES && jar.cookies.len() <= Jar::MAX_COOKIES);
+                prop_assert!(jar.bytes <= CookieJar::MAX_BYTES && jar.cookies.len() <= CookieJar::MAX_COOKIES);
                 prop_assert_eq!(jar.bytes, jar.cookies.iter().map(Cookie::bytes).sum::<usize>());
             }
             let mut cookies = Vec::new();

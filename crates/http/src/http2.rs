@@ -61,11 +61,11 @@ pub const MAX_IDLE_FRAMES: u32 = 10_000;
 const MAX_CONTINUATIONS: u32 = 64;
 
 /// Receives what happens while bytes are fed. `T` is the value stored with a stream.
-pub trait Listener<T> {
+pub trait StreamObserver<T> {
     /// Bytes of the response on this stream were received, including frame headers.
     fn received(&mut self, value: &mut T, bytes: u64);
 
-    /// Whether [`Listener::head`] should be called, for which heads have to be rendered.
+    /// Whether [`StreamObserver::head`] should be called, for which heads have to be rendered.
     fn wants_heads(&self) -> bool {
         false
     }
@@ -98,7 +98,7 @@ pub struct ClosedStream<T> {
     /// Offset of the stream's request in all bytes that this connection sends.
     pub position: u64,
     /// Number of bytes of the stream's request sent so far, including frame headers.
-    pub written: u64,
+    pub written_bytes: u64,
 }
 
 /// A piece of a request's body that the server would accept now.
@@ -300,7 +300,7 @@ impl<T> Http2<T> {
             value,
             is_head: request.is_head(),
             position,
-            written: self.position() - position,
+            written_bytes: self.position() - position,
             body,
             waits: request.expects_continue(),
             send_window: self.peer.window,
@@ -377,7 +377,7 @@ impl<T> Http2<T> {
         &mut self,
         recent: &mut RecentBlock,
         bytes: &[u8],
-        listener: &mut impl Listener<T>,
+        listener: &mut impl StreamObserver<T>,
     ) -> Result<Http2FeedResult<T>, ParseError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -408,7 +408,7 @@ impl<T> Http2<T> {
 type Closed<T> = Option<(ClosedStream<T>, StreamEnd)>;
 
 fn closed_stream<T>(stream: Stream<T>) -> ClosedStream<T> {
-    ClosedStream { value: stream.value, position: stream.position, written: stream.written }
+    ClosedStream { value: stream.value, position: stream.position, written_bytes: stream.written_bytes }
 }
 
 #[cfg(test)]

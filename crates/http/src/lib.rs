@@ -6,7 +6,7 @@
 //!   [`ResponseParser`] or an [`Http2`].
 //! - [`Http2Server`]: the server side of HTTP/2, for the reference server.
 //! - [`Redirection`]: the target of a redirect.
-//! - [`Jar`]: the cookies of one user.
+//! - [`CookieJar`]: the cookies of one user.
 //!
 //! This crate opens no socket and reads no clock. It does not store bodies; it stores the beginning of a head until the
 //! rest arrives. Once the buffer for these beginnings has grown to the largest of them, parsing does not allocate.
@@ -40,13 +40,13 @@ mod request;
 mod response;
 
 pub use chunked::MAX_CHUNK_LINE_BYTES;
-pub use cookies::Jar;
+pub use cookies::CookieJar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
 pub use http2::{BodyDemand, REFUSED_STREAM, RecentBlock};
 pub use http2::{
-    ClosedStream, Http2, Http2FeedResult, Http2Server, Listener, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES, ServerEvent,
-    StreamEnd,
+    ClosedStream, Http2, Http2FeedResult, Http2Server, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES, ServerEvent, StreamEnd,
+    StreamObserver,
 };
 pub use http2::{answer_block, is_http2_preface};
 pub use protocol::Protocol;

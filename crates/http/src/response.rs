@@ -181,7 +181,7 @@ impl ResponseParser {
     }
 
     /// Whether the server has asked for the content of the request (100; RFC 9110 §10.1.1).
-    pub fn continued(&self) -> bool {
+    pub fn received_continue(&self) -> bool {
         self.continued
     }
 
@@ -500,7 +500,7 @@ mod tests {
                 let expected = response(200, true, head_bytes, 2);
                 assert_eq!(fed.last().map(|fed| fed.state), Some(Progress::Complete(expected)), "{text:?} by {size}");
                 assert_eq!(parser.empty_lines(), lines, "{text:?} by {size}");
-                assert_eq!(parser.continued(), !informed.is_empty(), "{text:?}");
+                assert_eq!(parser.received_continue(), !informed.is_empty(), "{text:?}");
             }
         }
         let many = format!("\r\n\r\n\r\n\r\n\r\n{answer}");

@@ -48,8 +48,8 @@ pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f6
     }
     let slowed = |demands: &[f64]| demands.iter().map(|d| d / (1.0 - station.background)).collect::<Vec<f64>>();
     let (saturated, under_load) = (slowed(demands), slowed(&under_load));
-    let most = wakeup_time(station, demands, rates);
-    let queue = Exceptional::new(station.servers, most, &saturated, &under_load, rates);
+    let max_extra_s = wakeup_time(station, demands, rates);
+    let queue = Exceptional::new(station.servers, max_extra_s, &saturated, &under_load, rates);
     queue.wait(erlang_c(station.servers, queue.busy))
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Exceptional {
     count: u32,
     servers: f64,
     /// w·Iᵖ⁻¹: additional service time of a request that finds all servers idle.
-    pub(crate) most: f64,
+    pub(crate) max_extra_s: f64,
     /// Σ λ·Sᵏ of the classes that visit the station, for k = 0, 1, 2, without additional times.
     moments: [f64; 3],
     /// Number of busy servers, with additional times.
@@ -92,7 +92,7 @@ pub(crate) struct Exceptional {
 
 impl Exceptional {
     /// Builds the queue from the demands at saturation and under the load, both divided by 1 − b.
-    pub(crate) fn new(servers: u32, most: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {
+    pub(crate) fn new(servers: u32, max_extra_s: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {
         let visits = || saturated.iter().zip(rates).filter(|(demand, _)| **demand > 0.0);
         let moment = |k: i32| visits().map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>();
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
@@ -102,7 +102,7 @@ impl Exceptional {
         Self {
             count: servers,
             servers: m,
-            most,
+            max_extra_s,
             moments: [moment(0), moment(1), moment(2)],
             busy,
             idle: [idle, idle * idle + spread],
@@ -142,9 +142,10 @@ impl Exceptional {
         if drained <= 0.0 {
             return f64::INFINITY;
         }
-        let ([idle, idle_squared], most) = (self.idle, self.most);
-        let all = work + visits * most * idle;
-        let left = (squares + 2.0 * most * idle * work + visits * most * most * idle_squared) / all;
+        let ([idle, idle_squared], max_extra_s) = (self.idle, self.max_extra_s);
+        let all = work + visits * max_extra_s * idle;
+        let left =
+            (squares + 2.0 * max_extra_s * idle * work + visits * max_extra_s * max_extra_s * idle_squared) / all;
         must_wait * left / drained
     }
 
@@ -162,13 +163,13 @@ impl Exceptional {
     pub(crate) fn shared_residence(&self, demand: f64, must_wait: f64, plain_must_wait: f64) -> f64 {
         let [visits, work, _] = self.moments;
         if visits <= 0.0 {
-            return demand + self.most * self.idle[0];
+            return demand + self.max_extra_s * self.idle[0];
         }
         let mean = work / visits;
         // The same queue with equal demands of all requests.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
-        let shared = Shared::new(mean, self.most, work / self.servers, self.idle[0]);
-        let all = mean + self.most * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);
+        let shared = Shared::new(mean, self.max_extra_s, work / self.servers, self.idle[0]);
+        let all = mean + self.max_extra_s * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);
         let plain = mean * (1.0 + plain_must_wait / (self.servers - work));
         let own = (all - plain) * shared.own;
         demand / mean * (all - own) + own

@@ -9,7 +9,7 @@ use crate::idle_law::{station_demands, wakeup_time};
 use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
-use brimful_core::number::{NumberError, non_negative};
+use brimful_core::number::{NumberError, check_non_negative};
 use std::collections::HashSet;
 
 /// A validated model.
@@ -253,7 +253,9 @@ fn rate(class: &ModelClass) -> Result<f64, ModelError> {
             Err(ModelError::Shape(format!("class `{name}` {problem}")))
         }
         (ClassKind::Open, None) => Err(ModelError::Shape(format!("open class `{}` needs a rate", class.name))),
-        (ClassKind::Open, Some(rate)) => Ok(non_negative(rate, || format!("the rate of class `{}`", class.name))?),
+        (ClassKind::Open, Some(rate)) => {
+            Ok(check_non_negative(rate, || format!("the rate of class `{}`", class.name))?)
+        }
     }
 }
 
@@ -269,13 +271,13 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
             ))),
         };
     }
-    non_negative(class.think, || format!("the think time of class `{}`", class.name))?;
+    check_non_negative(class.think, || format!("the think time of class `{}`", class.name))?;
     match class.population {
         None => Err(ModelError::Shape(format!("closed class `{}` needs a population", class.name))),
         Some(0) => Err(ModelError::Number(NumberError {
             what: format!("the population of class `{}`", class.name),
             value: 0.0,
-            need: "at least 1 (or leave the class out)",
+            requirement: "at least 1 (or leave the class out)",
         })),
         Some(n) => Ok(n),
     }
@@ -291,7 +293,7 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
         return Err(ModelError::Shape(text.into()));
     }
     let what = || "a half width of a demand's confidence interval".into();
-    Ok(half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))?)
+    Ok(half_widths.iter().flatten().try_for_each(|half| check_non_negative(*half, what).map(|_| ()))?)
 }
 
 /// Checks that correlations exist for all stations or for none.
@@ -314,21 +316,21 @@ fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> 
         return Err(ModelError::Shape(format!("station `{name}` has {given} demands for {classes} classes")));
     }
     for (class, demand) in classes.iter().zip(demands) {
-        non_negative(*demand, || format!("the demand of class `{}` at station `{name}`", class.name))?;
+        check_non_negative(*demand, || format!("the demand of class `{}` at station `{name}`", class.name))?;
     }
     if station.servers == 0 {
         return Err(ModelError::Number(NumberError {
             what: figure("number of servers"),
             value: 0.0,
-            need: "at least 1",
+            requirement: "at least 1",
         }));
     }
     if !(0.0..1.0).contains(&station.background) {
         let (what, value) = (figure("background"), station.background);
-        return Err(ModelError::Number(NumberError { what, value, need: "at least 0 and below 1" }));
+        return Err(ModelError::Number(NumberError { what, value, requirement: "at least 0 and below 1" }));
     }
-    non_negative(station.scv, || figure("squared coefficient of variation"))?;
-    non_negative(station.total_scv.unwrap_or(0.0), || figure("total squared coefficient of variation"))?;
+    check_non_negative(station.scv, || figure("squared coefficient of variation"))?;
+    check_non_negative(station.total_scv.unwrap_or(0.0), || figure("total squared coefficient of variation"))?;
     if station.total_scv.is_some() && station.scv != Station::default().scv {
         return Err(ModelError::Shape(format!("station `{name}` has both `scv` and `total_scv`: give one of them")));
     }
@@ -339,9 +341,9 @@ fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> 
 fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
     let Some(cost) = station.idle_cost else { return Ok(()) };
     let name = &station.name;
-    let wrong = |what: &str, value, need| {
+    let wrong = |what: &str, value, requirement| {
         let what = format!("the {what} of the idle_cost of station `{name}`");
-        Err(ModelError::Number(NumberError { what, value, need }))
+        Err(ModelError::Number(NumberError { what, value, requirement }))
     };
     if !cost.seconds.is_finite() {
         return wrong("seconds", cost.seconds, "finite");
@@ -364,7 +366,7 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let name = &station.name;
     if let Some(value) = station.rate_multipliers.iter().find(|a| !(a.is_finite() && **a > 0.0)) {
         let what = format!("a rate multiplier of station `{name}`");
-        return Err(ModelError::Number(NumberError { what, value: *value, need: "finite and positive" }));
+        return Err(ModelError::Number(NumberError { what, value: *value, requirement: "finite and positive" }));
     }
     if station.rate_multipliers.is_empty() {
         return Ok(());
@@ -375,7 +377,7 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
         return Err(ModelError::Number(NumberError {
             what,
             value,
-            need: "at most 10,000: the last one holds for any more requests",
+            requirement: "at most 10,000: the last one holds for any more requests",
         }));
     }
     let why = match (station.kind, station.scheduling) {

@@ -26,9 +26,9 @@ pub struct Quota {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sojourns {
     /// Mean response time without a quota.
-    pub free: f64,
+    pub without_quota: f64,
     /// Mean response time with the quota.
-    pub limited: f64,
+    pub with_quota: f64,
 }
 
 /// Simulates a station with and without a quota, for the same calls. Background work is ignored, because it does not
@@ -61,7 +61,10 @@ pub fn sojourns_with_quota(
     };
     let calls: Vec<(f64, f64)> = (0..calls).map(|_| call()).collect();
     let servers = station.servers as usize;
-    Ok(Sojourns { free: mean_sojourn(servers, None, &calls), limited: mean_sojourn(servers, Some(quota), &calls) })
+    Ok(Sojourns {
+        without_quota: mean_sojourn(servers, None, &calls),
+        with_quota: mean_sojourn(servers, Some(quota), &calls),
+    })
 }
 
 /// Mean response time of calls (arrival time, work), first come, first served.
@@ -134,9 +137,12 @@ mod tests {
     fn without_an_effect_calls_last_as_long_as_in_the_textbook() {
         // The response time of M/M/1 is D/(1 − ρ).
         let quota = Quota { servers: 1.0, period_s: 0.01 };
-        let Sojourns { free, limited } =
+        let Sojourns { without_quota, with_quota } =
             sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
-        assert!((free / 0.002 - 1.0).abs() < 0.02 && (limited / free - 1.0).abs() < 1e-6, "{free} {limited}");
+        assert!(
+            (without_quota / 0.002 - 1.0).abs() < 0.02 && (with_quota / without_quota - 1.0).abs() < 1e-6,
+            "{without_quota} {with_quota}"
+        );
     }
 
     #[test]
@@ -144,7 +150,7 @@ mod tests {
         // The station is half as fast: M/M/1 with demands twice as long.
         let quota = Quota { servers: 0.5, period_s: 0.000_02 };
         let sojourns = sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
-        assert!((sojourns.limited / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
+        assert!((sojourns.with_quota / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
     }
 
     #[test]
@@ -152,7 +158,7 @@ mod tests {
         // The calls use a tenth of the quota, in pieces of 1 ms: hardly any call waits for the next period.
         let quota = Quota { servers: 0.5, period_s: 0.1 };
         let sojourns = sojourns_with_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
-        assert!((sojourns.limited / sojourns.free - 1.0).abs() < 0.01, "{sojourns:?}");
+        assert!((sojourns.with_quota / sojourns.without_quota - 1.0).abs() < 0.01, "{sojourns:?}");
         // A call that is alone and needs 1.5 times the quota takes one period and the rest of its work.
         let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();
         assert!((mean_sojourn(1, Some(quota), &alone) - 0.125).abs() < 1e-6);

@@ -30,11 +30,11 @@ mod world;
 
 pub use arrivals::Arrivals;
 pub use figures::ResponseTime;
-pub use follow::{Episode, follow};
+pub use follow::{SimulationInterval, simulate_intervals};
 pub use result::{Ended, Run, Simulation};
 pub(crate) use service::Sampler;
 pub use service::Service;
-pub use world::Passage;
+pub use world::SimulatedRequest;
 
 use crate::ModelError;
 use brimful_core::model::Model;

@@ -87,7 +87,7 @@ impl Solution {
             return Err(ModelError::Number(NumberError {
                 what,
                 value: *value,
-                need: "finite: give demands, rates and times in seconds",
+                requirement: "finite: give demands, rates and times in seconds",
             }));
         }
         let mix = mix(&throughput);

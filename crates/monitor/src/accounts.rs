@@ -26,10 +26,10 @@ pub(crate) struct ProcessReading {
     /// Start time of the process since boot, suspended time included.
     pub started: Nanos,
     /// Usage of the process since it began, including threads that ended.
-    pub own: Usage,
+    pub own_usage: Usage,
     /// Usage of children that ended and that the process waited for, and of their own such children. The kernel sums
     /// neither run-queue waits nor context switches of children.
-    pub reaped: Usage,
+    pub reaped_usage: Usage,
     pub threads: u64,
     pub running: u64,
     pub rss_bytes: u64,
@@ -40,7 +40,7 @@ pub(crate) struct ProcessReading {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub cpu: CpuTime,
-    pub waited: Nanos,
+    pub run_queue_wait: Nanos,
     pub switches: u64,
     pub major_faults: u64,
 }
@@ -82,8 +82,9 @@ struct Member {
     /// The last reading. Its `reaped` field is the result of [`Accounts::reliably_reaped`].
     reading: ProcessReading,
     /// The reaped counters at the last reading.
-    reaped: Usage,
-    /// The part of `reaped` that is not counted: from before the process was found, or from members of another program.
+    reaped_usage: Usage,
+    /// The part of `reaped_usage` that is not counted: from before the process was found, or from members of another
+    /// program.
     not_ours: Usage,
     children_gone: Usage,
 }
@@ -146,8 +147,12 @@ impl Accounts {
         if program.named_after == Some(pid) && member.reading.comm != reading.comm {
             program.name = String::from_utf8_lossy(reading.name()).into();
         }
-        member.reading = ProcessReading { own: member.reading.own.max(reading.own), reaped, ..*reading };
-        member.reaped = reading.reaped;
+        member.reading = ProcessReading {
+            own_usage: member.reading.own_usage.max(reading.own_usage),
+            reaped_usage: reaped,
+            ..*reading
+        };
+        member.reaped_usage = reading.reaped_usage;
         true
     }
 
@@ -155,12 +160,16 @@ impl Accounts {
     /// first: as living, although its parent may have reaped it before the parent was read. The younger process would
     /// count twice, so the counters of the last reading are returned in this case.
     fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
-        let Some(member) = self.members.get(&pid).filter(|member| member.reaped != reading.reaped) else {
-            return reading.reaped;
+        let Some(member) = self.members.get(&pid).filter(|member| member.reaped_usage != reading.reaped_usage) else {
+            return reading.reaped_usage;
         };
         let is_younger =
             |other: &Member| other.program == member.program && other.reading.started >= member.reading.started;
-        if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { reading.reaped }
+        if self.members.range(..pid).any(|(_, other)| is_younger(other)) {
+            member.reaped_usage
+        } else {
+            reading.reaped_usage
+        }
     }
 
     /// Makes a process that belongs to no program a member of this program.
@@ -173,13 +182,16 @@ impl Accounts {
         if reading.started >= self.began {
             program.started += 1;
         } else {
-            program.before = program.before.plus(reading.own);
+            program.before = program.before.plus(reading.own_usage);
         }
         program.changed = true;
         program.found = true;
-        let reaped = reading.reaped;
+        let reaped = reading.reaped_usage;
         let children_gone = Usage::default();
-        self.members.insert(pid, Member { program: index, reading: *reading, reaped, not_ours: reaped, children_gone });
+        self.members.insert(
+            pid,
+            Member { program: index, reading: *reading, reaped_usage: reaped, not_ours: reaped, children_gone },
+        );
     }
 
     /// Removes a process that has ended, whether or not its parent has waited for it. Its total moves to its parent, if
@@ -196,7 +208,9 @@ impl Accounts {
                 return;
             }
             // The kernel will add this to the parent's reaped counters.
-            Some(parent) => parent.not_ours = parent.not_ours.plus(member.reading.own).plus(member.reading.reaped),
+            Some(parent) => {
+                parent.not_ours = parent.not_ours.plus(member.reading.own_usage).plus(member.reading.reaped_usage)
+            }
             None => {}
         }
         program.gone = program.gone.plus(member.total());
@@ -225,7 +239,7 @@ impl Accounts {
             sample.ended = program.ended;
             sample.cpu = program.floor.cpu;
             sample.major_faults = program.floor.major_faults;
-            sample.run_queue_wait = Some(program.floor.waited);
+            sample.run_queue_wait = Some(program.floor.run_queue_wait);
             sample.context_switches = Some(program.floor.switches);
         }
         samples
@@ -241,7 +255,7 @@ impl ProcessReading {
 
 impl Member {
     fn total(&self) -> Usage {
-        self.reading.own.plus(self.reading.reaped.minus(self.not_ours).max(self.children_gone))
+        self.reading.own_usage.plus(self.reading.reaped_usage.minus(self.not_ours).max(self.children_gone))
     }
 }
 
@@ -249,7 +263,7 @@ impl Usage {
     fn plus(self, other: Usage) -> Usage {
         Usage {
             cpu: self.cpu.plus(other.cpu),
-            waited: self.waited + other.waited,
+            run_queue_wait: self.run_queue_wait + other.run_queue_wait,
             switches: self.switches.saturating_add(other.switches),
             major_faults: self.major_faults.saturating_add(other.major_faults),
         }
@@ -258,7 +272,7 @@ impl Usage {
     fn minus(self, other: Usage) -> Usage {
         Usage {
             cpu: self.cpu.minus(other.cpu),
-            waited: self.waited - other.waited,
+            run_queue_wait: self.run_queue_wait - other.run_queue_wait,
             switches: self.switches.saturating_sub(other.switches),
             major_faults: self.major_faults.saturating_sub(other.major_faults),
         }
@@ -267,7 +281,7 @@ impl Usage {
     fn max(self, other: Usage) -> Usage {
         Usage {
             cpu: self.cpu.max(other.cpu),
-            waited: self.waited.max(other.waited),
+            run_queue_wait: self.run_queue_wait.max(other.run_queue_wait),
             switches: self.switches.max(other.switches),
             major_faults: self.major_faults.max(other.major_faults),
         }
@@ -287,20 +301,20 @@ mod tests {
 
     fn usage(ms: u64) -> Usage {
         let total = Nanos::from_millis(ms);
-        Usage { cpu: CpuTime { total, user: total }, waited: total, switches: ms, major_faults: ms }
+        Usage { cpu: CpuTime { total, user: total }, run_queue_wait: total, switches: ms, major_faults: ms }
     }
 
     /// Usage as the kernel sums it over children.
     fn reaped(ms: u64) -> Usage {
-        Usage { waited: Nanos::ZERO, switches: 0, ..usage(ms) }
+        Usage { run_queue_wait: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
 
     /// A reading of a process that started before the watch.
     fn reading(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
         ProcessReading {
             parent,
-            own: usage(own_ms),
-            reaped: reaped(reaped_ms),
+            own_usage: usage(own_ms),
+            reaped_usage: reaped(reaped_ms),
             threads: 2,
             running: 1,
             rss_bytes: 3,

@@ -11,8 +11,9 @@ use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Module, Network, Program, Programs, Stall};
 use brimful_core::text::one_line;
 use thresholds::{
-    BUSY, CPU_STALL, CPU_WAIT_SHARE, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, MIN_DROPPED_PER_S,
-    MIN_RETRANSMITTED, MIN_WAIT, RETRANSMITTED_SHARE, STEAL, SWAP_PAGES_PER_S, THROTTLED_TIME_SHARE,
+    BUSY_SHARE, CPU_STALL, CPU_WAIT_SHARE, IO_STALL, LOSSES_PER_S, Level, MAJOR_FAULTS, MEMORY_STALL,
+    MIN_DROPPED_PER_S, MIN_RETRANSMITTED, MIN_WAIT, RETRANSMITTED_SHARE, STEAL, SWAP_PAGES_PER_S, THROTTLED_TIME_SHARE,
+    USED_MEMORY_SHARE,
 };
 
 /// Share of busy workers at or above which all workers count as busy. Between two requests a worker is idle for a
@@ -71,7 +72,7 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
 /// Reports busy CPUs in one sentence, and CPUs whose time the hypervisor takes in another sentence.
 fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let cores = cores(kernel);
-    if let Some((severity, affected)) = worst(&cores, BUSY, busy) {
+    if let Some((severity, affected)) = worst(&cores, BUSY_SHARE, busy) {
         findings.push(Finding {
             severity,
             sentence: format!("{} {}", cpu_names(&affected, cores.len()), busy_sentence(&affected)),
@@ -139,7 +140,7 @@ fn workers(module: &Module, findings: &mut Vec<Finding>) {
             continue;
         };
         let share = busy / most as f64;
-        BUSY.report(share, findings, || {
+        BUSY_SHARE.report(share, findings, || {
             let name = one_line(&server.name);
             match share >= MIN_ALL_BUSY {
                 true => format!("all {} workers of {name} are busy", count(most)),
@@ -153,7 +154,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
     for port in &connections.ports {
         let Some(Listener { fullest, dropped_per_s, .. }) = port.listener else { continue };
         let drops = dropped_per_s >= MIN_DROPPED_PER_S;
-        let fill = BUSY.severity_of(fullest.fullness());
+        let fill = BUSY_SHARE.severity_of(fullest.fullness());
         let Some(severity) = fill.max(drops.then_some(Severity::Limit)) else { continue };
         let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
         sentence += &format!("accept queue {}/{}", count(fullest.length), count(fullest.limit));
@@ -191,7 +192,7 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
 fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let nothing_so_far = findings.is_empty();
     for (name, disk) in &kernel.disks {
-        BUSY.report(disk.utilization, findings, || {
+        BUSY_SHARE.report(disk.utilization, findings, || {
             let queue = if disk.queue_length >= 1.5 {
                 format!(", {} operations under way", count(disk.queue_length.round() as u64))
             } else {
@@ -203,7 +204,7 @@ fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let memory_used =
         kernel.memory.and_then(|memory| Some(1.0 - memory.available_bytes? as f64 / memory.total_bytes.max(1) as f64));
     if let Some(used) = memory_used {
-        MEMORY.report(used, findings, || format!("memory: {} of it is in use", whole_percent(used)));
+        USED_MEMORY_SHARE.report(used, findings, || format!("memory: {} of it is in use", whole_percent(used)));
     }
     let swapped = kernel.paging.and_then(|paging| Some(paging.swap_ins_per_s? + paging.swap_outs_per_s?));
     if let Some(pages) = swapped {
@@ -233,7 +234,7 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
     }
     let mut lost = |per_s: Option<f64>, what: &str| {
         if let Some(per_s) = per_s {
-            LOST.report(per_s, findings, || format!("{} {what}", number(per_s)));
+            LOSSES_PER_S.report(per_s, findings, || format!("{} {what}", number(per_s)));
         }
     };
     lost(network.queue_overflows_per_s, "packets/s dropped because a CPU's receive queue was full");

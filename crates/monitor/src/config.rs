@@ -32,7 +32,7 @@ pub struct MonitorConfig {
 
 impl Default for MonitorConfig {
     fn default() -> MonitorConfig {
-        let intervals = Intervals::every(Nanos::from_millis(250));
+        let intervals = Intervals::uniform(Nanos::from_millis(250));
         MonitorConfig {
             processes: Vec::new(),
             ports: Vec::new(),

@@ -1,7 +1,7 @@
 //! A group of figures (WebMonitor, Almeida, Almeida & Yates 1997, Table 2). Each group is one file with one
 //! implementation of [`Group`], and one entry in the list of `groups.rs`.
 
-use crate::netns::Place;
+use crate::netns::ChosenNamespace;
 use crate::requests::slices::DutyCycle;
 use crate::{MonitorError, NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
@@ -71,7 +71,7 @@ pub struct WatchContext<'s> {
     pub(crate) pids: &'s [u32],
     pub(crate) netns: &'s NetNamespace,
     /// The network namespace that `netns` resolves to.
-    pub(crate) place: &'s Place,
+    pub(crate) place: &'s ChosenNamespace,
     pub(crate) ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached.
     pub(crate) duty: DutyCycle,

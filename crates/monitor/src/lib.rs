@@ -11,7 +11,7 @@
 //! - [`Monitor`]: a thread that samples, and the summary of what it measured. [`Sampler`]: takes one sample at a time,
 //!   for callers that follow a [`Schedule`] themselves. Such callers derive figures with a [`Tracker`], keep a
 //!   [`History`], and measure the cost with a [`Meter`].
-//! - [`Serving`] and [`Monitor::connect`]: monitor a server on another host.
+//! - [`MonitorServer`] and [`Monitor::connect`]: monitor a server on another host.
 //! - [`bottleneck`]: the limits that the server has reached or is near, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`NetNamespace`]: which network namespace is watched; by default the server's.
@@ -84,7 +84,7 @@ pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::{listener_owners, socket_owners};
 pub use program::{CpuTime, Membership, ProgramSample};
 pub use rates::{Rates, Tracker};
-pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
+pub use remote::{Identity, MonitorServer, RemoteConfig, ServeConfig, Token};
 pub use requests::{DutyCycle, RequestsSample};
 pub use sampler::{Sample, Sampler};
 pub use schedule::{Groups, Intervals, Schedule};

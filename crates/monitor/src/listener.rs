@@ -122,7 +122,7 @@ impl ListenerWatch {
             source += "; ";
             source += &nothing;
         }
-        match self.syn_drops.others() {
+        match self.syn_drops.other_drops() {
             0 => {}
             others => source += &format!("; {others} segments that were dropped but were no SYNs are not counted"),
         }
@@ -191,7 +191,7 @@ impl ListenerWatch {
         if all == 0 {
             return;
         }
-        let (mut syns, mut left) = (self.syn_drops.among(all, buffer), all);
+        let (mut syns, mut left) = (self.syn_drops.count_syns(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
             // The drops are divided in proportion. Rounding loses no drop.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;

@@ -43,9 +43,9 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Like [`Monitor::start`], but for a server on another host. The samples come from a [`Serving`](crate::Serving)
-    /// there, and the first one arrives before this returns. The clocks of the two hosts are compared now and at the
-    /// end.
+    /// Like [`Monitor::start`], but for a server on another host. The samples come from a
+    /// [`MonitorServer`](crate::MonitorServer) there, and the first one arrives before this returns. The clocks of the
+    /// two hosts are compared now and at the end.
     ///
     /// An error if the other host does not respond or refuses, or if the clocks cannot be compared precisely enough.
     pub fn connect(config: &RemoteConfig) -> Result<Monitor, MonitorError> {
@@ -71,7 +71,7 @@ impl Monitor {
             });
         if let Some(why) = broken {
             let seen = match history.last() {
-                Some(last) => format!("none after {} of the load", (last.at - epoch).rounded()),
+                Some(last) => format!("none after {} of the load", (last.at - epoch).to_rounded_string()),
                 None => "none".to_owned(),
             };
             sources.insert("monitor".to_owned(), format!("{seen}: {why}"));

@@ -37,7 +37,7 @@ pub enum NetNamespace {
 
 /// The namespace that was chosen.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct ChosenNamespace {
     pub namespace: NetNamespace,
     /// A number that identifies the namespace until the machine reboots; `None` if /proc has no network.
     pub identity: Option<u64>,
@@ -80,7 +80,7 @@ impl fmt::Display for NetNamespace {
 
 impl NetNamespace {
     /// Chooses the namespace. `pids` are the watched processes.
-    pub(crate) fn place(&self, proc: &Path, pids: &[u32]) -> Result<Place, MonitorError> {
+    pub(crate) fn place(&self, proc: &Path, pids: &[u32]) -> Result<ChosenNamespace, MonitorError> {
         let own = identity(&proc.join("net"));
         let seen = pids.iter().filter_map(|&pid| Some((pid, identity(&proc.join(format!("{pid}/net")))?)));
         let seen: Vec<(u32, u64)> = seen.collect();
@@ -100,7 +100,7 @@ impl NetNamespace {
             }
         };
         let identity = namespace.reading(proc, identity)?;
-        Ok(Place { namespace, identity, witness: pids.first().copied(), remark })
+        Ok(ChosenNamespace { namespace, identity, witness: pids.first().copied(), remark })
     }
 
     /// Runs `open` in a thread inside the namespace. The argument of `open` is the directory that is /proc/net there.
@@ -155,14 +155,14 @@ impl NetNamespace {
     }
 }
 
-impl Place {
+impl ChosenNamespace {
     /// Whether the process through which the namespace was found is no longer watched, while other processes are.
     pub fn has_lost_witness(&self, pids: &[u32]) -> bool {
         !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
     }
 
     /// The same namespace, with a remark that the server moved there during the watch.
-    pub fn arrived(mut self) -> Place {
+    pub fn after_move(mut self) -> ChosenNamespace {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));
         self
@@ -195,7 +195,7 @@ mod tests {
         proc
     }
 
-    fn place(netns: NetNamespace, processes: &[(u32, &str)]) -> Place {
+    fn place(netns: NetNamespace, processes: &[(u32, &str)]) -> ChosenNamespace {
         let pids: Vec<u32> = processes.iter().map(|(pid, _)| *pid).collect();
         netns.place(proc_with(processes).path(), &pids).unwrap()
     }

@@ -29,7 +29,7 @@ struct LastSamples;
 
 /// The time at which a sample was taken.
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+struct SampleTime {
     at: Nanos,
     suspended: Nanos,
 }
@@ -39,7 +39,7 @@ impl GroupValue for Stretches {
 }
 
 impl GroupValue for LastSamples {
-    type Of<G: Group> = Option<(Moment, G::Sample)>;
+    type Of<G: Group> = Option<(SampleTime, G::Sample)>;
 }
 
 impl Rates {
@@ -95,17 +95,17 @@ impl Tracker {
                 *G::get_mut(&mut self.last) = None;
             });
         }
-        let at = Moment::from_sample(sample);
+        let at = SampleTime::from_sample(sample);
         per_group!(G => step::<G>(G::get_mut(&mut self.last), at, G::get(&sample.groups).as_ref()))
     }
 }
 
-impl Moment {
-    fn from_sample(sample: &Sample) -> Moment {
-        Moment { at: sample.at, suspended: sample.suspended }
+impl SampleTime {
+    fn from_sample(sample: &Sample) -> SampleTime {
+        SampleTime { at: sample.at, suspended: sample.suspended }
     }
 
-    fn until<T>(self, end: Moment, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
+    fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
         /// The two clocks are read one after the other. A smaller difference than this may be the time between the
         /// readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
@@ -122,14 +122,14 @@ fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
     let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);
     let having = samples[arrival..].iter().filter_map(|sample| Some((sample, G::get(&sample.groups).as_ref()?)));
     let (having, of_group): (Vec<&Sample>, Vec<&G::Sample>) = having.unzip();
-    let (from, to) = (Moment::from_sample(having.first()?), Moment::from_sample(having.last()?));
+    let (from, to) = (SampleTime::from_sample(having.first()?), SampleTime::from_sample(having.last()?));
     Some(from.until(to, |over| G::over(&of_group, over)))
 }
 
 /// Derives one group's figures and remembers the sample.
 fn step<G: Group>(
-    last: &mut Option<(Moment, G::Sample)>,
-    at: Moment,
+    last: &mut Option<(SampleTime, G::Sample)>,
+    at: SampleTime,
     sample: Option<&G::Sample>,
 ) -> Option<Stretch<G::Figures>> {
     let sample = sample?;

@@ -1,4 +1,4 @@
-//! Monitors a server on another host: [`Serving`] takes samples there, and
+//! Monitors a server on another host: [`MonitorServer`] takes samples there, and
 //! [`Monitor::connect`](crate::Monitor::connect) receives the samples here and converts them to the generator's clock.
 //!
 //! The protocol is one TCP connection with one JSON message per line ([`protocol`], `brimful.watch/3`):
@@ -40,7 +40,7 @@ mod token;
 
 pub use connect::RemoteConfig;
 pub(crate) use connect::Stream;
-pub use serve::{ServeConfig, Serving};
+pub use serve::{MonitorServer, ServeConfig};
 pub use tls::Identity;
 pub use token::Token;
 

@@ -4,7 +4,7 @@ use crate::affinity::require_online;
 use crate::connections::ConnectionsWatch;
 use crate::group::{Group, WatchContext};
 use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
-use crate::netns::Place;
+use crate::netns::ChosenNamespace;
 use crate::schedule::Groups;
 use crate::tree::ProcessTree;
 use crate::{MonitorConfig, MonitorError, NetNamespace, sys};
@@ -48,7 +48,7 @@ impl GroupValue for Watches {
 #[derive(Debug)]
 pub struct Sampler {
     watches: PerGroup<Watches>,
-    place: Place,
+    place: ChosenNamespace,
     /// For each kind of figures that is absent, the reason.
     lacking: BTreeMap<String, String>,
     /// The directory that contains /proc and /sys.
@@ -86,7 +86,7 @@ impl Sampler {
         require_online(&config.cpus)?;
         let mut sampler = Sampler {
             watches: PerGroup::default(),
-            place: Place::default(),
+            place: ChosenNamespace::default(),
             lacking: BTreeMap::new(),
             root: root.to_owned(),
             config: config.clone(),
@@ -94,14 +94,14 @@ impl Sampler {
         };
         // The groups without a namespace are opened first, because the server's processes determine the network
         // namespace.
-        sampler.open_groups(Place::default(), false)?;
+        sampler.open_groups(ChosenNamespace::default(), false)?;
         let place = config.netns.place(&root.join("proc"), &sampler.pids())?;
         sampler.open_groups(place, true)?;
         Ok(sampler)
     }
 
     /// Opens either the groups that belong to a network namespace, or all other groups.
-    fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
+    fn open_groups(&mut self, place: ChosenNamespace, of_netns: bool) -> Result<(), MonitorError> {
         let pids = self.pids();
         let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
         let enabled = intervals.enabled();
@@ -147,7 +147,7 @@ impl Sampler {
         if place.identity == self.place.identity {
             self.place = place;
         } else {
-            let _ = self.open_groups(place.arrived(), true);
+            let _ = self.open_groups(place.after_move(), true);
         }
     }
 
@@ -187,7 +187,7 @@ impl Sampler {
         let Sampler { watches, place, buffer, .. } = self;
         let mut sample = Sample {
             at: sys::now(),
-            suspended: sys::suspended(),
+            suspended: sys::suspended_time(),
             netns: place.identity,
             groups: per_group!(G => {
                 let watch = G::get_mut(watches).as_mut().filter(|_| due.has(G::NAME));

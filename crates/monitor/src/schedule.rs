@@ -24,7 +24,7 @@ impl Intervals {
 
     /// Intervals that are equal for all groups except `requests`, which slows the server down and is enabled only by
     /// [`Intervals::set`].
-    pub fn every(interval: Nanos) -> Intervals {
+    pub fn uniform(interval: Nanos) -> Intervals {
         let mut intervals = Intervals([None; GroupName::ALL.len()]);
         for group in GroupName::ALL {
             intervals.set(group, Some(interval).filter(|_| group != GroupName::Requests));
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn each_group_keeps_its_own_time_and_a_late_tick_is_left_out() {
         let ms = Nanos::from_millis;
-        let mut intervals = Intervals::every(ms(100));
+        let mut intervals = Intervals::uniform(ms(100));
         intervals.set(GroupName::Process, Some(ms(250)));
         intervals.set(GroupName::Network, None);
         let mut schedule = Schedule::new(intervals, ms(1000));

@@ -19,7 +19,7 @@ pub(crate) struct SearchStart(Nanos);
 impl Search {
     const PAUSE_FACTOR: u64 = 400;
 
-    pub fn due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         sys::now() >= self.not_before
     }
 
@@ -28,13 +28,13 @@ impl Search {
     }
 
     /// Ends the search that began at `begun`, and starts the pause after it.
-    pub fn rest(&mut self, begun: SearchStart) {
+    pub fn end(&mut self, begun: SearchStart) {
         self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::PAUSE_FACTOR));
         self.not_before = sys::now() + self.rest;
     }
 
     /// The length of the pause after the last search.
-    pub fn every(&self) -> Nanos {
+    pub fn interval(&self) -> Nanos {
         self.rest
     }
 }

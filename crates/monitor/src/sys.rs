@@ -1,7 +1,7 @@
 //! A function to wait, and the three system calls that have no safe wrapper. All `unsafe` code of this crate is here
 //! and in `ebpf/object/mapping.rs`.
 
-pub use brimful_os::clock::{now, suspended, thread_cpu};
+pub use brimful_os::clock::{now, suspended_time, thread_cpu};
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, poll};

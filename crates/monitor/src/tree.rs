@@ -81,7 +81,8 @@ impl ProcessTree {
     ) -> Result<ProcessTree, MonitorError> {
         let proc = root.join("proc");
         fs::read_dir(&proc).map_err(|source| MonitorError::Proc { path: proc.clone(), source })?;
-        let mut accounts = Accounts::new(sys::now() + sys::suspended(), selectors.iter().map(ProcessSelector::label));
+        let mut accounts =
+            Accounts::new(sys::now() + sys::suspended_time(), selectors.iter().map(ProcessSelector::label));
         let tasks = if ebpf { TaskReader::open() } else { Err("eBPF is turned off".to_owned()) };
         let source = match tasks {
             Ok(reader) => Source::Tasks(reader),
@@ -191,7 +192,7 @@ impl ProcessTree {
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),
-            Source::Proc(reader, why) => (format!("{} ({why})", reader.source()), reader.scan.every()),
+            Source::Proc(reader, why) => (format!("{} ({why})", reader.source()), reader.scan.interval()),
         };
         let absent: Vec<String> = self.selection.absent(&self.accounts, every).map(|(_, text)| text).collect();
         let hidden = if absent.is_empty() { None } else { hidden(&self.root) };

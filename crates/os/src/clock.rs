@@ -52,14 +52,14 @@ impl ClockAnchor {
     }
 
     /// Wall-clock time at an instant of `CLOCK_MONOTONIC`.
-    pub fn wall(self, monotonic: Nanos) -> SystemTime {
+    pub fn wall_time(self, monotonic: Nanos) -> SystemTime {
         let later = Duration::from_nanos(monotonic.0.saturating_sub(self.monotonic.0));
         self.wall + later - Duration::from_nanos(self.monotonic.0.saturating_sub(monotonic.0))
     }
 }
 
 /// Time for which the machine has been suspended since it booted.
-pub fn suspended() -> Nanos {
+pub fn suspended_time() -> Nanos {
     let monotonic = now();
     let boot = read(ClockId::Boottime);
     // The time between the two readings is not time in suspension, so fractions of a millisecond are cut off.
@@ -95,7 +95,7 @@ mod tests {
         let then = monotonic_at(at);
         assert!(then + slack >= before && then <= after + slack, "{before} {then} {after}");
         for at in [at - Duration::from_secs(1), at + Duration::from_secs(1)] {
-            let again = ClockAnchor::now().wall(monotonic_at(at));
+            let again = ClockAnchor::now().wall_time(monotonic_at(at));
             let apart = again.duration_since(at).unwrap_or_else(|error| error.duration());
             assert!(apart < Duration::from_millis(1), "{apart:?}");
         }
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn an_anchor_does_not_follow_a_clock_that_is_set() {
         let anchor = ClockAnchor { monotonic: Nanos::from_secs(10), wall: SystemTime::UNIX_EPOCH };
-        assert_eq!(anchor.wall(Nanos::from_secs(13)), SystemTime::UNIX_EPOCH + Duration::from_secs(3));
-        assert_eq!(anchor.wall(Nanos::from_secs(9)), SystemTime::UNIX_EPOCH - Duration::from_secs(1));
+        assert_eq!(anchor.wall_time(Nanos::from_secs(13)), SystemTime::UNIX_EPOCH + Duration::from_secs(3));
+        assert_eq!(anchor.wall_time(Nanos::from_secs(9)), SystemTime::UNIX_EPOCH - Duration::from_secs(1));
     }
 
     #[test]

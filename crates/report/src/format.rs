@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Runs `body` with all texts laid out for this number of columns.
-pub fn at_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
+pub fn with_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
     let former = CURRENT_WIDTH.replace(columns.max(MIN_WIDTH));
     let result = body();
     CURRENT_WIDTH.set(former);
@@ -226,7 +226,7 @@ mod tests {
         let without = format!("{:47}group\na{:46}c\n{name}  1\n", "", "");
         let whole = format!("{:47}group\na{:105}b  c\n{name}  {digits}  1\n", "", "");
         assert_eq!(narrow(columns(), rows(), &["b"]), without);
-        assert_eq!(at_width(200, || narrow(columns(), rows(), &["b"])), whole);
+        assert_eq!(with_width(200, || narrow(columns(), rows(), &["b"])), whole);
     }
 
     #[test]
@@ -249,7 +249,7 @@ level  load  predicted  measured      error  throughput
 mix    50/s    1.00 ms   2.00 ms ✗  −50.0 %      50.0/s
 other  50/s    1.00 ms   2.00 ms ✗  −50.0 %      50.0/s
 ";
-        assert_eq!(at_width(60, || table(&columns, &rows)), wide);
+        assert_eq!(with_width(60, || table(&columns, &rows)), wide);
         let narrower = format!(
             "\
 {head}level  load  predicted  measured
@@ -261,7 +261,7 @@ mix    50/s  −50.0 %      50.0/s
 other  50/s  −50.0 %      50.0/s
 "
         );
-        assert_eq!(at_width(40, || table(&columns, &rows)), narrower);
+        assert_eq!(with_width(40, || table(&columns, &rows)), narrower);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub mod server;
 pub mod survey;
 mod thresholds;
 
-pub use format::{DEFAULT_WIDTH, at_width};
+pub use format::{DEFAULT_WIDTH, with_width};
 
 /// The reason why a document cannot be written.
 #[derive(Debug, thiserror::Error)]

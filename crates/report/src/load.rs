@@ -82,7 +82,7 @@ fn classes(record: &Record) -> Vec<String> {
 fn objectives(record: &Record) -> Vec<String> {
     let result = |objective: &Objective| {
         let met = if objective.met { "met" } else { "MISSED" };
-        let measured = objective.measured_s.map(|measured| Nanos::from_secs_f64(measured).rounded());
+        let measured = objective.measured_s.map(|measured| Nanos::from_secs_f64(measured).to_rounded_string());
         let details: Vec<String> = measured.into_iter().chain(objective.message.clone()).collect();
         let details =
             if details.is_empty() { "more calls failed than it allows for".to_owned() } else { details.join("; ") };
@@ -95,7 +95,7 @@ fn objectives(record: &Record) -> Vec<String> {
 mod tests {
     use super::fixture::{record, summary};
     use super::*;
-    use crate::at_width;
+    use crate::with_width;
     use brimful_core::Rate;
     use brimful_core::counts::{Counts, StatusCounts, WireBytes};
     use brimful_core::record::{Generator, Rates, Reason, ReasonCode, ReplyRate, Summary, Verdict};
@@ -161,7 +161,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
             .into();
         record.verdict.failing = Some(true);
         for columns in [60, 80, 200] {
-            let text = at_width(columns, || full_text(&record));
+            let text = with_width(columns, || full_text(&record));
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}: {text}");
             assert!(text.contains("a-class-with-a-long-name") && !text.contains('…'), "{columns}: {text}");
             let plain = brimful_core::text::to_ascii(&text).into_owned();

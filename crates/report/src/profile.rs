@@ -152,7 +152,7 @@ fn described(workload: &Workload) -> String {
         Load::Closed { clients, think } => format!("{} clients who think {think}", count(*clients)),
         Load::SClients { attempts } => format!("{} connection attempts under way", count(*attempts)),
         Load::Sessions(sessions) => {
-            let come = match &sessions.comes {
+            let come = match &sessions.session_arrivals {
                 SessionArrivals::Open { rate: per_s, arrivals } => {
                     format!("{} at {}", foreign(arrivals, NAME_WIDTH), pace(per_s.0))
                 }

@@ -23,7 +23,7 @@ use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
 /// The main figures in words, each with its subject as a label.
-pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
+pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
     if !process.is_empty() {
@@ -42,8 +42,8 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
         );
         ("disk", words)
     }));
-    lines.extend(server.module.iter().flat_map(module::in_words).map(|words| ("requests", words)));
-    lines.extend(server.requests.iter().flat_map(sockets::in_words).map(|words| ("sockets", words)));
+    lines.extend(server.module.iter().flat_map(module::describe).map(|words| ("requests", words)));
+    lines.extend(server.requests.iter().flat_map(sockets::describe).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", describe_probe(&probe) + " when the watch began")));
     // The names in the digest are not trusted.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
@@ -124,7 +124,7 @@ pub fn text(server: &Server) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::at_width;
+    use crate::with_width;
     use brimful_core::server::{
         ClockOffset, Connections, Disk, Interrupts, Kernel, Memory, Overhead, Paging, Port, Pressure,
     };
@@ -239,7 +239,7 @@ mod tests {
         let long = "none: they cost the server some of its throughput and come only when asked for, by --requests";
         server.sources.insert("requests".to_owned(), long.to_owned());
         for columns in [60, 80, 200] {
-            let text = at_width(columns, || text(&server));
+            let text = with_width(columns, || text(&server));
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}: {text}");
             let words: Vec<&str> = text.split_whitespace().collect();
             assert!(words.join(" ").ends_with(&format!("requests {long}")), "{text}");
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_main_figures_take_a_line_each() {
         let lines: Vec<String> =
-            digest(&server()).into_iter().map(|(what, words)| format!("{what}: {words}")).collect();
+            summary_lines(&server()).into_iter().map(|(what, words)| format!("{what}: {words}")).collect();
         let expected = [
             "CPU: user 12.3 %, system 30.1 %, idle 56.6 %, steal 1.0 %; busiest: CPU 1 80.1 %",
             "programs: nginx 12.3 s (waited 500 ms for a CPU; stopped for 123 ms by a quota of 1.50 CPUs), php-fpm 12.3 s \
@@ -294,6 +294,6 @@ mod tests {
             "host: 2,310 million operations/s, 25.3 million memory reads/s when the watch began",
         ];
         assert_eq!(lines, expected);
-        assert_eq!(digest(&Server::default()), [("CPU", "not known".to_owned())]);
+        assert_eq!(summary_lines(&Server::default()), [("CPU", "not known".to_owned())]);
     }
 }

@@ -59,7 +59,7 @@ const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 ///
 /// # Errors
 /// [`RunError`] if a run cannot be started.
-pub fn find(
+pub fn measure(
     like: &RunPlan,
     response: Bytes,
     server_cpus: Option<&[usize]>,
@@ -132,7 +132,7 @@ impl Generators {
         let needs_tcp = || RunError::BadLoad("a client is calibrated by TCP".to_owned());
         let address = like.endpoint.address.tcp().ok_or_else(needs_tcp)?;
         let responder = match like.is_s_clients() {
-            true => Responder::full(address)?,
+            true => Responder::with_full_backlog(address)?,
             false => Responder::start_server(address, response, like.tls.is_some(), &places)?,
         };
         let endpoint = responder.endpoint()?;
@@ -150,7 +150,7 @@ impl Generators {
             shard: None,
             start_at: None,
             live: None,
-            keeper: None,
+            result_backup: None,
             calls: u64::MAX,
             connections: ConnectionPolicy {
                 warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
@@ -164,7 +164,7 @@ impl Generators {
             monitor: None,
             tls,
             tls_spoken,
-            client_max: None,
+            client_max_rate: None,
             ..like.clone()
         };
         Ok(Generators { responder, places, plan })
@@ -173,7 +173,7 @@ impl Generators {
     /// Measures one generator and two, in alternating order. Also returns the Record of the single generator.
     fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), RunError> {
         let mut plans = [self.plan(load), self.plan(load / 2.0), self.plan(load / 2.0)];
-        plans[2].cpus.clone_from(&self.places.second);
+        plans[2].cpus.clone_from(&self.places.second_generator);
         for (index, plan) in plans.iter_mut().enumerate() {
             plan.seed = plan.seed.wrapping_add(3 * turn + index as u64);
         }

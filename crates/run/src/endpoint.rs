@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use url::{ParsedUrl, Place, parse};
+use url::{ParsedUrl, ServerLocation, parse};
 
 /// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Endpoint {
     /// The first address, or the Unix socket.
     pub address: Address,
     /// Further addresses that accept connections.
-    pub further: Vec<Address>,
+    pub further_addresses: Vec<Address>,
     /// How the addresses are resolved; `None` for a Unix socket.
     pub name: Option<Name>,
     /// Value of the `Host` header.
@@ -76,10 +76,10 @@ impl Endpoint {
         patience: Nanos,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
-        let ParsedUrl { url, authority, path, is_secure, place } = parse(text, detour.socket.as_deref())?;
-        let (name, mut addresses) = match place {
-            Place::Socket(socket) => (None, vec![socket_address(&url, &socket)?]),
-            Place::Host(host, port) => {
+        let ParsedUrl { url, authority, path, is_secure, location } = parse(text, detour.socket.as_deref())?;
+        let (name, mut addresses) = match location {
+            ServerLocation::Socket(socket) => (None, vec![socket_address(&url, &socket)?]),
+            ServerLocation::Host(host, port) => {
                 let no_rule = || RunError::BadUrl {
                     url: url.clone(),
                     why: format!("no --connect-to matches {host}:{port}; an empty HOST and PORT match any"),
@@ -100,7 +100,7 @@ impl Endpoint {
             }
         };
         let address = addresses.remove(0);
-        Ok(Endpoint { url, address, further: addresses, name, authority, path, is_secure })
+        Ok(Endpoint { url, address, further_addresses: addresses, name, authority, path, is_secure })
     }
 
     /// The endpoint of a server with this host name and port, and the path `/`. If the host has several addresses, the
@@ -125,7 +125,7 @@ impl Endpoint {
         Ok(Endpoint {
             url: format!("http://{authority}/"),
             address: addresses.next().ok_or_else(no_address)?,
-            further: addresses.collect(),
+            further_addresses: addresses.collect(),
             name: Some(name),
             authority,
             path: "/".to_owned(),
@@ -135,13 +135,13 @@ impl Endpoint {
 
     /// All addresses that connections go to.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
-        [&self.address].into_iter().chain(&self.further)
+        [&self.address].into_iter().chain(&self.further_addresses)
     }
 
     /// The destination of a run's connections. The name is resolved again when a connection fails.
     pub fn destination(&self) -> Destination {
         let look_up = self.name.as_ref().and_then(Name::look_up_again);
-        Destination::new(self.address.clone(), self.further.clone(), look_up)
+        Destination::new(self.address.clone(), self.further_addresses.clone(), look_up)
     }
 
     /// The server's TCP port; `None` for a Unix socket.
@@ -186,7 +186,11 @@ impl Endpoint {
         let check =
             "check that this port speaks TLS (`openssl s_client -connect HOST:PORT`), and see the server's error log";
         Err(RunError::Handshake {
-            url: if self.further.is_empty() { self.url.clone() } else { format!("{} at {address}", self.url) },
+            url: if self.further_addresses.is_empty() {
+                self.url.clone()
+            } else {
+                format!("{} at {address}", self.url)
+            },
             what: detail.map_or(what.clone(), |detail| format!("{what} ({detail})")),
             remedy: why.map_or(check, TlsFault::remedy).to_owned(),
             usage: why == Some(TlsFault::NotTls),

@@ -15,7 +15,7 @@ mod shard;
 mod stream;
 mod valid;
 
-pub use crew::Crew;
+pub use crew::FleetProcess;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
 pub use error::RunError;
 pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};

@@ -264,7 +264,7 @@ mod tests {
         observer.on_bytes(&mut call, b"200");
         observer.on_response(&mut call, &ResponseSize { head: 10, body: 2 });
         observer.on(&mut call, &Event::Sent { at: at(7) });
-        let (call_spec, end) = (CallSpec::of_class(ClassId(0)), End::Completed { status: 200 });
+        let (call_spec, end) = (CallSpec::for_class(ClassId(0)), End::Completed { status: 200 });
         let outcome = Outcome { call: call_spec, due: at(5), at: at(9), end, bytes_sent: 5, bytes_received: 12 };
         observer.on(&mut call, &Event::Ended(outcome));
         let shown = shown.lock().unwrap();

@@ -7,7 +7,7 @@ use brimful_core::workload::{Load, LoadKind, Workload};
 use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
-use brimful_stats::{Keeper, Live};
+use brimful_stats::{LiveProgress, ResultBackup};
 use brimful_workload::{Shard, Trace};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -55,18 +55,18 @@ pub struct RunPlan {
     /// Seed from which all random numbers of the run are drawn.
     pub seed: u64,
     /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
-    pub client_max: Option<f64>,
+    pub client_max_rate: Option<f64>,
     /// Whether users of sessions wait before they try again after a failed connection attempt.
     pub back_off: bool,
     /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not available for
     /// S-Clients and logs.
-    pub follow: Option<u64>,
+    pub max_redirects: Option<u64>,
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
     /// Shows the results so far during the run.
-    pub live: Option<Arc<Live>>,
+    pub live: Option<Arc<LiveProgress>>,
     /// Collects the results so far, in case this process is lost. If it is set, `live` shows nothing.
-    pub keeper: Option<Arc<Keeper>>,
+    pub result_backup: Option<Arc<ResultBackup>>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
     /// The command line, for the Record.

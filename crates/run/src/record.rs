@@ -9,7 +9,7 @@ use brimful_core::server::{HostProbe, Server};
 use brimful_engine::Run;
 use brimful_http::Version;
 use brimful_os::clock;
-use brimful_stats::{Account, Detail, Facts, derive};
+use brimful_stats::{Account, Detail, RunFacts, derive};
 use std::time::{Duration, SystemTime};
 
 /// The result of a run.
@@ -36,14 +36,14 @@ pub(crate) struct RunContext {
 /// Derives the Record of a finished run.
 pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -> Result<RunOutput, RunError> {
     let (collector, shard_observer) = run.observer;
-    let account = match &plan.keeper {
-        Some(keeper) => keeper.complete(collector.into_account())?,
+    let account = match &plan.result_backup {
+        Some(result_backup) => result_backup.complete(collector.into_account())?,
         None => collector.into_account(),
     };
     let start = Nanos(run.started_monotonic_ns);
-    let cpu_split = run.cpu.split();
-    let mut facts = Facts {
-        started_at: fleet_timestamp(plan, context.anchor.wall(start)),
+    let cpu_split = run.cpu.user_and_system();
+    let mut facts = RunFacts {
+        started_at: fleet_timestamp(plan, context.anchor.wall_time(start)),
         started_monotonic_ns: run.started_monotonic_ns,
         duration: run.duration,
         window: context.window,
@@ -56,7 +56,7 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
         cpu_s: Some(run.cpu.total.as_secs_f64()),
         cpu_user_s: cpu_split.map(|(user, _)| user.as_secs_f64()),
         cpu_system_s: cpu_split.map(|(_, system)| system.as_secs_f64()),
-        busy: run.busy,
+        busy: run.busy_share,
         longest_gap_s: Some(run.longest_gap.as_secs_f64()),
         max_open_connections: run.max_open_connections,
         engine: run.engine.to_owned(),
@@ -75,15 +75,15 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
 /// The Record that counts if this process is lost now. Its shard says when the process was lost, and figures that are
 /// known only at the end are absent. Returns `None` without a keeper, and before the keeper has any figures.
 pub fn partial_record(plan: &RunPlan) -> Option<Record> {
-    let keeper = plan.keeper.as_ref()?;
+    let result_backup = plan.result_backup.as_ref()?;
     // The shards hand over their figures when the keeper requests them.
-    keeper.collect().ok()?;
-    keeper.so_far(|account, elapsed| lost_record(plan, account, elapsed))?
+    result_backup.collect().ok()?;
+    result_backup.read_partial(|account, elapsed| lost_record(plan, account, elapsed))?
 }
 
 fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Record> {
     let started = plan.start_at.or(SystemTime::now().checked_sub(Duration::from_nanos(elapsed.0)))?;
-    let mut facts = Facts {
+    let mut facts = RunFacts {
         started_at: fleet_timestamp(plan, started),
         started_monotonic_ns: clock::monotonic_at(started).0,
         duration: elapsed,
@@ -99,8 +99,8 @@ fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Reco
 }
 
 /// The facts that are known before a run starts.
-fn planned_facts(plan: &RunPlan) -> Facts {
-    Facts {
+fn planned_facts(plan: &RunPlan) -> RunFacts {
+    RunFacts {
         command: plan.command.clone(),
         target: plan.endpoint.url.clone(),
         workload: Some(plan.workload.clone().without_secrets(&plan.secret_headers)),
@@ -110,11 +110,11 @@ fn planned_facts(plan: &RunPlan) -> Facts {
         generator: Generator {
             threads: plan.threads,
             tick_s: plan.tick.map(Nanos::as_secs_f64),
-            max_rate: plan.client_max,
+            max_rate: plan.client_max_rate,
             ..Generator::default()
         },
         shards: shard_origin(plan).into_iter().collect(),
-        ..Facts::default()
+        ..RunFacts::default()
     }
 }
 

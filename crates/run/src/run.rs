@@ -93,7 +93,7 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
         if plan.workload.sessions().is_some() {
             account = account.with_sessions();
         }
-        if plan.follow.is_some() {
+        if plan.max_redirects.is_some() {
             account = account.with_redirects();
         }
         if plan.tls.is_some() {
@@ -101,8 +101,8 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
         }
         account
     };
-    match (&plan.keeper, &plan.live) {
-        (Some(keeper), _) => Collector::with_keeper(new_account(), keeper, new_account()),
+    match (&plan.result_backup, &plan.live) {
+        (Some(result_backup), _) => Collector::with_result_backup(new_account(), result_backup, new_account()),
         (None, Some(live)) => Collector::with_live(new_account(), live),
         (None, None) => Collector::new(new_account()),
     }

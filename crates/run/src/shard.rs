@@ -6,10 +6,12 @@
 use crate::RunError;
 use crate::valid::{PlannedLoad, ValidPlan};
 use brimful_core::workload::Expect;
-use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
-use brimful_workload::{Arrivals, Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
+use brimful_workload::{
+    Arrivals, ClosedBursts, ClosedWorkload, Mix, OpenWorkload, SClients, Scripts, Sessions, Shard, StreamedWorkload,
+};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +19,12 @@ use std::sync::mpsc::Receiver;
 
 /// Determines when the calls of one shard are due.
 pub(crate) enum ShardLoad {
-    Open(Box<Open>),
-    Closed(Closed),
+    Open(Box<OpenWorkload>),
+    Closed(ClosedWorkload),
     ClosedBursts(ClosedBursts),
     SClients(SClients),
     Sessions(Box<Sessions>),
-    Streamed(Streamed),
+    Streamed(StreamedWorkload),
 }
 
 /// The requests that one shard sends.
@@ -53,7 +55,7 @@ impl<'p> SharedLoad<'p> {
             scripts: Scripts::from_workload(&plan.workload).map(Arc::new),
             requests: FixedRequests::render(&plan.workload, &wire)?.with_seed(plan.seed),
             scripted: ScriptedRequests::render(&plan.workload, &wire)?,
-            follow: valid.follow(),
+            follow: valid.redirect_policy(),
         })
     }
 
@@ -65,11 +67,11 @@ impl<'p> SharedLoad<'p> {
         Ok(match &self.valid.load {
             // All shards follow one schedule, and each skips the calls of the other shards.
             PlannedLoad::Open { arrivals, .. } => {
-                ShardLoad::Open(Box::new(Open::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
+                ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
             }
-            PlannedLoad::Closed { clients, think, .. } => {
-                ShardLoad::Closed(Closed::new(*clients, *think, shard_mix(), extent, shard).with_seed(seed, shard))
-            }
+            PlannedLoad::Closed { clients, think, .. } => ShardLoad::Closed(
+                ClosedWorkload::new(*clients, *think, shard_mix(), extent, shard).with_seed(seed, shard),
+            ),
             PlannedLoad::ClosedBursts { clients, burst_size, think, .. } => {
                 let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), extent, shard);
                 ShardLoad::ClosedBursts(bursts.with_seed(seed))
@@ -89,7 +91,7 @@ impl<'p> SharedLoad<'p> {
 
     pub fn requests(&self) -> ShardRequests<'_> {
         let plan = self.valid.plan;
-        let requests = SessionRequests::new(&self.requests, &self.scripted).following(self.follow.as_ref());
+        let requests = SessionRequests::new(&self.requests, &self.scripted).with_redirects(self.follow.as_ref());
         let keeps_cookies = plan.workload.sessions().is_some_and(|sessions| sessions.cookies);
         ShardRequests::Rendered(match keeps_cookies {
             true => requests.with_cookies(plan.endpoint.is_secure),
@@ -99,7 +101,7 @@ impl<'p> SharedLoad<'p> {
 }
 
 impl Workload for ShardLoad {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         match self {
             ShardLoad::Open(load) => load.next(now, in_flight),
             ShardLoad::Closed(load) => load.next(now, in_flight),
@@ -166,10 +168,10 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
         }
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         match self {
-            ShardRequests::Rendered(requests) => requests.longest(),
-            ShardRequests::Streamed(requests) => requests.longest(),
+            ShardRequests::Rendered(requests) => requests.max_request_bytes(),
+            ShardRequests::Streamed(requests) => requests.max_request_bytes(),
         }
     }
 
@@ -244,7 +246,7 @@ impl<'a> Requests<'a> for StreamedRequests {
         Cow::Owned(request.unwrap_or_else(|| self.fallback.clone()))
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         usize::MAX
     }
 

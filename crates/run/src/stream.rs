@@ -7,7 +7,7 @@ use crate::shard::{RenderedCall, ShardLoad, ShardRequests, StreamedRequests};
 use crate::{RunError, RunPlan};
 use brimful_core::{CallSpec, ClassId, Nanos, RequestId, panics};
 use brimful_engine::{Config, RequestSettings, Run};
-use brimful_workload::{DueCall, Streamed};
+use brimful_workload::{DueCall, StreamedWorkload};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -54,7 +54,7 @@ pub(crate) fn drive(
         let (rendered, requests) = sync_channel(BATCHES + 1);
         feeders.push(ShardFeeder { calls, rendered, pending_calls: Vec::new(), pending_requests: Vec::new() });
         let requests = StreamedRequests::new(requests, fallback.clone());
-        let load = ShardLoad::Streamed(Streamed::new(due_calls));
+        let load = ShardLoad::Streamed(StreamedWorkload::new(due_calls));
         shards.push((load, ShardRequests::Streamed(Box::new(requests)), new_observers()));
     }
     let (first_batch_sent, first_batch) = sync_channel(1);

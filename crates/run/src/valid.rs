@@ -6,7 +6,7 @@ use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sess
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, RedirectPolicy};
 use brimful_http::Version;
-use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed};
+use brimful_workload::{ArrivalProcess, Arrivals, Extent, Mix, Shard, Speed};
 use std::ops::RangeInclusive;
 
 /// Permitted lengths of a tick. A call may be late by one tick, so ticks must not be too long. Shorter ticks would use
@@ -98,7 +98,7 @@ impl<'p> ValidPlan<'p> {
         let plan = self.plan;
         let mut policy = ConnectionPolicy {
             http2: plan.version == Version::Http2,
-            at_once: self.connections_at_once(),
+            min_concurrent: self.connections_at_once(),
             max_per_shard: plan.most_connections_per_shard(),
             ..plan.connections.clone()
         };
@@ -133,7 +133,7 @@ impl<'p> ValidPlan<'p> {
                     if policy.calls_per_connection == Some(1) { 1 } else { (policy.pipeline as u64).max(1) };
                 clients.div_ceil(clients_per_connection)
             }
-            PlannedLoad::Sessions { sessions, .. } => match &sessions.comes {
+            PlannedLoad::Sessions { sessions, .. } => match &sessions.session_arrivals {
                 SessionArrivals::Closed { users, rest_s } if is_zero(rest_s) && is_zero(&sessions.think_s) => *users,
                 _ => 0,
             },
@@ -166,7 +166,7 @@ impl<'p> ValidPlan<'p> {
     pub fn planned_window(&self) -> Nanos {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.plan.calls < u64::MAX => {
-                match Arrivals::clone(arrivals).end(self.extent()) {
+                match Arrivals::clone(arrivals).end_time(self.extent()) {
                     // The calls of a trace may all be due at the same time. Such a trace has no rate of its own.
                     Nanos::ZERO => self.plan.window,
                     end => end,
@@ -177,7 +177,7 @@ impl<'p> ValidPlan<'p> {
     }
 
     /// The policy for redirects; `None` if redirects are not followed.
-    pub fn follow(&self) -> Option<RedirectPolicy> {
+    pub fn redirect_policy(&self) -> Option<RedirectPolicy> {
         self.load.follow().map(|max_hops| RedirectPolicy::new(max_hops, &self.plan.workload, &self.plan.wire()))
     }
 }
@@ -213,9 +213,9 @@ impl<'p> PlannedLoad<'p> {
             }
             Load::Sessions(sessions) => {
                 check_sessions(plan)?;
-                let tick = match &sessions.comes {
+                let tick = match &sessions.session_arrivals {
                     SessionArrivals::Open { rate, arrivals } => {
-                        Arrivals::new(arrivals.parse::<Process>()?, *rate, plan.seed)?;
+                        Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, plan.seed)?;
                         parse_tick(plan)?
                     }
                     SessionArrivals::Closed { .. } => {
@@ -255,7 +255,7 @@ fn check_size(plan: &RunPlan, load: &Load) -> Result<(), RunError> {
     let clients = match load {
         Load::Closed { clients, .. } => *clients,
         Load::SClients { attempts } => *attempts,
-        Load::Sessions(Sessions { comes: SessionArrivals::Closed { users, .. }, .. }) => *users,
+        Load::Sessions(Sessions { session_arrivals: SessionArrivals::Closed { users, .. }, .. }) => *users,
         _ => 0,
     };
     if clients > MAX_CLIENTS {
@@ -372,7 +372,7 @@ fn refuse_tick(plan: &RunPlan) -> Result<(), RunError> {
 
 fn parse_follow(plan: &RunPlan) -> Result<Option<u64>, RunError> {
     let expects = plan.workload.classes.iter().any(|class| class.expect.is_some());
-    match plan.follow {
+    match plan.max_redirects {
         Some(_) if expects => bad_load(
             "a class with `expect` checks its own responses, which are the redirects: leave out --follow, or leave out \
              expect and request the URL that the redirects lead to",
@@ -382,7 +382,7 @@ fn parse_follow(plan: &RunPlan) -> Result<Option<u64>, RunError> {
 }
 
 fn refuse_follow(plan: &RunPlan) -> Result<(), RunError> {
-    match plan.follow {
+    match plan.max_redirects {
         Some(_) => bad_load("S-Clients and replayed logs do not follow redirects: leave out --follow"),
         None => Ok(()),
     }

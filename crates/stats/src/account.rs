@@ -125,10 +125,10 @@ impl Account {
         Account { handshake_time: Some(Distribution::new()), ..self }
     }
 
-    /// Sets the initial length of intervals to about `length` ([`Series::every`]).
+    /// Sets the initial length of intervals to about `length` ([`Series::with_interval_length`]).
     #[must_use]
     pub fn with_interval_length(self, length: Nanos) -> Account {
-        Account { series: Series::every(length), ..self }
+        Account { series: Series::with_interval_length(length), ..self }
     }
 
     /// Calls of all classes by outcome.

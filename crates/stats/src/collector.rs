@@ -7,13 +7,13 @@
 //! [`derive`]: crate::derive()
 
 use crate::account::Account;
-use crate::keeper::{Keeper, SharedExchange, hand_over};
-use crate::live::{Live, SharedSummary, publish};
+use crate::live::{LiveProgress, SharedSummary, publish};
 use crate::redirects::RedirectTally;
+use crate::result_backup::{ResultBackup, SharedExchange, hand_over};
 use crate::tally::{Tally, count_end};
 use brimful_core::UnfollowedReason;
 use brimful_core::{
-    ClassId, End, Event, ExhaustedResource, Http2Frame, Moment, Nanos, Observer, Outcome, Retry, SessionEnded,
+    ClassId, End, Event, ExhaustedResource, Http2Frame, Nanos, Observer, OptionalNanos, Outcome, Retry, SessionEnded,
 };
 
 /// Observes one shard's calls.
@@ -24,7 +24,7 @@ pub struct Collector {
     addresses: Vec<String>,
     /// The summary that the shard publishes, if there is a display.
     summary: Option<SharedSummary>,
-    /// The exchange through which the shard hands its Account to a keeper, if there is one.
+    /// The exchange through which the shard hands its Account to a [`ResultBackup`], if there is one.
     exchange: Option<SharedExchange>,
 }
 
@@ -36,10 +36,10 @@ pub struct PerCall {
     address: u16,
     /// When the call could begin; usually, this is when it was due.
     ready: Nanos,
-    connect_started: Moment,
+    connect_started: OptionalNanos,
     established: Nanos,
-    sent: Moment,
-    first_byte: Moment,
+    sent: OptionalNanos,
+    first_byte: OptionalNanos,
 }
 
 impl Collector {
@@ -49,14 +49,14 @@ impl Collector {
     }
 
     /// A collector that publishes summaries to `live`.
-    pub fn with_live(account: Account, live: &Live) -> Collector {
+    pub fn with_live(account: Account, live: &LiveProgress) -> Collector {
         Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
     /// A collector that hands its observations over to `keeper`. At the end of the run, [`Keeper::complete`] must add
     /// the observations that were not handed over. `empty` is a new Account of the same classes.
-    pub fn with_keeper(account: Account, keeper: &Keeper, empty: Account) -> Collector {
-        Collector { exchange: Some(keeper.register(empty)), ..Collector::new(account) }
+    pub fn with_result_backup(account: Account, result_backup: &ResultBackup, empty: Account) -> Collector {
+        Collector { exchange: Some(result_backup.register(empty)), ..Collector::new(account) }
     }
 
     /// The collected Account.
@@ -85,7 +85,7 @@ impl Collector {
                 }
                 if is_scheduled {
                     account.completed_in_window += u64::from(at <= account.window);
-                    account.series.completed(at, response_time);
+                    account.series.record_completed(at, response_time);
                     account.replies.record(at);
                     account.batches.record(at, response_time);
                 }
@@ -120,7 +120,7 @@ impl Collector {
             | End::GoneAway => true,
         };
         if failed && is_scheduled {
-            account.series.failed(at);
+            account.series.record_failed(at);
         }
     }
 
@@ -152,7 +152,7 @@ impl Observer for Collector {
                 *call = PerCall { class, ready: due, ..PerCall::default() };
                 self.tally(call).counts.scheduled += 1;
                 if self.account.schedules(class) {
-                    self.account.series.offered(due);
+                    self.account.series.record_offered(due);
                 }
             }
             Event::Ready { at } => call.ready = at,
@@ -182,7 +182,7 @@ impl Observer for Collector {
                 call.sent = at.into();
                 self.tally(call).counts.sent += 1;
                 if self.account.schedules(call.class) {
-                    self.account.series.sent(at);
+                    self.account.series.record_sent(at);
                 }
             }
             Event::FirstByte { at } => call.first_byte = at.into(),
@@ -243,7 +243,7 @@ impl Observer for Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Facts, derive};
+    use crate::{RunFacts, derive};
     use brimful_core::account::PackedSessions;
     use brimful_core::counts::WireBytes;
     use brimful_core::record::{ReasonCode, Summary};
@@ -260,12 +260,12 @@ mod tests {
 
     fn completed(due: Nanos, at: Nanos) -> Event {
         let end = End::Completed { status: 200 };
-        let call = CallSpec::of_class(ClassId(0));
+        let call = CallSpec::for_class(ClassId(0));
         Event::Ended(Outcome { call, due, at, end, bytes_sent: 100, bytes_received: 1_000 })
     }
 
-    fn facts(window: Nanos) -> Facts {
-        Facts { duration: window, window, workload: Some(Workload::single("GET", "/")), ..Facts::default() }
+    fn facts(window: Nanos) -> RunFacts {
+        RunFacts { duration: window, window, workload: Some(Workload::single("GET", "/")), ..RunFacts::default() }
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn handshakes_have_a_time_of_their_own_and_their_failures_a_reason() {
-        let spec = CallSpec::of_class(ClassId(0));
+        let spec = CallSpec::for_class(ClassId(0));
         let call = |resumed, sent| {
             let mut collector = collector(Nanos::from_secs(1));
             let mut call = PerCall::default();
@@ -402,7 +402,7 @@ mod tests {
         let mut collector = collector(us(1_000));
         let mut call = PerCall::default();
         let end = End::Reset { sent: false };
-        let spec = CallSpec::of_class(ClassId(0));
+        let spec = CallSpec::for_class(ClassId(0));
         let outcome = Outcome { call: spec, due: us(0), at: us(9), end, bytes_sent: 100, bytes_received: 0 };
         for event in [
             Event::Scheduled { class: ClassId(0), due: us(0) },
@@ -477,9 +477,9 @@ mod tests {
 
     #[test]
     fn addresses_outlive_what_is_handed_over() {
-        let keeper = Keeper::default();
+        let result_backup = ResultBackup::default();
         let empty = || Account::new(&["all".to_owned()], Nanos::from_secs(1));
-        let mut collector = Collector::with_keeper(empty(), &keeper, empty());
+        let mut collector = Collector::with_result_backup(empty(), &result_backup, empty());
         collector.on_address("192.0.2.1:80");
         for address in 0..3 {
             let mut call = PerCall::default();
@@ -487,10 +487,10 @@ mod tests {
             collector.on(&mut call, &Event::Routed { address });
             collector.on(&mut call, &completed(us(0), us(5)));
             collector.publish(us(6));
-            keeper.collect().unwrap();
+            result_backup.collect().unwrap();
             collector.on_address(["192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"][usize::from(address)]);
         }
-        let record = derive(&keeper.complete(collector.into_account()).unwrap(), facts(Nanos::from_secs(1)));
+        let record = derive(&result_backup.complete(collector.into_account()).unwrap(), facts(Nanos::from_secs(1)));
         assert_eq!(record.addresses.iter().map(|of| of.calls).collect::<Vec<_>>(), [1, 1, 1, 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! `Record = derive(Account, Facts)`: every figure of the load in a Record is computed here from the merged Account,
+//! `Record = derive(Account, RunFacts)`: every figure of the load in a Record is computed here from the merged Account,
 //! and so is the verdict.
 //!
 //! - *Response time*: due → last byte, so it includes waiting for the generator or for a connection.
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 /// The contents of a Record that do not follow from events.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct RunFacts {
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
     /// `CLOCK_MONOTONIC` at the start.
@@ -56,7 +56,7 @@ pub struct Facts {
     pub shards: Vec<ShardOrigin>,
 }
 
-impl Facts {
+impl RunFacts {
     /// The kind of load that determined when calls were due.
     pub(crate) fn load_kind(&self) -> LoadKind {
         LoadKind::from_workload(self.workload.as_ref())
@@ -75,7 +75,7 @@ pub(crate) fn expected_statuses<'a>(workload: Option<&'a Workload>, class: &str)
 }
 
 /// The Record of a run, with its verdict.
-pub fn derive(account: &Account, facts: Facts) -> Record {
+pub fn derive(account: &Account, facts: RunFacts) -> Record {
     let class_records: BTreeMap<String, ClassRecord> =
         account.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
     let total = account.classes.iter().fold(Tally::new(String::new()), |mut sum, tally| {

@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn answer(detail: &mut Detail, session: u32) {
-        let call = CallSpec { session: Some(SessionId(session)), ..CallSpec::of_class(ClassId(0)) };
+        let call = CallSpec { session: Some(SessionId(session)), ..CallSpec::for_class(ClassId(0)) };
         let end = End::Completed { status: 200 };
         let outcome = Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 };
         detail.on_response(&mut (), &ResponseSize { head: 100, body: 50 });

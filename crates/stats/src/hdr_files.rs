@@ -137,7 +137,7 @@ fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
 mod tests {
     use super::*;
     use crate::account::Account;
-    use crate::{Facts, derive};
+    use crate::{RunFacts, derive};
     use brimful_core::Nanos;
 
     /// A Record of calls that take 1 to 1000 ms. Ten calls take place in each second.
@@ -147,9 +147,9 @@ mod tests {
             let (at, time) = (Nanos::from_millis(100 * call - 50), Nanos::from_millis(call));
             account.classes[0].answers.record(200, true, time, Some(time));
             account.classes[0].counts.status.s2xx += 1;
-            account.series.completed(at, time);
+            account.series.record_completed(at, time);
         }
-        let facts = Facts { started_at: "2026-03-01T14:00:00Z".to_owned(), ..Facts::default() };
+        let facts = RunFacts { started_at: "2026-03-01T14:00:00Z".to_owned(), ..RunFacts::default() };
         derive(&account, facts)
     }
 
@@ -182,7 +182,7 @@ mod tests {
         assert!(text.contains("\n#[Mean    =   500.500000, StdDeviation   =   288.819436]\n"), "{text}");
         assert!(text.contains("\n#[Max     =  1000.000000, Total count    =         1000]\n"), "{text}");
         let none = HdrFormat::Percentiles
-            .content(&derive(&Account::new(&["all".to_owned()], Nanos::MAX), Facts::default()), 0.0);
+            .content(&derive(&Account::new(&["all".to_owned()], Nanos::MAX), RunFacts::default()), 0.0);
         assert!(none.unwrap().contains("Total count    =            0]"));
     }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The published summaries of the shards of a run.
 #[derive(Debug, Default)]
-pub struct Live {
+pub struct LiveProgress {
     shards: Mutex<Vec<SharedSummary>>,
 }
 
@@ -31,7 +31,7 @@ pub struct LiveSummary {
     series: Series,
 }
 
-impl Live {
+impl LiveProgress {
     /// Removes the summaries of an earlier run.
     pub fn restart(&self) {
         self.shards.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -45,7 +45,7 @@ impl Live {
     }
 
     /// The sum of all shards' summaries. It is at most a tenth of a second old if the shards keep up with their calls.
-    pub fn so_far(&self) -> LiveSummary {
+    pub fn summary(&self) -> LiveSummary {
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).clone();
         shards.iter().fold(LiveSummary::default(), |mut sum, shard| {
             sum.merge(&shard.lock().unwrap_or_else(PoisonError::into_inner));

@@ -2,7 +2,7 @@
 //! load: Accounts are merged exactly, the resources of the generators are added up, and the verdict is judged again.
 
 use crate::account::{Account, AddError};
-use crate::derive::{Facts, derive};
+use crate::derive::{RunFacts, derive};
 use crate::error::{MergeMismatch, StatsError};
 use brimful_core::Nanos;
 use brimful_core::account::PackedAccount;
@@ -54,7 +54,7 @@ impl Merger {
     ///
     /// # Errors
     /// [`StatsError`] if no Record was merged yet, if there is no such shard, or if its Record was merged.
-    pub fn lost(&mut self, index: u64) -> Result<(), StatsError> {
+    pub fn mark_lost(&mut self, index: u64) -> Result<(), StatsError> {
         let part = self.so_far.as_mut().ok_or(StatsError::Nothing)?;
         let of = part.facts.shards.first().map_or(0, |shard| shard.of);
         if !(1..=of).contains(&index) {
@@ -88,7 +88,7 @@ struct Part {
     /// The user's name for each Record, by the index and the number of its shards.
     names: BTreeMap<(u64, u64), String>,
     account: PartAccount,
-    facts: Facts,
+    facts: RunFacts,
 }
 
 /// The Account of a part of the load.
@@ -111,7 +111,7 @@ impl Part {
         }
         let account = record.account.take().ok_or_else(|| named(StatsError::NoAccount))?;
         let names = record.shards.iter().map(|shard| ((shard.index, shard.of), name.clone())).collect();
-        Ok(Part { names, account: PartAccount::Packed(Box::new(account)), facts: Facts::from_record(record) })
+        Ok(Part { names, account: PartAccount::Packed(Box::new(account)), facts: RunFacts::from_record(record) })
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
@@ -168,10 +168,10 @@ fn unpacked(packed: &PackedAccount, name: &str) -> Result<Account, StatsError> {
     Account::unpack(packed).map_err(|source| StatsError::In { name: name.to_owned(), source: Box::new(source) })
 }
 
-impl Facts {
+impl RunFacts {
     /// The contents of a Record that do not follow from its Account.
-    fn from_record(record: Record) -> Facts {
-        Facts {
+    fn from_record(record: Record) -> RunFacts {
+        RunFacts {
             started_at: record.started_at,
             started_monotonic_ns: record.started_monotonic_ns,
             duration: Nanos::from_secs_f64(record.duration_s),
@@ -191,9 +191,9 @@ impl Facts {
     }
 
     /// The first difference between two shards in a property that must be the same for all shards of a load.
-    fn unlike(&self, other: &Facts) -> Option<MergeMismatch> {
-        let shards = |facts: &Facts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
-        let differing = |what, of: &dyn Fn(&Facts) -> String| {
+    fn unlike(&self, other: &RunFacts) -> Option<MergeMismatch> {
+        let shards = |facts: &RunFacts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
+        let differing = |what, of: &dyn Fn(&RunFacts) -> String| {
             let (first, second) = (of(self), of(other));
             (first != second).then_some(MergeMismatch::Other { what, first, second })
         };
@@ -212,7 +212,7 @@ impl Facts {
 
     /// Merges the facts of two Records. The monotonic start time is taken from the Record with the monitor's
     /// observations, because the times of the observations refer to that host's clock.
-    fn merge(mut self, other: Facts) -> Facts {
+    fn merge(mut self, other: RunFacts) -> RunFacts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
         } else {
@@ -220,7 +220,7 @@ impl Facts {
         };
         self.shards.extend(other.shards);
         self.shards.sort_by_key(|shard| shard.index);
-        Facts {
+        RunFacts {
             // The texts of RFC 3339 times in UTC sort in order of time.
             started_at: self.started_at.min(other.started_at),
             started_monotonic_ns: clock,

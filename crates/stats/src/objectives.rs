@@ -212,7 +212,7 @@ impl Answers {
 mod tests {
     use super::*;
     use crate::tally::count_end;
-    use crate::{Facts, derive};
+    use crate::{RunFacts, derive};
     use brimful_core::counts::Counts;
     use brimful_core::workload::{Expect, Workload};
     use brimful_core::{End, Nanos};
@@ -237,11 +237,11 @@ mod tests {
         answer(&mut account, 1, 200, 100, Nanos::from_millis(10));
         account.classes[0].counts.client_limited = 50;
         account.classes[1].counts.timed_out = 100;
-        derive(&account, Facts::default())
+        derive(&account, RunFacts::default())
     }
 
     fn judged(account: &Account, workload: Option<Workload>, text: &str) -> Objective {
-        let record = derive(account, Facts { workload, ..Facts::default() });
+        let record = derive(account, RunFacts { workload, ..RunFacts::default() });
         judge_objectives(&record, &[text.parse().unwrap()]).unwrap().remove(0)
     }
 
@@ -314,7 +314,7 @@ mod tests {
         let mut account = account();
         answer(&mut account, 0, 503, 10, Nanos::from_millis(1));
         answer(&mut account, 0, 200, 10, Nanos::from_millis(1));
-        let mut record = derive(&account, Facts::default());
+        let mut record = derive(&account, RunFacts::default());
         for class in &mut record.account.as_mut().unwrap().classes {
             class.status_codes.clear();
             class.status_times.clear();

@@ -55,26 +55,26 @@ impl Series {
 
     /// Creates a series whose intervals are about `length` at first: the longest possible length that is not longer
     /// than `length`, between 1/32 s and a second.
-    pub fn every(length: Nanos) -> Series {
+    pub fn with_interval_length(length: Nanos) -> Series {
         let ratio = (length.0 / SHORTEST.0).clamp(1, 1 << HALVINGS);
         Series { doublings: ratio.ilog2(), ..Series::new() }
     }
 
     /// Counts a call that was due.
     #[inline]
-    pub fn offered(&mut self, due: Nanos) {
+    pub fn record_offered(&mut self, due: Nanos) {
         self.slot(due).offered += 1;
     }
 
     /// Counts a call whose first byte was sent.
     #[inline]
-    pub fn sent(&mut self, at: Nanos) {
+    pub fn record_sent(&mut self, at: Nanos) {
         self.slot(at).sent += 1;
     }
 
     /// Counts a complete response that arrived `response_time` after its call was due.
     #[inline]
-    pub fn completed(&mut self, at: Nanos, response_time: Nanos) {
+    pub fn record_completed(&mut self, at: Nanos, response_time: Nanos) {
         let slot = self.slot(at);
         slot.completed += 1;
         slot.response_us.saturating_record(response_time.0 / 1_000);
@@ -82,7 +82,7 @@ impl Series {
 
     /// Counts a failed call.
     #[inline]
-    pub fn failed(&mut self, at: Nanos) {
+    pub fn record_failed(&mut self, at: Nanos) {
         self.slot(at).errors += 1;
     }
 
@@ -307,10 +307,10 @@ mod tests {
     #[test]
     fn each_event_counts_in_its_own_second() {
         let mut series = Series::new();
-        series.offered(s(0.9));
-        series.sent(s(0.95));
-        series.completed(s(2.0), s(1.1));
-        series.failed(s(2.5));
+        series.record_offered(s(0.9));
+        series.record_sent(s(0.95));
+        series.record_completed(s(2.0), s(1.1));
+        series.record_failed(s(2.5));
         let intervals = series.intervals(s(3.5));
         assert_eq!(intervals.len(), 4);
         assert_eq!((intervals[0].offered, intervals[0].sent, intervals[0].completed), (1, 1, 0));
@@ -326,7 +326,7 @@ mod tests {
         let mut series = Series::new();
         let before = series.footprint();
         for second in 0..1_000 {
-            series.completed(s(second as f64), Nanos(1_000 * (1 + second)));
+            series.record_completed(s(second as f64), Nanos(1_000 * (1 + second)));
         }
         let intervals = series.intervals(s(1_000.0));
         assert_eq!((intervals.len(), intervals[1].length_s, intervals[249].t_s), (250, 4.0, 996.0));
@@ -337,10 +337,10 @@ mod tests {
 
     #[test]
     fn a_finer_course_is_the_same_run() {
-        let (mut fine, mut coarse) = (Series::every(Nanos::from_millis(130)), Series::new());
+        let (mut fine, mut coarse) = (Series::with_interval_length(Nanos::from_millis(130)), Series::new());
         for tenth in 0..50 {
-            fine.completed(s(f64::from(tenth) / 10.0), s(0.001));
-            coarse.completed(s(f64::from(tenth) / 10.0), s(0.001));
+            fine.record_completed(s(f64::from(tenth) / 10.0), s(0.001));
+            coarse.record_completed(s(f64::from(tenth) / 10.0), s(0.001));
         }
         let intervals = fine.intervals(s(5.0));
         assert_eq!((intervals.len(), intervals[3].t_s, intervals[3].length_s), (40, 0.375, 0.125));
@@ -357,8 +357,8 @@ mod tests {
     fn shards_of_different_lengths_merge_into_the_series_of_all() {
         let (mut whole, mut short, mut long) = (Series::new(), Series::new(), Series::new());
         for i in 0..700 {
-            whole.completed(s(i as f64), s(0.001 * i as f64));
-            if i < 100 { &mut short } else { &mut long }.completed(s(i as f64), s(0.001 * i as f64));
+            whole.record_completed(s(i as f64), s(0.001 * i as f64));
+            if i < 100 { &mut short } else { &mut long }.record_completed(s(i as f64), s(0.001 * i as f64));
         }
         let mut merged = short.clone();
         merged.merge(&long);

@@ -146,7 +146,7 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
         .chain([(None, evidence.totals)])
         .filter_map(|(name, calls)| Some((lateness_within_response(calls)?, name, calls)))
         .max_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    let time = |us| nanos(us).rounded();
+    let time = |us| nanos(us).to_rounded_string();
     let how_late =
         |l: &Summary| format!("{} late on average, one in a hundred more than {}", time(l.mean), time(l.p99));
     if let Some((_, name, ClassRecord { response_time_us: Some(response), lateness_us: Some(lateness), .. })) =
@@ -200,7 +200,7 @@ fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
 fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
     let host = evidence.generator.host;
     let duration = evidence.duration.as_secs_f64();
-    let time = |seconds: f64| Nanos::from_secs_f64(seconds).rounded();
+    let time = |seconds: f64| Nanos::from_secs_f64(seconds).to_rounded_string();
     let share = |seconds: f64| if duration > 0.0 { seconds / duration } else { 0.0 };
     // A throttled thread also counts as waiting. If two losses are equal, `max_by` returns the later one, so the quota
     // is last.
@@ -231,7 +231,7 @@ fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str
 fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let gap = evidence.generator.longest_gap_s?;
     let window = evidence.window.as_secs_f64();
-    let time = Nanos::from_secs_f64(gap).rounded();
+    let time = Nanos::from_secs_f64(gap).to_rounded_string();
     let what = format!(
         "The generator stood still for {time}, which is in the rates and in the times of the calls under way then"
     );

@@ -5,7 +5,7 @@ use crate::runner::{Halt, Runner};
 use brimful_core::quantity;
 use brimful_core::record::ReasonCode;
 use brimful_core::{Bytes, Nanos};
-use brimful_estimate::ProgramSeen;
+use brimful_estimate::ProgramUsage;
 use brimful_run::client_limit;
 
 /// How long the idle server is observed.
@@ -27,7 +27,7 @@ pub(crate) struct IdleServer {
     pub busy: f64,
     /// Busy share of the server's CPUs.
     pub background: Option<f64>,
-    pub programs: Vec<ProgramSeen>,
+    pub programs: Vec<ProgramUsage>,
 }
 
 /// Measures the rate that this client can offer with responses of this size.
@@ -86,6 +86,6 @@ pub(crate) fn watch_idle(runner: &mut Runner<'_>) -> Result<IdleServer, Halt> {
     Ok(IdleServer {
         busy,
         background: idle.kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9)),
-        programs: ProgramSeen::from_server(&idle, busy),
+        programs: ProgramUsage::from_server(&idle, busy),
     })
 }

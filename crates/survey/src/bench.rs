@@ -6,7 +6,7 @@ use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::server::Server;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 
 /// Connections that are opened one after another. Each makes one call and then stays open and idle.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct IdleConnections {
     /// Number of further connections, which are opened first and make no call.
     pub idle: u64,
     /// Time within which the connections are opened; zero opens all at once.
-    pub opening: Nanos,
+    pub opening_time: Nanos,
     /// Timeout: a call that takes longer counts as unanswered.
     pub timeout: Nanos,
 }
@@ -78,5 +78,5 @@ pub(crate) trait Bench {
     fn is_interrupted(&self) -> bool;
 
     /// The CPU time that the reference server says it has used so far; `None` for any other server.
-    fn truth(&self) -> Option<Truth>;
+    fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes>;
 }

@@ -10,7 +10,7 @@ use crate::connections::ConnectionUse;
 use crate::design::{BlockDesign, MAX_BLOCKS, MIN_BLOCKS, Visit, next_clients, warm_up};
 use crate::impact::ImpactTotals;
 use crate::level::{LevelContext, pool_by_place};
-use crate::runner::{Halt, Runner, Step};
+use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::trial::{FAILED_SHARE, Trial};
 use brimful_core::Nanos;
 use brimful_core::moments::{Moments, mean};
@@ -120,7 +120,7 @@ pub(crate) fn calibrate(
 
     runner.log.doubts.extend(change_of_server(&measured.rates, &measured.processes));
     let is_cpu_full = capacity.clients >= connections.max_clients(setup)
-        && keeps_cpus_busy(&measured.levels, &design.name(OfferedLoad::Clients(capacity.clients)));
+        && keeps_cpus_busy(&measured.levels, &design.load_name(OfferedLoad::Clients(capacity.clients)));
     let is_saturated = capacity.is_saturated || is_cpu_full;
     let served_at_once = connections.summary.served_at_once.filter(|_| connections.are_all_used_by(capacity.clients));
     let facts = ServerFacts {
@@ -132,7 +132,7 @@ pub(crate) fn calibrate(
         // The background is at most the share of the CPUs that remained for the server's own work and other programs
         // under load.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
-        filled: is_saturated,
+        is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
     };
     let has_module = measured.blocks.iter().flatten().any(|piece| piece.module.demands.iter().any(Option::is_some));
@@ -193,13 +193,13 @@ impl Calibrator<'_, '_> {
     /// Runs loads with more and more clients. The search ends when the server is saturated, when more clients would
     /// delay other calls too long, or when the number of clients exceeds what this client can simulate.
     fn search_once(&mut self, max_clients: u64, rate_before: f64) -> Result<Capacity, Halt> {
-        let max_delay_s = self.runner.setup.gentleness.max_delay.as_secs_f64();
+        let max_delay_s = self.runner.setup.impact_limits.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
         let mut clients = 1;
         while clients <= max_clients {
             let place = OfferedLoad::Clients(clients);
             let assumed_capacity = rate_before.max(found.rate);
-            let visit = self.design.visit(place, assumed_capacity);
+            let visit = self.design.plan_visit(place, assumed_capacity);
             self.runner.begin(format!("looking for the capacity: {clients} at once"), visit.total());
             let Some(measured) = self.measure(place, visit, assumed_capacity)? else {
                 self.overloading_clients = Some(clients);
@@ -238,17 +238,17 @@ impl Calibrator<'_, '_> {
         self.runner.log.levels.extend(measured.levels.iter().cloned());
         result?;
         for level in &measured.levels {
-            self.runner.announce(Step::Level(Box::new(level.clone())));
+            self.runner.announce(SurveyEvent::Level(Box::new(level.clone())));
         }
         Ok(measured)
     }
 
     fn visit_blocks(&mut self, capacity: &Capacity, measured: &mut Blocks) -> Result<(), Halt> {
         let mut rng = Pcg64::seed_from_u64(self.runner.setup.seed);
-        let places = self.design.places(capacity.clients);
+        let places = self.design.offered_loads(capacity.clients);
         let duration = places
             .iter()
-            .map(|place| self.design.visit(*place, capacity.rate).total())
+            .map(|place| self.design.plan_visit(*place, capacity.rate).total())
             .fold(Nanos::ZERO, |sum, visit| sum + visit);
         for number in 0..MAX_BLOCKS {
             if number >= MIN_BLOCKS && is_precise(&measured.rates) {
@@ -260,7 +260,7 @@ impl Calibrator<'_, '_> {
             self.runner.begin(name, duration);
             let mut block = Block::new();
             for place in places {
-                let visit = self.design.visit(place, capacity.rate);
+                let visit = self.design.plan_visit(place, capacity.rate);
                 let Some(visited) = self.measure(place, visit, capacity.rate)? else { continue };
                 if place == OfferedLoad::Clients(capacity.clients) {
                     measured.rates.push(visited.piece.rate());
@@ -277,12 +277,12 @@ impl Calibrator<'_, '_> {
     /// Offers the load of a visit and lets the server rest. Returns `None` if the generator was the limit.
     fn measure(&mut self, place: OfferedLoad, visit: Visit, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
-        let trial = self.runner.measure(&visit.workload, visit.lasts)?;
+        let trial = self.runner.measure(&visit.workload, visit.duration)?;
         let trial = Trial::with_warm_up(trial.record, &visit.workload.classes, warm_up(setup));
         self.impact.add(&trial, &visit);
         self.runner.check(&trial)?;
         self.check_failures(&trial)?;
-        self.runner.bench.rest(visit.rest);
+        self.runner.bench.rest(visit.pause);
         // At a low rate, it is possible that no call was due.
         if !trial.not_client_limited() || trial.record.counts.completed == 0 {
             return Ok(None);
@@ -290,12 +290,12 @@ impl Calibrator<'_, '_> {
         self.note_unmatched(&trial);
         let programs = trial.record.server.iter().flat_map(|server| &server.process);
         let processes = programs.map(|program| program.processes).sum();
-        let name = self.design.name(place);
+        let name = self.design.load_name(place);
         let level = LevelContext::calibration(&name, capacity).level(&trial, &visit.workload, setup.servers());
         let Some(mut piece) = trial.measurement(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
-        piece.timeline.rest = visit.rest.as_secs_f64();
+        piece.timeline.pause_after = visit.pause.as_secs_f64();
         if let OfferedLoad::Level(_) = place {
-            piece.timeline.arrivals = self.runner.bench.schedule(&visit.workload, visit.lasts, trial.record.seed)?;
+            piece.timeline.arrivals = self.runner.bench.schedule(&visit.workload, visit.duration, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes }))
     }
@@ -303,7 +303,7 @@ impl Calibrator<'_, '_> {
     /// Tells the user, once, why the Server Module's measurements are not used. A visit that was merely too short is
     /// not mentioned.
     fn note_unmatched(&mut self, trial: &Trial) {
-        if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.inside()
+        if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.module_demands()
             && !self.has_noted_unmatched
         {
             self.has_noted_unmatched = true;

@@ -51,7 +51,7 @@ pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &InitialMeasure
     let is_kept = !setup.connections.one_call_each;
     let counts = &first.counts;
     let closed_by_server = is_kept && counts.completed > 1 && 2 * counts.established > counts.completed;
-    let mut connections = ConnectionUse { summary: Connections::default(), call_s: first.call_s() };
+    let mut connections = ConnectionUse { summary: Connections::default(), call_s: first.call_duration_s() };
     connections.summary.closed_by_server = closed_by_server;
     connections.summary.one_call_each = !is_kept || closed_by_server;
     let wanted = match setup.connections.limit {
@@ -119,10 +119,10 @@ impl ConnectionUse {
             // The server keeps no connection open, so only the number of connections that it accepts at once can be
             // measured.
             let timeout = timeout + self.calls(number as f64);
-            IdleConnections { connections: number, idle: 0, opening: Nanos::ZERO, timeout }
+            IdleConnections { connections: number, idle: 0, opening_time: Nanos::ZERO, timeout }
         } else {
-            let opening = self.calls(OPENING_INTERVAL * number as f64).min(LONGEST_OPENING);
-            IdleConnections { connections: number, idle: 0, opening, timeout }
+            let opening_time = self.calls(OPENING_INTERVAL * number as f64).min(LONGEST_OPENING);
+            IdleConnections { connections: number, idle: 0, opening_time, timeout }
         };
         let mut results: Vec<u64> = Vec::new();
         for _ in 0..MAX_MEASUREMENTS {
@@ -133,7 +133,7 @@ impl ConnectionUse {
             if answered >= number {
                 return Ok(None);
             }
-            runner.recover();
+            runner.wait_for_recovery();
             let agrees = results.contains(&answered);
             results.push(answered);
             if agrees {
@@ -167,11 +167,11 @@ impl ConnectionUse {
             return Ok(0);
         }
         let idle = pool_size.unwrap_or(clients_by_cpus(runner.setup));
-        let hold = IdleConnections { connections: 1, idle, opening: Nanos::ZERO, timeout: self.timeout() };
+        let hold = IdleConnections { connections: 1, idle, opening_time: Nanos::ZERO, timeout: self.timeout() };
         if runner.bench.hold(&hold)? == 1 {
             return Ok(idle);
         }
-        runner.recover();
+        runner.wait_for_recovery();
         Ok(0)
     }
 }

@@ -30,14 +30,14 @@ pub(crate) const MAX_BLOCKS: usize = 7;
 pub(crate) struct Visit {
     pub workload: Workload,
     /// Duration of the load, including its warm-up.
-    pub lasts: Nanos,
+    pub duration: Nanos,
     /// Duration of the server's rest afterwards, chosen so that the mean load stays below the permitted one.
-    pub rest: Nanos,
+    pub pause: Nanos,
 }
 
 impl Visit {
     pub fn total(&self) -> Nanos {
-        self.lasts + self.rest
+        self.duration + self.pause
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct BlockDesign<'a> {
 
 impl BlockDesign<'_> {
     /// The loads of a block, with at most `clients` closed clients.
-    pub fn places(&self, clients: u64) -> Vec<OfferedLoad> {
+    pub fn offered_loads(&self, clients: u64) -> Vec<OfferedLoad> {
         // A single client shows the duration of a call without queueing.
         let mut numbers = vec![1, 4, clients];
         numbers.retain(|number| *number <= clients);
@@ -66,7 +66,7 @@ impl BlockDesign<'_> {
     }
 
     /// The visit for a load, on a server that completes `capacity` calls per second.
-    pub fn visit(&self, place: OfferedLoad, capacity: f64) -> Visit {
+    pub fn plan_visit(&self, place: OfferedLoad, capacity: f64) -> Visit {
         let (workload, measured, load) = match place {
             OfferedLoad::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
@@ -83,12 +83,12 @@ impl BlockDesign<'_> {
                 (workload, self.clients_visit(clients, capacity), 1.0)
             }
         };
-        let lasts = warm_up(self.setup) + measured;
-        Visit { workload, lasts, rest: times(load / self.setup.gentleness.max_load - 1.0, lasts) }
+        let duration = warm_up(self.setup) + measured;
+        Visit { workload, duration, pause: times(load / self.setup.impact_limits.max_load - 1.0, duration) }
     }
 
     /// The name of a load in the document.
-    pub fn name(&self, place: OfferedLoad) -> String {
+    pub fn load_name(&self, place: OfferedLoad) -> String {
         match place {
             OfferedLoad::Level(_) => "mix".to_owned(),
             OfferedLoad::Clients(clients) => format!("{clients} at once"),
@@ -118,7 +118,7 @@ pub(crate) fn warm_up(setup: &Setup) -> Nanos {
 /// per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
-    times(ANCHOR, design.visit(OfferedLoad::Clients(clients), capacity).lasts)
+    times(ANCHOR, design.plan_visit(OfferedLoad::Clients(clients), capacity).duration)
 }
 
 /// Returns the number of clients after `clients` in the search for the capacity: four times as many, then half of

@@ -13,7 +13,7 @@ use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey, WhatIf};
 use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING_SHARE;
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 
 /// From this share on, the part of an error that the host's speed caused is stated beside the answer.
 const NOTABLE: f64 = 0.05;
@@ -84,7 +84,7 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
 /// Compares the predicted capacity with the measured one.
 fn saturation_rate(findings: &Findings) -> Comparison {
     let predicted = findings.calibration.as_ref().map(|calibration| calibration.fit.saturation());
-    let spread = findings.predictions.as_ref().and_then(|predictions| predictions.saturation_spread);
+    let spread = findings.predictions.as_ref().and_then(|predictions| predictions.saturation_interval);
     let measured = findings.saturation.as_ref();
     let host_speed = measured.and_then(|measured| measured.host_speed);
     let comparison = Comparison {
@@ -97,7 +97,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
 
 /// The demands at the CPUs, followed by the demands at the bottleneck if the bottleneck is another station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
-    let truth = findings.saturation.as_ref().and_then(|saturation| saturation.truth.as_ref());
+    let truth = findings.saturation.as_ref().and_then(|saturation| saturation.reference_cpu_times.as_ref());
     let mut at_cpus = Vec::new();
     let mut at_bottleneck = Vec::new();
     for (index, class) in setup.workload.classes.iter().enumerate() {
@@ -122,7 +122,7 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
 
 /// The CPU seconds per call of the class that the reference server reports for the level at saturation. A saturated
 /// server does not sleep, so the cost of waking up is not included. The fit did not use this level.
-fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
+fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
     let calls = after.requests.saturating_sub(requests);
@@ -157,7 +157,7 @@ fn headline(survey: &Survey) -> String {
     let at_operating = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let at_operating = at_operating.min_by(|a, b| off_operating(a).total_cmp(&off_operating(b)));
     let response = at_operating.and_then(|level| {
-        let mean = Nanos::from_secs_f64(level.response_time_s.measured?).rounded();
+        let mean = Nanos::from_secs_f64(level.response_time_s.measured?).to_rounded_string();
         Some(format!(" At {} a call took {mean} on average.", quantity::rate(level.offered)))
     });
     let refuted = if survey.verdict.valid { "" } else { " Do not plan with its model, which the measurements refute." };

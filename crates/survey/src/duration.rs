@@ -57,8 +57,8 @@ pub(crate) fn estimated_duration(
     let design = BlockDesign { setup, client_limit: None };
     let search = capacity_search(design, connections.max_clients(setup), first_rate);
     let mut block = Runs::default();
-    for place in design.places(search.clients) {
-        block.add(design.visit(place, search.capacity).total());
+    for place in design.offered_loads(search.clients) {
+        block.add(design.plan_visit(place, search.capacity).total());
     }
     let blocks = (MIN_BLOCKS + MAX_BLOCKS) as f64 / 2.0;
     FIRST_LOOK
@@ -79,12 +79,12 @@ struct Search {
 
 fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -> Search {
     let servers = u64::from(design.setup.servers());
-    let max_delay_s = design.setup.gentleness.max_delay.as_secs_f64();
+    let max_delay_s = design.setup.impact_limits.max_delay.as_secs_f64();
     let mut runs = Runs::default();
     let mut clients = 1;
     loop {
         let capacity = first_rate * clients.min(servers) as f64;
-        runs.add(design.visit(OfferedLoad::Clients(clients), capacity).total());
+        runs.add(design.plan_visit(OfferedLoad::Clients(clients), capacity).total());
         let next = next_clients(clients, max_clients);
         if next > max_clients || 2.0 * clients as f64 / capacity > max_delay_s {
             return Search { runs, clients, capacity };
@@ -103,9 +103,9 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
             runs.add(run);
         }
     };
-    let is_gentle = setup.gentleness.after_calibration;
+    let is_gentle = setup.impact_limits.after_calibration;
     for (fraction, duration) in planned_levels(&setup.workload, level) {
-        if !is_gentle || fraction <= setup.gentleness.max_load {
+        if !is_gentle || fraction <= setup.impact_limits.max_load {
             add_with_anchors(duration);
         }
     }

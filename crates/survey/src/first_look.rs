@@ -26,7 +26,7 @@ pub(crate) struct InitialMeasurement {
 
 impl InitialMeasurement {
     /// Duration of a call while no other call is in progress, in seconds.
-    pub fn call_s(&self) -> f64 {
+    pub fn call_duration_s(&self) -> f64 {
         1.0 / self.rate.max(1e-9)
     }
 }

@@ -24,9 +24,9 @@ pub(crate) fn hold_out(
     client: &ClientLimit,
     predictions: &Predictions,
 ) -> Result<(), Halt> {
-    let gentleness = runner.setup.gentleness;
+    let impact_limits = runner.setup.impact_limits;
     for level in &predictions.levels {
-        if gentleness.after_calibration && level.fraction > gentleness.max_load {
+        if impact_limits.after_calibration && level.fraction > impact_limits.max_load {
             let load = quantity::whole_percent(level.fraction);
             runner.note(format!("left out, because it exceeds --max-load: {} at {load}", level.name));
         } else {
@@ -43,11 +43,11 @@ fn measure_held_out(
     level: &PredictedLevel,
 ) -> Result<(), Halt> {
     let load = quantity::whole_percent(level.fraction);
-    runner.begin(format!("held out: {}, {load}, {}", level.name, quantity::rate(level.rate)), level.lasts);
+    runner.begin(format!("held out: {}, {load}, {}", level.name, quantity::rate(level.rate)), level.duration);
     let saturation = level.rate / level.fraction;
     client.check(runner, level.rate, saturation)?;
-    let ((trial, response), speed) = calibration.anchor.around(runner, level.lasts, |runner| {
-        let trial = runner.measure_level(&level.workload, level.lasts)?;
+    let ((trial, response), speed) = calibration.anchor.around(runner, level.duration, |runner| {
+        let trial = runner.measure_level(&level.workload, level.duration)?;
         if let Some(text) = handshake_note(&trial.record.counts) {
             runner.note(text);
         }
@@ -75,7 +75,7 @@ fn response_on_this_host(
 ) -> Result<Option<ResponseSummary>, Halt> {
     let mix = level.workload.mix();
     let Some(course) = fit.host_slowness_over_time(&trial.record, level.rate, &mix) else { return Ok(None) };
-    let arrivals = runner.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
+    let arrivals = runner.bench.schedule(&level.workload, level.duration, trial.record.seed)?;
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 

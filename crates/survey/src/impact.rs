@@ -20,10 +20,10 @@ pub(crate) struct ImpactTotals {
 impl ImpactTotals {
     pub fn add(&mut self, trial: &Trial, visit: &Visit) {
         let before = if self.loaded == Nanos::ZERO { Some(0.0) } else { self.work_s };
-        let work = trial.observed().ok().map(|observed| observed.busy * visit.lasts.as_secs_f64());
+        let work = trial.window_measurement().ok().map(|observed| observed.busy * visit.duration.as_secs_f64());
         self.work_s = before.zip(work).map(|(before, work)| before + work);
-        self.loaded += visit.lasts;
-        self.rested += visit.rest;
+        self.loaded += visit.duration;
+        self.rested += visit.pause;
         self.calls += trial.record.counts.completed;
         let longest_wait_s = trial.record.response_time_us.map_or(0.0, |summary| summary.max / 1e6);
         self.longest_wait_s = self.longest_wait_s.max(longest_wait_s);
@@ -38,10 +38,10 @@ impl ImpactTotals {
         };
         Inflicted {
             mean_load,
-            max_load: Some(setup.gentleness.max_load.min(1.0)),
+            max_load: Some(setup.impact_limits.max_load.min(1.0)),
             most_clients,
             longest_wait_s: self.longest_wait_s,
-            max_delay_s: Some(setup.gentleness.max_delay.as_secs_f64()),
+            max_delay_s: Some(setup.impact_limits.max_delay.as_secs_f64()),
         }
     }
 }

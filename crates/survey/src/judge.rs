@@ -163,7 +163,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
     });
     let (level, figure, miss) = misses.max_by(|a, b| a.2.model_error.abs().total_cmp(&b.2.model_error.abs()))?;
     let format_value = |value: f64| match figure.kind {
-        Kind::Time => Nanos::from_secs_f64(value).rounded().to_string(),
+        Kind::Time => Nanos::from_secs_f64(value).to_rounded_string().to_string(),
         Kind::Share => percent(value),
     };
     let message = format!(

@@ -90,7 +90,7 @@ impl<'a> LevelContext<'a> {
             host_speed: self.host.speed,
             response_percentiles_s: self.response_percentiles(trial),
             utilization: self.utilization(trial, servers),
-            cpu: trial.cpu(),
+            cpu: trial.cpu_shares(),
             error_share: trial.error_share(),
             lateness_p50_s: record.lateness_us.map(|lateness| lateness.p50 / 1e6),
             lateness_p99_s: record.lateness_us.map(|lateness| lateness.p99 / 1e6),
@@ -104,7 +104,7 @@ impl<'a> LevelContext<'a> {
         let predicted = self.predicted.and_then(|prediction| prediction.response);
         Comparison {
             measured_ci95_half_width: trial.record.response_mean_ci95_us.map(|us| us / 1e6),
-            ..compare(expected, predicted, trial.response())
+            ..compare(expected, predicted, trial.mean_response_time())
                 .with_host_prediction(self.host.response.map(|times| times.mean))
         }
     }

@@ -36,6 +36,6 @@ mod what_if;
 pub use error::SurveyError;
 pub use guardian::{GUARDIAN_COMMAND, run_guardian};
 pub use predictions::{PredictedLevel, Predictions};
-pub use runner::Step;
+pub use runner::SurveyEvent;
 pub use setup::{Change, ConnectionLimit};
 pub use survey::{Subject, SurveyPlan, demo_classes, survey};

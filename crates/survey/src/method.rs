@@ -12,7 +12,7 @@ use crate::duration::estimated_duration;
 use crate::first_look::measure_initially;
 use crate::hold_out::hold_out;
 use crate::predictions::{PREDICTING, Predictions};
-use crate::runner::{Halt, Runner, Step};
+use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::saturation::{leave_out_saturation, overload, saturate};
 use crate::setup::Setup;
 use crate::what_if::{measure_change, rehearse_change};
@@ -26,7 +26,7 @@ use brimful_core::survey::Survey;
 pub(crate) fn conduct(
     setup: &Setup,
     bench: &mut dyn Bench,
-    listener: &mut dyn FnMut(Step),
+    listener: &mut dyn FnMut(SurveyEvent),
 ) -> Result<Survey, SurveyError> {
     let mut runner = Runner::new(setup, bench, listener);
     let mut findings = Findings::default();
@@ -44,7 +44,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     findings.connections = choose_connections(runner, &first)?;
     let change = rehearse_change(runner)?;
     let duration = estimated_duration(setup, &findings.connections, first.rate, change);
-    runner.announce(Step::EstimatedDuration(duration));
+    runner.announce(SurveyEvent::EstimatedDuration(duration));
     findings.client = find_client_limit(runner, first.response)?;
     findings.idle = watch_idle(runner)?;
     let client = &findings.client;
@@ -55,10 +55,10 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     runner.begin("the predictions".to_owned(), PREDICTING);
     let predictions = Predictions::from_fit(&calibration.fit, &setup.workload, setup.level, runner.bench)?;
     let predictions = &*findings.predictions.insert(predictions);
-    runner.announce(Step::Predicted(predictions.clone()));
+    runner.announce(SurveyEvent::Predicted(predictions.clone()));
 
     hold_out(runner, calibration, client, predictions)?;
-    if setup.gentleness.after_calibration {
+    if setup.impact_limits.after_calibration {
         runner.note(
             "the capacity itself is not measured, because it exceeds --max-load; light load does not show whether anything \
              saturates before the CPUs do"

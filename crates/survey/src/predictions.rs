@@ -31,7 +31,7 @@ pub struct Predictions {
     pub saturation: f64,
     /// The saturation rate on a host whose speed varies as it did during calibration, averaged over
     /// `saturation_level_duration`.
-    pub saturation_spread: Option<PredictedFigure>,
+    pub saturation_interval: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
@@ -48,7 +48,7 @@ pub struct PredictedLevel {
     /// The level's rate, in calls per second.
     pub rate: f64,
     /// How long the level will be measured.
-    pub lasts: Nanos,
+    pub duration: Nanos,
     /// The workload that will be offered.
     pub workload: Workload,
     /// The prediction for a host of constant speed. It has no response times for bursts.
@@ -73,7 +73,7 @@ impl Predictions {
         }
         if let Some(unseen) = unseen_mix(mix) {
             let (fraction, length) = UNSEEN;
-            let rate = fraction * fit.saturation_of(&unseen.mix());
+            let rate = fraction * fit.saturation_for_mix(&unseen.mix());
             let workload = with_load(&unseen, Load::poisson(Rate(rate)));
             levels.push(predict(fit, bench, "unseen mix", fraction, workload, times(length, level))?);
         }
@@ -82,8 +82,8 @@ impl Predictions {
         let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
         levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, times(length, level))?);
         let saturation_level_duration = saturation_duration(level);
-        let saturation_spread = fit.expect_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
-        Ok(Predictions { saturation, saturation_spread, saturation_level_duration, levels })
+        let saturation_interval = fit.predict_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
+        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels })
     }
 }
 
@@ -105,7 +105,7 @@ fn predict(
     name: &str,
     fraction: f64,
     workload: Workload,
-    lasts: Nanos,
+    duration: Nanos,
 ) -> Result<PredictedLevel, SurveyError> {
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
@@ -118,7 +118,7 @@ fn predict(
             Vec::new()
         })
     };
-    let expected = fit.expect_level(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
+    let expected = fit.predict_level(rate, &mix, duration.as_secs_f64(), &mut arrivals);
     if let Some(error) = failure {
         return Err(error);
     }
@@ -127,7 +127,7 @@ fn predict(
         prediction.response = None;
         prediction.class_response_times = None;
     }
-    Ok(PredictedLevel { name: name.to_owned(), fraction, rate, lasts, prediction, expected: expected?, workload })
+    Ok(PredictedLevel { name: name.to_owned(), fraction, rate, duration, prediction, expected: expected?, workload })
 }
 
 /// The mix with the shares of its classes in reverse order, or with unequal shares if the reversal changes nothing.

@@ -20,7 +20,7 @@ const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
 
 /// A step in the progress of a survey.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum SurveyEvent {
     /// A step began: its name, and its approximate duration.
     Begin(String, Nanos),
     /// Approximate duration of the whole survey.
@@ -63,34 +63,34 @@ pub(crate) struct RunLog {
 pub(crate) struct Runner<'a> {
     pub setup: &'a Setup,
     pub bench: &'a mut dyn Bench,
-    listener: &'a mut dyn FnMut(Step),
+    listener: &'a mut dyn FnMut(SurveyEvent),
     /// Number of runs so far, from which each run's seed is derived.
     runs: u64,
     pub log: RunLog,
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(setup: &'a Setup, bench: &'a mut dyn Bench, listener: &'a mut dyn FnMut(Step)) -> Runner<'a> {
+    pub fn new(setup: &'a Setup, bench: &'a mut dyn Bench, listener: &'a mut dyn FnMut(SurveyEvent)) -> Runner<'a> {
         Runner { setup, bench, listener, runs: 0, log: RunLog::default() }
     }
 
-    pub fn announce(&mut self, step: Step) {
+    pub fn announce(&mut self, step: SurveyEvent) {
         (self.listener)(step);
     }
 
     pub fn begin(&mut self, step: String, duration: Nanos) {
         self.log.step.clone_from(&step);
-        self.announce(Step::Begin(step, duration));
+        self.announce(SurveyEvent::Begin(step, duration));
     }
 
     pub fn note(&mut self, text: String) {
-        self.announce(Step::Note(text));
+        self.announce(SurveyEvent::Note(text));
     }
 
     /// Measures the load that this client can offer, and announces the remarks of that measurement.
     pub fn client_limit(&mut self, response: Bytes) -> Result<ClientCalibration, Halt> {
         let listener = &mut *self.listener;
-        Ok(self.bench.client_limit(response, &mut |text| listener(Step::Note(text)))?)
+        Ok(self.bench.client_limit(response, &mut |text| listener(SurveyEvent::Note(text)))?)
     }
 
     /// Offers a load and returns its trial.
@@ -114,7 +114,7 @@ impl<'a> Runner<'a> {
         let cause = disturbance.message.split(". ").next().unwrap_or_default();
         self.note(format!(
             "measured again, which takes {} more, because of a disturbance: {cause}",
-            duration.rounded()
+            duration.to_rounded_string()
         ));
         let seed = self.setup.seed.wrapping_add(self.runs).wrapping_add(REPEAT_SEED);
         let trial = self.measure_with_seed(workload, duration, seed)?;
@@ -125,7 +125,7 @@ impl<'a> Runner<'a> {
     /// Logs and announces a level, then halts if the survey cannot go on.
     pub fn record_level(&mut self, trial: &Trial, workload: &Workload, context: &LevelContext<'_>) -> Result<(), Halt> {
         let level = context.level(trial, workload, self.setup.servers());
-        self.announce(Step::Level(Box::new(level.clone())));
+        self.announce(SurveyEvent::Level(Box::new(level.clone())));
         self.log.levels.push(level);
         self.check(trial)
     }
@@ -139,7 +139,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until the server answers again.
-    pub fn recover(&mut self) {
+    pub fn wait_for_recovery(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
         for _ in 0..RECOVERY_ATTEMPTS {
             // An error of this run is ignored. If the server does not answer at all, the next regular run reports the
@@ -210,7 +210,7 @@ impl<'a> Runner<'a> {
     /// gave up.
     fn recover_after(&mut self, trial: &Trial) {
         if trial.failed_share() > 0.0 && !trial.record.interrupted {
-            self.recover();
+            self.wait_for_recovery();
         }
     }
 }

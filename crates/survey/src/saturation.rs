@@ -9,7 +9,7 @@ use crate::setup::closed;
 use brimful_core::quantity;
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate};
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 
 /// Loads of the open levels past saturation, as fractions of the capacity.
 pub(crate) const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
@@ -25,7 +25,7 @@ pub(crate) struct Saturation {
     /// Speed of the host during the level, relative to its speed during calibration.
     pub host_speed: Option<f64>,
     /// The CPU time that the reference server reported before and after the level.
-    pub truth: Option<(Truth, Truth)>,
+    pub reference_cpu_times: Option<(ReferenceCpuTimes, ReferenceCpuTimes)>,
 }
 
 /// Measures the capacity by a closed load with the largest number of clients of calibration. Such a load keeps the
@@ -42,10 +42,10 @@ pub(crate) fn saturate(
     client.check(runner, capacity, capacity)?;
     let workload = runner.setup.workload_with(closed(calibration.anchor.clients));
     let prediction = calibration.fit.predict(1.001 * capacity)?;
-    let ((trial, truth), host_speed) = calibration.anchor.around(runner, duration, |runner| {
-        let before = runner.bench.truth();
+    let ((trial, reference_cpu_times), host_speed) = calibration.anchor.around(runner, duration, |runner| {
+        let before = runner.bench.reference_cpu_times();
         let trial = runner.measure_level(&workload, duration)?;
-        let after = runner.bench.truth();
+        let after = runner.bench.reference_cpu_times();
         Ok((trial, before.zip(after)))
     })?;
     let context = LevelContext::past_saturation(capacity, &prediction, host_speed);
@@ -55,7 +55,7 @@ pub(crate) fn saturate(
         rate: record.rates.completed,
         ci95_half_width: record.reply_rate.ci95_half_width,
         host_speed,
-        truth,
+        reference_cpu_times,
     }))
 }
 

@@ -8,7 +8,7 @@ use brimful_monitor::{
     online_cpus, pin_tree,
 };
 use brimful_run::{Endpoint, MonitorTarget};
-use brimful_target::Truth;
+use brimful_target::ReferenceCpuTimes;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -94,8 +94,8 @@ impl Server {
     }
 
     /// The target that the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
-    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
-        let intervals = Intervals::every(interval);
+    pub fn monitor_target(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
+        let intervals = Intervals::uniform(interval);
         match &self.monitoring {
             Monitoring::Local(selectors) => Some(MonitorTarget::Local(MonitorConfig {
                 processes: selectors.clone(),
@@ -130,7 +130,7 @@ pub fn is_alive(address: SocketAddr) -> bool {
 }
 
 /// The CPU time that the reference server has really used so far; `None` for any other server.
-pub fn truth(address: SocketAddr) -> Option<Truth> {
+pub fn fetch_reference_cpu_times(address: SocketAddr) -> Option<ReferenceCpuTimes> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
     stream.write_all(b"GET /__truth HTTP/1.1\r\nHost: target\r\nConnection: close\r\n\r\n").ok()?;

@@ -3,13 +3,13 @@
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::first_look;
-use crate::server::{Server, is_alive, truth};
+use crate::server::{Server, fetch_reference_cpu_times, is_alive};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate};
 use brimful_engine::Address;
-use brimful_run::{Crew, Exchange, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
-use brimful_target::Truth;
+use brimful_run::{Exchange, FleetProcess, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
+use brimful_target::ReferenceCpuTimes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(crate) struct ServerBench<'a> {
     /// The plan of a run, without its workload, window and seed.
     template: RunPlan,
     server: Server,
-    crew: Option<Crew>,
+    crew: Option<FleetProcess>,
     stop: &'a AtomicBool,
     /// The maximum number of threads of a load.
     max_threads: u64,
@@ -37,7 +37,12 @@ pub(crate) struct ServerBench<'a> {
 
 impl<'a> ServerBench<'a> {
     /// Makes the bench. Loads come from the crew if there is one, or else from this process.
-    pub fn new(mut template: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
+    pub fn new(
+        mut template: RunPlan,
+        server: Server,
+        crew: Option<FleetProcess>,
+        stop: &'a AtomicBool,
+    ) -> ServerBench<'a> {
         // Idle connections may block other connections. The survey measures that first.
         template.connections.warm_connections = 0;
         template.calls = u64::MAX;
@@ -54,7 +59,7 @@ impl<'a> ServerBench<'a> {
     /// The target that the monitor observes. The monitor's thread stays on a CPU of the generator, away from the
     /// server's CPUs.
     fn watched(&self) -> Option<MonitorTarget> {
-        self.server.watched(INTERVAL, self.template.cpus.first().copied())
+        self.server.monitor_target(INTERVAL, self.template.cpus.first().copied())
     }
 }
 
@@ -68,11 +73,11 @@ impl Bench for ServerBench<'_> {
             Some(crew) => crew.client_limit(&self.template, self.stop)?,
             None => {
                 let cpus = self.server.local_cpus();
-                let found = client_limit::find(&self.template, response, cpus, self.stop, note)?;
+                let found = client_limit::measure(&self.template, response, cpus, self.stop, note)?;
                 found.calibration.unwrap_or_default()
             }
         };
-        self.template.client_max = calibration.limit();
+        self.template.client_max_rate = calibration.limit();
         Ok(calibration)
     }
 
@@ -93,13 +98,13 @@ impl Bench for ServerBench<'_> {
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
         // Opening all connections at once also takes up to a millisecond.
-        let seconds = hold.opening.as_secs_f64().max(1e-3);
+        let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };
         let window = Nanos::from_secs_f64(seconds) + hold.timeout + SPARE;
         let mut plan = self.simple_run(load, hold.connections, window);
         let policy = &mut plan.connections;
-        policy.holds = true;
+        policy.keeps_connections_open = true;
         policy.max_per_shard = None;
         policy.warm_connections = hold.idle;
         policy.response_timeout = hold.timeout.min(policy.response_timeout);
@@ -109,7 +114,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
-        let shards = self.crew.as_ref().map_or(1, Crew::shards);
+        let shards = self.crew.as_ref().map_or(1, FleetProcess::shards);
         if let Some(size) = pool.size.filter(|size| *size < shards) {
             return Err(SurveyError::Unfit(format!(
                 "the load has {} at once, and each of {shards} shards needs one: give --shards {size} at most",
@@ -167,7 +172,7 @@ impl Bench for ServerBench<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn truth(&self) -> Option<Truth> {
-        truth(self.template.endpoint.address.tcp()?)
+    fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes> {
+        fetch_reference_cpu_times(self.template.endpoint.address.tcp()?)
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Setup {
     pub client_cpus: Vec<usize>,
     /// The unit of time of the survey: the length of every run is a multiple of it.
     pub level: Nanos,
-    pub gentleness: ImpactLimits,
+    pub impact_limits: ImpactLimits,
     pub change: Option<PlannedChange>,
     pub connections: ConnectionPolicy,
     /// Number of generator processes that share each load; `None` if this process makes the load alone.

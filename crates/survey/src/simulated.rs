@@ -18,7 +18,7 @@ use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::duration::RUN_SET_UP;
 use crate::method::conduct;
 use crate::predictions::ON_OFF;
-use crate::runner::Step;
+use crate::runner::SurveyEvent;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
 use crate::survey::{DEFAULT_MAX_DELAY, DEFAULT_MAX_LOAD};
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
@@ -29,10 +29,10 @@ use brimful_core::server::{
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
-use brimful_model::simulate::{Arrivals, Passage, SimulationOptions, follow};
+use brimful_model::simulate::{Arrivals, SimulatedRequest, SimulationOptions, simulate_intervals};
 use brimful_run::client_limit;
-use brimful_stats::{Account, Collector, Facts, PerCall, derive};
-use brimful_target::Truth;
+use brimful_stats::{Account, Collector, PerCall, RunFacts, derive};
+use brimful_target::ReferenceCpuTimes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::cell::RefCell;
@@ -231,7 +231,7 @@ impl Simulated {
         self.survey_with(mix, level_s, &mut |_| ())
     }
 
-    fn survey_with(&mut self, mix: &[f64], level_s: f64, listener: &mut dyn FnMut(Step)) -> Survey {
+    fn survey_with(&mut self, mix: &[f64], level_s: f64, listener: &mut dyn FnMut(SurveyEvent)) -> Survey {
         conduct(&self.setup(mix, level_s), self, listener).unwrap()
     }
 
@@ -257,7 +257,7 @@ impl Simulated {
             server_cpus: (0..if self.is_black_box { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
-            gentleness: ImpactLimits {
+            impact_limits: ImpactLimits {
                 max_load: DEFAULT_MAX_LOAD,
                 max_delay: self.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
                 after_calibration: self.max_delay.is_some(),
@@ -332,7 +332,7 @@ impl Bench for Simulated {
     }
 
     fn hold(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
-        self.spent += hold.opening;
+        self.spent += hold.opening_time;
         Ok(self.workers_for_connections.map_or(hold.connections, |workers| workers.min(hold.connections)))
     }
 
@@ -350,7 +350,7 @@ impl Bench for Simulated {
         let mut busy = vec![self.busy(0, &[], INTERVAL_S); intervals];
         if model.classes.get(calls).is_some_and(|other| other.rate > Some(0.0)) {
             busy.clear();
-            follow(&model, &SimulationOptions::default(), INTERVAL_S, |episode| {
+            simulate_intervals(&model, &SimulationOptions::default(), INTERVAL_S, |episode| {
                 busy.push(self.busy(calls, &episode.work[0], INTERVAL_S));
                 busy.len() < intervals
             })
@@ -377,7 +377,7 @@ impl Bench for Simulated {
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
         let mut now = 0.0;
         let mut work = vec![0.0; self.server.stations.len()];
-        let unfinished = follow(&self.under_load(workload), &options, INTERVAL_S, |episode| {
+        let unfinished = simulate_intervals(&self.under_load(workload), &options, INTERVAL_S, |episode| {
             now += INTERVAL_S;
             if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
                 intervals.push(self.busy(names.len(), &episode.work[0], INTERVAL_S));
@@ -414,7 +414,7 @@ impl Bench for Simulated {
             throttled_periods: 1.0,
             throttled_s: throttled * window.as_secs_f64(),
         });
-        let facts = Facts {
+        let facts = RunFacts {
             started_at: String::new(),
             started_monotonic_ns: 0,
             duration: calls.last,
@@ -499,7 +499,7 @@ impl Bench for Simulated {
         false
     }
 
-    fn truth(&self) -> Option<Truth> {
+    fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes> {
         None
     }
 }
@@ -524,7 +524,7 @@ struct Calls {
 impl Calls {
     /// Records the end of a call that was due in the window. `failure` returns how the n-th call fails; `None` if it
     /// does not.
-    fn ended(&mut self, call: Passage, failure: impl Fn(u64) -> Option<End>) {
+    fn ended(&mut self, call: SimulatedRequest, failure: impl Fn(u64) -> Option<End>) {
         let class = ClassId(call.class as u16);
         let due = Nanos::from_secs_f64(call.began);
         if due >= self.window {
@@ -538,7 +538,7 @@ impl Calls {
         };
         self.last = self.last.max(at);
         let received = if matches!(end, End::Completed { .. }) { RESPONSE } else { 0 };
-        let call = CallSpec::of_class(class);
+        let call = CallSpec::for_class(class);
         let outcome = Outcome { call, due, at, end, bytes_sent: 100, bytes_received: received };
         let events = [
             Event::Scheduled { class, due },

@@ -2,7 +2,7 @@
 
 use crate::SurveyError;
 use crate::method::conduct;
-use crate::runner::Step;
+use crate::runner::SurveyEvent;
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
@@ -10,7 +10,7 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_monitor::{ProcessSelector, RemoteConfig};
-use brimful_run::{Crew, Endpoint, RunPlan};
+use brimful_run::{Endpoint, FleetProcess, RunPlan};
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
@@ -75,9 +75,9 @@ pub fn demo_classes() -> Workload {
 /// [`SurveyError`] if the survey failed before it measured a level.
 pub fn survey(
     plan: &SurveyPlan,
-    crew: Option<Crew>,
+    crew: Option<FleetProcess>,
     stop: &AtomicBool,
-    listener: &mut dyn FnMut(Step),
+    listener: &mut dyn FnMut(SurveyEvent),
 ) -> Result<Survey, SurveyError> {
     // The survey chooses the loads. A load in the workload is ignored.
     let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
@@ -116,7 +116,7 @@ pub fn survey(
         server_cpus: server.cpus.clone(),
         client_cpus: template.cpus.clone(),
         level: plan.level,
-        gentleness: ImpactLimits {
+        impact_limits: ImpactLimits {
             max_load: plan.max_load.unwrap_or(DEFAULT_MAX_LOAD),
             max_delay: plan.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
             after_calibration: is_gentle,
@@ -127,7 +127,7 @@ pub fn survey(
             one_call_each: template.connections.calls_per_connection == Some(1),
             opened_ahead: template.tls.is_some() || template.connections.http2,
         },
-        shards: crew.as_ref().map(Crew::shards),
+        shards: crew.as_ref().map(FleetProcess::shards),
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(template, server, crew, stop), listener)?;

@@ -6,10 +6,10 @@ use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, MAX_OTHER_WORK};
 use brimful_core::workload::RequestClass;
-use brimful_estimate::inside::threads;
+use brimful_estimate::inside::competing_workers;
 use brimful_estimate::{
-    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramSeen, ResponseFigures,
-    Timeline, WindowMeasurement, Workers, stretches,
+    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, OfferedLoad, ProgramUsage,
+    ResponseFigures, Timeline, WindowMeasurement, Workers, stretches,
 };
 use std::collections::BTreeMap;
 
@@ -57,19 +57,19 @@ impl Trial {
     }
 
     /// The server's own measurements of each class; `None` for a server without the Server Module.
-    pub fn inside(&self) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
+    pub fn module_demands(&self) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
         let classes: Vec<(&str, Option<&ClassRecord>)> =
             self.class_names.iter().map(|name| (name.as_str(), self.record.classes.get(name))).collect();
         ModuleDemand::from_record(&self.record, &classes)
     }
 
     /// Mean response time, in seconds.
-    pub fn response(&self) -> Option<f64> {
+    pub fn mean_response_time(&self) -> Option<f64> {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
     }
 
     /// Activity of the server's processes under load.
-    pub fn observed(&self) -> Result<&WindowMeasurement, SurveyError> {
+    pub fn window_measurement(&self) -> Result<&WindowMeasurement, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
             SurveyError::Unfit(
                 "the monitor could not read the CPU time of the server's processes: `brimful doctor` says what it may read"
@@ -80,7 +80,7 @@ impl Trial {
 
     /// CPU time of the server's processes per call, in seconds.
     pub fn mean_demand(&self) -> Result<f64, SurveyError> {
-        let observed = self.observed()?;
+        let observed = self.window_measurement()?;
         let completed: f64 = observed.throughput.iter().sum();
         // If calls take longer than the level, all completed calls count.
         let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
@@ -101,25 +101,25 @@ impl Trial {
             throughput,
             kernel: KernelFigures {
                 busy,
-                idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
+                idle: self.cpu_shares().map(|cpu| cpu.idle * f64::from(servers)),
                 disks: server.map_or(BTreeMap::new(), |server| {
                     server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
                 }),
-                programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::from_server(server, busy)),
+                programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramUsage::from_server(server, busy)),
             },
             module: ModuleFigures {
-                demands: self.inside().and_then(Result::ok).unwrap_or_default(),
+                demands: self.module_demands().and_then(Result::ok).unwrap_or_default(),
                 workers: Workers::from_record(&self.record),
-                threads: threads(&self.record),
+                threads: competing_workers(&self.record),
             },
             responses: ResponseFigures {
-                mean: self.response(),
+                mean: self.mean_response_time(),
                 percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
                 scv: self.response_scv(),
             },
             timeline: Timeline {
                 warm_up: warm_up.as_secs_f64(),
-                course: stretches(&self.record, 0.0).unwrap_or_default(),
+                stretches: stretches(&self.record, 0.0).unwrap_or_default(),
                 ..Timeline::default()
             },
         })
@@ -159,14 +159,15 @@ impl Trial {
     }
 
     /// Shares of the time of the server's CPUs.
-    pub fn cpu(&self) -> Option<CpuShares> {
+    pub fn cpu_shares(&self) -> Option<CpuShares> {
         self.record.server.as_ref()?.kernel.cpu
     }
 
     /// The verdict on the measurement: whether the generator kept up, and whether the server's CPUs did no other work.
     pub fn verdict(&self, servers: u32) -> Verdict {
         let mut reasons = self.record.verdict.reasons.clone();
-        let other_work = self.cpu().zip(self.busy_cpus()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
+        let other_work =
+            self.cpu_shares().zip(self.busy_cpus()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
         if let Some(other_work) = other_work.filter(|share| *share > MAX_OTHER_WORK) {
             let message = format!(
                 "Something other than the server used {} of the server's CPUs. Stop it, or keep it on other CPUs; `top` \

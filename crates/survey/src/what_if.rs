@@ -49,7 +49,7 @@ pub(crate) fn measure_change(
     runner.note(format!(
         "predicted, what if {change}: the capacity is {}, and a call takes {} on average at half of that",
         quantity::rate(predicted.saturation),
-        predicted_response.map_or("-".to_owned(), |seconds| Nanos::from_secs_f64(seconds).rounded())
+        predicted_response.map_or("-".to_owned(), |seconds| Nanos::from_secs_f64(seconds).to_rounded_string())
     ));
     runner.begin(format!("what if {change}"), duration + duration);
     let closed = setup.workload_with(closed(calibration.anchor.clients));
@@ -104,7 +104,7 @@ fn compare(prediction: &Prediction, closed: &Level, open: &Level, host_speed: Op
     };
     let limited = &prediction.limited;
     let capacity = Comparison {
-        interval90: limited.saturation_spread.map(|spread| spread.interval90),
+        interval90: limited.saturation_interval.map(|spread| spread.interval90),
         ..beside(Some(limited.saturation), closed.throughput)
     };
     let reasons = [closed, open].into_iter().flat_map(|level| level.verdict.reasons.clone()).collect();

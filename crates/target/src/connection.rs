@@ -6,7 +6,7 @@
 
 use crate::pages::{self, Page, Response};
 use crate::protocol::Protocol;
-use crate::request::{Request, Step};
+use crate::request::{Request, ServiceStep};
 use crate::state::WorkerState;
 use crate::transport::Transport;
 use crate::truth::Charge;
@@ -96,7 +96,7 @@ impl Connection {
         if self.taken < self.input.len() {
             let (used, step) = self.protocol.feed(&self.input[self.taken..], pages);
             self.taken += used;
-            if step != Step::More {
+            if step != ServiceStep::More {
                 return self.act(step, worker);
             }
         }
@@ -123,18 +123,18 @@ impl Connection {
         self.act(step, worker)
     }
 
-    fn act(&mut self, step: Step, worker: &mut WorkerState) -> (Next, Charge) {
+    fn act(&mut self, step: ServiceStep, worker: &mut WorkerState) -> (Next, Charge) {
         match step {
             // HTTP/2 may have output without a request.
-            Step::More if self.protocol.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
-            Step::More => (Next::Await(EventFlags::IN), Charge::Pending),
-            Step::Broken => (self.write_frames(Then::Linger), Charge::Other),
-            Step::Proceed => {
+            ServiceStep::More if self.protocol.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
+            ServiceStep::More => (Next::Await(EventFlags::IN), Charge::Pending),
+            ServiceStep::Broken => (self.write_frames(Then::Linger), Charge::Other),
+            ServiceStep::Proceed => {
                 let proceed = &worker.server.pages.proceed;
                 (self.write(&proceed.bytes, 0, proceed.head, Then::Read), Charge::Pending)
             }
-            Step::Whole(request) => self.serve(request, worker),
-            Step::Refused(page) => {
+            ServiceStep::Whole(request) => self.serve(request, worker),
+            ServiceStep::Refused(page) => {
                 let refused = Request { page, close: true, head_only: false, stream: 0 };
                 self.answer(refused, Then::Linger, worker)
             }
@@ -164,7 +164,7 @@ impl Connection {
         let next = match worker.server.pages.get(page, close) {
             Some(response) => self.respond(request, response, then),
             None => {
-                let truth = serde_json::to_vec(&worker.server.truth()).unwrap_or_default();
+                let truth = serde_json::to_vec(&worker.server.cpu_times()).unwrap_or_default();
                 self.respond(request, &pages::render("200 OK", "application/json", "", close, &truth), then)
             }
         };
@@ -210,7 +210,7 @@ impl Connection {
     fn write_frames(&mut self, then: Then) -> Next {
         while let Some(http2) = self.protocol.http2().filter(|http2| !http2.output().is_empty()) {
             match self.transport.send(&self.socket, http2.output()) {
-                Ok(n) => http2.sent(n),
+                Ok(n) => http2.consume_output(n),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
                     self.phase = Phase::WritingFrames { then };

@@ -6,8 +6,9 @@
 //! one request from it at a time, in the kernel's ready order. So m workers form one FCFS queue with m servers. No
 //! server is idle while a request waits. If the arrivals are Poisson, this is an M/G/m queue.
 //!
-//! A class may have several [`Step`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time under a
-//! lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at once.
+//! A class may have several [`ServiceStep`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time
+//! under a lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at
+//! once.
 //! The worker is occupied during all steps, like a process of Apache's prefork MPM, so a server that sleeps needs more
 //! workers than CPUs.
 //!
@@ -50,5 +51,5 @@ mod worker;
 pub use certificate::CERTIFIED_NAME;
 pub use error::TargetError;
 pub use server::{Target, TargetConfig};
-pub use service::{Distribution, ServiceClass, Step};
-pub use truth::{ClassTruth, PoolTruth, Truth};
+pub use service::{Distribution, ServiceClass, ServiceStep};
+pub use truth::{ClassCpuTimes, PoolUsage, ReferenceCpuTimes};

@@ -11,7 +11,7 @@ pub(crate) enum Page {
     /// The response of the class with this index.
     Class(usize),
     /// The true CPU times as JSON, rendered for each request.
-    Truth,
+    ReferenceCpuTimes,
     NotFound,
     MethodNotAllowed,
     BadRequest,
@@ -108,13 +108,13 @@ impl Pages {
         let path = path.split('?').next().unwrap_or(path);
         match path.strip_prefix('/') {
             Some("") => Page::Class(0),
-            Some(TRUTH) => Page::Truth,
+            Some(TRUTH) => Page::ReferenceCpuTimes,
             Some(name) => self.names.iter().position(|n| n == name).map_or(Page::NotFound, Page::Class),
             None => Page::NotFound,
         }
     }
 
-    /// The rendered response of a page; `None` for [`Page::Truth`], because its content changes.
+    /// The rendered response of a page; `None` for [`Page::ReferenceCpuTimes`], because its content changes.
     pub(crate) fn get(&self, page: Page, close: bool) -> Option<&Response> {
         let index = match page {
             Page::Class(class) => class,
@@ -167,7 +167,7 @@ mod tests {
             ("/Heavy", Page::NotFound),
             ("heavy", Page::NotFound),
             ("*", Page::NotFound),
-            ("/__truth", Page::Truth),
+            ("/__truth", Page::ReferenceCpuTimes),
         ] {
             assert_eq!(pages().find("GET", target), page, "{target}");
         }
@@ -191,6 +191,6 @@ mod tests {
             assert!(text(page, false).contains("Connection: keep-alive\r\n"));
         }
         assert!(text(Page::NotFound, false).contains("/light, /heavy"));
-        assert!(pages.get(Page::Truth, false).is_none());
+        assert!(pages.get(Page::ReferenceCpuTimes, false).is_none());
     }
 }

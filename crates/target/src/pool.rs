@@ -3,7 +3,7 @@
 //! the same way.
 
 use crate::state::lock;
-use crate::truth::PoolTruth;
+use crate::truth::PoolUsage;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::thread::{self, Thread};
@@ -59,9 +59,9 @@ impl Pool {
         Place(self)
     }
 
-    pub(crate) fn truth(&self) -> PoolTruth {
+    pub(crate) fn cpu_times(&self) -> PoolUsage {
         let state = lock(&self.state);
-        PoolTruth { places: self.places, most_served_at_once: state.most_served, waited: state.waited }
+        PoolUsage { places: self.places, most_served_at_once: state.most_served, waited: state.waited }
     }
 }
 
@@ -122,6 +122,6 @@ mod tests {
             drop(place);
         });
         assert_eq!(*lock(&order), [0, 1, 2, 3, 4]);
-        assert_eq!(pool.truth(), PoolTruth { places: 1, most_served_at_once: 1, waited: 5 });
+        assert_eq!(pool.cpu_times(), PoolUsage { places: 1, most_served_at_once: 1, waited: 5 });
     }
 }

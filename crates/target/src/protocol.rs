@@ -2,7 +2,7 @@
 //! sends the preface with prior knowledge, or after a TLS handshake has negotiated HTTP/2.
 
 use crate::pages::{Page, Pages};
-use crate::request::{Reader, Request, Step};
+use crate::request::{Reader, Request, ServiceStep};
 use brimful_http::{Http2Server, ServerEvent, is_http2_preface};
 
 /// The state of one connection's protocol.
@@ -16,10 +16,10 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// Processes received bytes, like [`Reader::feed`].
-    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, ServiceStep) {
         if matches!(self, Protocol::Unknown) {
             match is_http2_preface(bytes) {
-                None => return (0, Step::More),
+                None => return (0, ServiceStep::More),
                 Some(true) => *self = Protocol::Http2(Box::default()),
                 Some(false) => *self = Protocol::Http1(Reader::default()),
             }
@@ -27,7 +27,7 @@ impl Protocol {
         match self {
             Protocol::Http1(reader) => reader.feed(bytes, pages),
             Protocol::Http2(http2) => feed_http2(http2, bytes, pages),
-            Protocol::Unknown => (0, Step::More),
+            Protocol::Unknown => (0, ServiceStep::More),
         }
     }
 
@@ -37,7 +37,7 @@ impl Protocol {
     }
 }
 
-fn feed_http2(http2: &mut Http2Server<Request>, bytes: &[u8], pages: &Pages) -> (usize, Step) {
+fn feed_http2(http2: &mut Http2Server<Request>, bytes: &[u8], pages: &Pages) -> (usize, ServiceStep) {
     let find_page = |method: &[u8], path: &[u8]| {
         let page = match (std::str::from_utf8(method), std::str::from_utf8(path)) {
             (Ok(method), Ok(path)) => pages.find(method, path),
@@ -47,9 +47,9 @@ fn feed_http2(http2: &mut Http2Server<Request>, bytes: &[u8], pages: &Pages) -> 
     };
     let (used, asked) = http2.feed(bytes, find_page);
     let step = match asked {
-        ServerEvent::Nothing => Step::More,
-        ServerEvent::Request(stream, request) => Step::Whole(Request { stream, ..request }),
-        ServerEvent::Broken(_) => Step::Broken,
+        ServerEvent::Nothing => ServiceStep::More,
+        ServerEvent::Request(stream, request) => ServiceStep::Whole(Request { stream, ..request }),
+        ServerEvent::Broken(_) => ServiceStep::Broken,
     };
     (used, step)
 }

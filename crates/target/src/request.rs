@@ -26,7 +26,7 @@ pub(crate) struct Request {
 
 /// The result of parsing some bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ServiceStep {
     /// The request is incomplete.
     More,
     /// The request is incomplete, and the client waits for `100 Continue` (RFC 9110 §10.1.1).
@@ -61,27 +61,27 @@ struct Head {
 }
 
 impl Reader {
-    /// Parses more bytes, and returns how many of them were used. After [`Step::More`], the unused bytes are the
+    /// Parses more bytes, and returns how many of them were used. After [`ServiceStep::More`], the unused bytes are the
     /// beginning of a head: the caller passes them again together with further bytes.
-    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, ServiceStep) {
         if self.body.is_some() {
             return self.feed_body(bytes);
         }
         let (length, head) = match parse(bytes, pages) {
             Ok(Some(parsed)) => parsed,
-            Ok(None) => return (0, Step::More),
-            Err(page) => return (bytes.len(), Step::Refused(page)),
+            Ok(None) => return (0, ServiceStep::More),
+            Err(page) => return (bytes.len(), ServiceStep::Refused(page)),
         };
         self.body = Some((head.request, head.body));
         let (used, step) = self.feed_body(&bytes[length..]);
         // A client that already sends the body does not wait for `100 Continue`.
-        let waits = head.expects && step == Step::More && used == 0;
-        (length + used, if waits { Step::Proceed } else { step })
+        let waits = head.expects && step == ServiceStep::More && used == 0;
+        (length + used, if waits { ServiceStep::Proceed } else { step })
     }
 
-    fn feed_body(&mut self, bytes: &[u8]) -> (usize, Step) {
+    fn feed_body(&mut self, bytes: &[u8]) -> (usize, ServiceStep) {
         let Some((request, body)) = &mut self.body else {
-            return (0, Step::More);
+            return (0, ServiceStep::More);
         };
         let (used, over) = match body {
             Body::Length(left) => {
@@ -91,16 +91,16 @@ impl Reader {
             }
             Body::Chunked(chunked) => match chunked.feed(bytes) {
                 Ok(progress) => progress,
-                Err(BadBody::Malformed) => return (bytes.len(), Step::Refused(Page::BadRequest)),
-                Err(BadBody::TooLarge) => return (bytes.len(), Step::Refused(Page::BodyTooLarge)),
+                Err(BadBody::Malformed) => return (bytes.len(), ServiceStep::Refused(Page::BadRequest)),
+                Err(BadBody::TooLarge) => return (bytes.len(), ServiceStep::Refused(Page::BodyTooLarge)),
             },
         };
         if !over {
-            return (used, Step::More);
+            return (used, ServiceStep::More);
         }
         let request = *request;
         self.body = None;
-        (used, Step::Whole(request))
+        (used, ServiceStep::Whole(request))
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         Pages::new(&ServiceClass::parse_list("light=1ms,heavy=2ms").unwrap())
     }
 
-    fn feed(text: &str) -> (usize, Step) {
+    fn feed(text: &str) -> (usize, ServiceStep) {
         Reader::default().feed(text.as_bytes(), &pages())
     }
 
@@ -205,7 +205,7 @@ mod tests {
         let (used, step) = feed(text);
         assert_eq!(used, text.len());
         match step {
-            Step::Whole(request) => request,
+            ServiceStep::Whole(request) => request,
             other => panic!("{other:?}"),
         }
     }
@@ -233,21 +233,21 @@ mod tests {
         whole("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
         let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
         let (used, step) = feed(&format!("{post}GET / HTTP/1.1\r\n"));
-        assert!(used == post.len() && matches!(step, Step::Whole(_)));
+        assert!(used == post.len() && matches!(step, ServiceStep::Whole(_)));
     }
 
     #[test]
     fn a_waiting_client_gets_100_continue() {
         let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
-        assert_eq!(feed(head), (head.len(), Step::Proceed));
-        assert_eq!(feed(&format!("{head}a")).1, Step::More);
+        assert_eq!(feed(head), (head.len(), ServiceStep::Proceed));
+        assert_eq!(feed(&format!("{head}a")).1, ServiceStep::More);
         whole(&format!("{head}abc"));
     }
 
     #[test]
     fn invalid_requests_are_rejected() {
         let refusal = |head: &str| match feed(&format!("{head}\r\n\r\n")).1 {
-            Step::Refused(page) => page,
+            ServiceStep::Refused(page) => page,
             other => panic!("{head:?}: {other:?}"),
         };
         for head in [
@@ -271,8 +271,8 @@ mod tests {
         }
         assert_eq!(refusal(&format!("GET /{} HTTP/1.1\r\nHost: a", "x".repeat(MAX_HEAD))), Page::HeadTooLarge);
         assert_eq!(refusal(&format!("GET / HTTP/1.1\r\n{}Host: a", "A: b\r\n".repeat(MAX_FIELDS))), Page::HeadTooLarge);
-        assert_eq!(feed(&"x".repeat(MAX_HEAD)).1, Step::Refused(Page::HeadTooLarge));
-        assert_eq!(feed(&"x".repeat(MAX_HEAD - 1)), (0, Step::More));
+        assert_eq!(feed(&"x".repeat(MAX_HEAD)).1, ServiceStep::Refused(Page::HeadTooLarge));
+        assert_eq!(feed(&"x".repeat(MAX_HEAD - 1)), (0, ServiceStep::More));
     }
 
     proptest! {
@@ -289,8 +289,8 @@ mod tests {
                     let (used, step) = reader.feed(&input, &pages);
                     input.drain(..used);
                     match step {
-                        Step::Whole(request) => found.push(request.page),
-                        Step::More => break,
+                        ServiceStep::Whole(request) => found.push(request.page),
+                        ServiceStep::More => break,
                         other => prop_assert!(false, "{other:?}"),
                     }
                 }

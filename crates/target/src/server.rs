@@ -7,10 +7,10 @@ use crate::limiter::Limiter;
 use crate::listen::listen;
 use crate::pages::Pages;
 use crate::pool::Pool;
-use crate::service::{self, Distribution, ServiceClass, Step};
+use crate::service::{self, Distribution, ServiceClass, ServiceStep};
 use crate::state::ServerState;
 use crate::transport::Security;
-use crate::truth::{Ledger, Truth};
+use crate::truth::{Ledger, ReferenceCpuTimes};
 use crate::work::Walker;
 use crate::worker::{GRACE, LISTENER, STOP, Shared, Table, Worker};
 use brimful_os::cpus::pin_this_thread;
@@ -87,9 +87,10 @@ impl Target {
         let once = EventFlags::IN | EventFlags::ONESHOT;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), once).map_err(no_resource("an epoll watch"))?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(no_resource("an epoll watch"))?;
-        let has_step = |wanted: fn(&Step) -> bool| config.classes.iter().flat_map(|class| &class.steps).any(wanted);
-        let reads = has_step(|step| matches!(step, Step::Read(_)));
-        let works = has_step(|step| matches!(step, Step::Work(_)));
+        let has_step =
+            |wanted: fn(&ServiceStep) -> bool| config.classes.iter().flat_map(|class| &class.steps).any(wanted);
+        let reads = has_step(|step| matches!(step, ServiceStep::Read(_)));
+        let works = has_step(|step| matches!(step, ServiceStep::Work(_)));
         let server = Arc::new(ServerState {
             pool: config.pool.map(Pool::new),
             limiter: config.rate_limit.map(Limiter::new),
@@ -148,8 +149,8 @@ impl Target {
 
     /// The CPU time used so far, as `GET /__truth` returns it, but obtained without a request. A request is booked when
     /// its turn ends, shortly after its response was sent.
-    pub fn truth(&self) -> Truth {
-        self.shared.server.truth()
+    pub fn cpu_times(&self) -> ReferenceCpuTimes {
+        self.shared.server.cpu_times()
     }
 
     /// Stops the server. It refuses new connections at once. It continues to respond to requests that have arrived, for

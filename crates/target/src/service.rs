@@ -23,14 +23,14 @@ pub struct ServiceClass {
     /// Name of the class, which is also its path.
     pub name: String,
     /// The steps of each request before its response, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ServiceStep>,
     /// Length of the response body, in bytes.
     pub response: Bytes,
 }
 
 /// A part of a request's service. Times are means of the server's [`Distribution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ServiceStep {
     /// CPU time, measured by the thread's own clock, whatever the speed of the CPU. A time of zero does nothing at all.
     Cpu(Nanos),
     /// An amount of work that took this CPU time when the server started: visits to random cache lines of a buffer that
@@ -45,12 +45,12 @@ pub enum Step {
     Read(Bytes),
 }
 
-impl Step {
+impl ServiceStep {
     /// The configured CPU time of the step.
     fn cpu(self) -> Nanos {
         match self {
-            Step::Cpu(time) | Step::Work(time) | Step::Lock(time) => time,
-            Step::Sleep(_) | Step::Read(_) => Nanos::ZERO,
+            ServiceStep::Cpu(time) | ServiceStep::Work(time) | ServiceStep::Lock(time) => time,
+            ServiceStep::Sleep(_) | ServiceStep::Read(_) => Nanos::ZERO,
         }
     }
 }
@@ -69,7 +69,7 @@ pub enum Distribution {
 impl ServiceClass {
     /// A class with a single step that uses this CPU time.
     pub fn with_cpu_demand(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
-        ServiceClass { name: name.to_owned(), steps: vec![Step::Cpu(demand)], response }
+        ServiceClass { name: name.to_owned(), steps: vec![ServiceStep::Cpu(demand)], response }
     }
 
     /// The mean service demand of a request: its configured CPU time.
@@ -84,7 +84,7 @@ impl ServiceClass {
     /// # Errors
     /// [`TargetError`] for the first error in the list.
     pub fn parse_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
-        parse_list(text, Step::Cpu)
+        parse_list(text, ServiceStep::Cpu)
     }
 
     /// Like [`ServiceClass::parse_list`], except that a plain time is a work step.
@@ -92,12 +92,12 @@ impl ServiceClass {
     /// # Errors
     /// [`TargetError`] for the first error in the list.
     pub fn parse_work_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
-        parse_list(text, Step::Work)
+        parse_list(text, ServiceStep::Work)
     }
 }
 
 /// Parses a list of classes in which a time without a prefix is the step `bare`.
-fn parse_list(text: &str, bare: fn(Nanos) -> Step) -> Result<Vec<ServiceClass>, TargetError> {
+fn parse_list(text: &str, bare: fn(Nanos) -> ServiceStep) -> Result<Vec<ServiceClass>, TargetError> {
     let classes = text.split(',').map(|item| parse(item.trim(), bare)).collect::<Result<Vec<_>, _>>()?;
     validate(&classes)?;
     Ok(classes)
@@ -119,7 +119,7 @@ pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
             return Err(TargetError::TooLarge { name: class.name.clone(), size: class.response, limit: MAX_RESPONSE });
         }
         let mut read_sizes =
-            class.steps.iter().filter_map(|step| if let Step::Read(size) = step { Some(*size) } else { None });
+            class.steps.iter().filter_map(|step| if let ServiceStep::Read(size) = step { Some(*size) } else { None });
         if let Some(size) = read_sizes.find(|size| *size == Bytes(0) || *size > MAX_READ) {
             return Err(TargetError::ReadSize { name: class.name.clone(), size, limit: MAX_READ });
         }
@@ -130,7 +130,7 @@ pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
     Ok(())
 }
 
-fn parse(item: &str, bare: fn(Nanos) -> Step) -> Result<ServiceClass, TargetError> {
+fn parse(item: &str, bare: fn(Nanos) -> ServiceStep) -> Result<ServiceClass, TargetError> {
     let error = |reason: String| TargetError::Item { item: item.to_owned(), reason };
     let (name, rest) = item.split_once('=').ok_or_else(|| error(String::new()))?;
     let (steps, size) = rest.split_once('/').map_or((rest, None), |(steps, size)| (steps, Some(size)));
@@ -142,17 +142,17 @@ fn parse(item: &str, bare: fn(Nanos) -> Step) -> Result<ServiceClass, TargetErro
 }
 
 /// Parses one step. The text of an error begins with a colon.
-fn parse_step(text: &str, bare: fn(Nanos) -> Step) -> Result<Step, String> {
+fn parse_step(text: &str, bare: fn(Nanos) -> ServiceStep) -> Result<ServiceStep, String> {
     let Some((kind, amount)) = text.split_once(':') else {
         return parse_time(text).map(bare).map_err(|error| format!(": {error}"));
     };
     let amount = amount.trim();
     let step = match kind.trim() {
-        "cpu" => parse_time(amount).map(Step::Cpu),
-        "work" => parse_time(amount).map(Step::Work),
-        "lock" => parse_time(amount).map(Step::Lock),
-        "sleep" => parse_time(amount).map(Step::Sleep),
-        "read" => amount.parse().map(Step::Read),
+        "cpu" => parse_time(amount).map(ServiceStep::Cpu),
+        "work" => parse_time(amount).map(ServiceStep::Work),
+        "lock" => parse_time(amount).map(ServiceStep::Lock),
+        "sleep" => parse_time(amount).map(ServiceStep::Sleep),
+        "read" => amount.parse().map(ServiceStep::Read),
         _ => return Err(format!(": the step `{text}` is none of cpu, work, lock, sleep and read")),
     };
     step.map_err(|error| format!(": in the step `{text}`, {error}"))
@@ -204,18 +204,21 @@ mod tests {
         let classes =
             ServiceClass::parse_list("a=work:170us + lock:50us+sleep:5ms+ read:64KiB+10us/2KiB,b=cpu:1ms").unwrap();
         let steps = [
-            Step::Work(micros(170)),
-            Step::Lock(micros(50)),
-            Step::Sleep(micros(5000)),
-            Step::Read(Bytes(64 << 10)),
-            Step::Cpu(micros(10)),
+            ServiceStep::Work(micros(170)),
+            ServiceStep::Lock(micros(50)),
+            ServiceStep::Sleep(micros(5000)),
+            ServiceStep::Read(Bytes(64 << 10)),
+            ServiceStep::Cpu(micros(10)),
         ];
         assert_eq!((classes[0].steps.as_slice(), classes[0].demand()), (&steps[..], micros(230)));
-        assert_eq!((classes[0].response, &classes[1].steps), (Bytes(2048), &vec![Step::Cpu(micros(1000))]));
+        assert_eq!((classes[0].response, &classes[1].steps), (Bytes(2048), &vec![ServiceStep::Cpu(micros(1000))]));
 
         let classes = ServiceClass::parse_work_list("light=170us,heavy=500us+sleep:1ms+cpu:20us/2KiB").unwrap();
-        assert_eq!(classes[0].steps, [Step::Work(micros(170))]);
-        assert_eq!(classes[1].steps, [Step::Work(micros(500)), Step::Sleep(micros(1000)), Step::Cpu(micros(20))]);
+        assert_eq!(classes[0].steps, [ServiceStep::Work(micros(170))]);
+        assert_eq!(
+            classes[1].steps,
+            [ServiceStep::Work(micros(500)), ServiceStep::Sleep(micros(1000)), ServiceStep::Cpu(micros(20))]
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use crate::disk::{Buffer, Disk};
 use crate::limiter::Limiter;
 use crate::pages::Pages;
 use crate::pool::Pool;
-use crate::service::{Distribution, ServiceClass, Step};
-use crate::truth::{Ledger, Truth};
+use crate::service::{Distribution, ServiceClass, ServiceStep};
+use crate::truth::{Ledger, ReferenceCpuTimes};
 use crate::work::Walker;
 use brimful_core::Nanos;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -50,10 +50,10 @@ pub(crate) struct WorkerState {
 }
 
 impl ServerState {
-    pub(crate) fn truth(&self) -> Truth {
+    pub(crate) fn cpu_times(&self) -> ReferenceCpuTimes {
         let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
-        let pool = self.pool.as_ref().map(Pool::truth);
-        Truth { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
+        let pool = self.pool.as_ref().map(Pool::cpu_times);
+        ReferenceCpuTimes { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
     }
 
     /// Whether the server has stopped, and no longer responds to requests that have arrived.
@@ -83,21 +83,21 @@ impl WorkerState {
         server.classes[class].steps.iter().all(|step| !server.is_over() && self.step(*step, &server))
     }
 
-    fn step(&mut self, step: Step, server: &ServerState) -> bool {
+    fn step(&mut self, step: ServiceStep, server: &ServerState) -> bool {
         match step {
-            Step::Cpu(mean) => self.burn(mean),
-            Step::Work(mean) => {
+            ServiceStep::Cpu(mean) => self.burn(mean),
+            ServiceStep::Work(mean) => {
                 let amount = self.sampler.draw(mean);
                 if let Some(walker) = &mut self.walker {
                     walker.work(amount);
                 }
             }
-            Step::Lock(mean) => {
+            ServiceStep::Lock(mean) => {
                 let _held = lock(&server.lock);
                 self.burn(mean);
             }
-            Step::Sleep(mean) => return self.sleep(mean, server),
-            Step::Read(size) => {
+            ServiceStep::Sleep(mean) => return self.sleep(mean, server),
+            ServiceStep::Read(size) => {
                 let position = self.sampler.position();
                 return server.disk.as_ref().is_some_and(|disk| disk.read(size, position, &mut self.buffer).is_ok());
             }

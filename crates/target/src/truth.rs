@@ -11,25 +11,25 @@ use std::collections::BTreeMap;
 
 /// The CPU time that the server has used since it started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Truth {
+pub struct ReferenceCpuTimes {
     /// Number of worker threads, which are the servers of the queue.
     pub workers: usize,
     /// How demands are distributed around their means.
     pub distribution: Distribution,
     /// The classes, by name.
-    pub classes: BTreeMap<String, ClassTruth>,
+    pub classes: BTreeMap<String, ClassCpuTimes>,
     /// CPU seconds that belong to no class: requests for `/__truth`, failed requests and connections without a request.
     pub other_cpu_s: f64,
     /// CPU seconds that the workers have used since they began to serve: the sum over all classes and `other_cpu_s`.
     pub total_cpu_s: f64,
     /// The use of the pool, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pool: Option<PoolTruth>,
+    pub pool: Option<PoolUsage>,
 }
 
 /// How the pool was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PoolTruth {
+pub struct PoolUsage {
     /// Number of requests that may be served at once.
     pub places: usize,
     /// Maximum number of requests that were served at once.
@@ -40,7 +40,7 @@ pub struct PoolTruth {
 
 /// The CPU time of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClassTruth {
+pub struct ClassCpuTimes {
     /// Number of requests served.
     pub requests: u64,
     /// CPU seconds of these requests, for their steps and for handling them and their connections.
@@ -109,15 +109,15 @@ impl Ledger {
     }
 
     /// Adds up the workers' accounts.
-    pub(crate) fn truth(ledgers: &[Ledger], classes: &[ServiceClass], distribution: Distribution) -> Truth {
+    pub(crate) fn truth(ledgers: &[Ledger], classes: &[ServiceClass], distribution: Distribution) -> ReferenceCpuTimes {
         let seconds = |ns: i64| ns as f64 / 1e9;
         let of_class = |(i, class): (usize, &ServiceClass)| {
             let requests: u64 = ledgers.iter().map(|l| l.classes[i].requests).sum();
             let cpu_s = seconds(ledgers.iter().map(|l| l.classes[i].cpu).sum());
             let mean_cpu_s = if requests == 0 { 0.0 } else { cpu_s / requests as f64 };
-            (class.name.clone(), ClassTruth { requests, cpu_s, mean_cpu_s, nominal_s: class.demand().as_secs_f64() })
+            (class.name.clone(), ClassCpuTimes { requests, cpu_s, mean_cpu_s, nominal_s: class.demand().as_secs_f64() })
         };
-        Truth {
+        ReferenceCpuTimes {
             workers: ledgers.len(),
             distribution,
             classes: classes.iter().enumerate().map(of_class).collect(),
@@ -143,7 +143,7 @@ mod tests {
         ledgers[1].book(Charge::Class(1), Nanos(700), &mut carried);
         ledgers[1].book(Charge::Other, Nanos(50), &mut carried);
         let truth = Ledger::truth(&ledgers, &classes, Distribution::Deterministic);
-        let b = ClassTruth { requests: 1, cpu_s: 3e-6, mean_cpu_s: 3e-6, nominal_s: 2e-6 };
+        let b = ClassCpuTimes { requests: 1, cpu_s: 3e-6, mean_cpu_s: 3e-6, nominal_s: 2e-6 };
         assert_eq!(truth.classes["b"], b);
         assert_eq!((truth.other_cpu_s, truth.total_cpu_s), (5e-8, 3.05e-6));
         assert_eq!(truth.classes["a"].mean_cpu_s, 0.0);

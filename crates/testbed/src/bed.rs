@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 
 /// A running test bed. Dropping it ends the router; a host exists as long as processes still run in it.
 #[derive(Debug)]
-pub struct Bed {
+pub struct RunningTestbed {
     shape: Shape,
     cpus: Cpus,
     /// The server's host, followed by the clients' hosts.
@@ -61,12 +61,12 @@ pub fn become_root() -> Result<(), TestbedError> {
     Ok(())
 }
 
-impl Bed {
+impl RunningTestbed {
     /// Starts a test bed.
     ///
     /// # Errors
     /// [`TestbedError`] if the privilege, a TUN device or the program `ip` is missing.
-    pub fn start(shape: Shape, cpus: Cpus) -> Result<Bed, TestbedError> {
+    pub fn start(shape: Shape, cpus: Cpus) -> Result<RunningTestbed, TestbedError> {
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
         for number in 0..=shape.clients {
@@ -77,7 +77,7 @@ impl Bed {
         }
         let router = RouterThread::start(&shape, devices, cpus.router_placement())
             .map_err(TestbedError::kernel("start the router"))?;
-        Ok(Bed { shape, cpus, hosts, router, backlog_drops_before: backlog_drops() })
+        Ok(RunningTestbed { shape, cpus, hosts, router, backlog_drops_before: backlog_drops() })
     }
 
     /// Number of clients.
@@ -120,7 +120,7 @@ impl Bed {
 
     /// Ends the router and returns its counts; `None` if the router thread panicked.
     pub fn stop(self) -> Option<TestbedResults> {
-        let Bed { shape, cpus, mut hosts, router, backlog_drops_before } = self;
+        let RunningTestbed { shape, cpus, mut hosts, router, backlog_drops_before } = self;
         let results = router.stop()?;
         let backlog_packets = backlog_drops().saturating_sub(backlog_drops_before);
         let mut described =
@@ -128,9 +128,9 @@ impl Bed {
         let server = described.next()?;
         let mut clients = Vec::new();
         for (index, (host, counts)) in described.zip(results.router.clients()).enumerate() {
-            let rtt = shape.rtts.of_client(index, shape.clients);
+            let rtt = shape.rtts.range_for_client(index, shape.clients);
             let sources = HostNumber(index + 1).ipv4_network();
-            let rtt_s = [rtt.least.as_secs_f64(), rtt.most.as_secs_f64()];
+            let rtt_s = [rtt.min.as_secs_f64(), rtt.max.as_secs_f64()];
             let ClientCounts { up, down, drawn } = counts;
             clients.push(testbed::Client { host, sources, rtt_s, drawn, up, down });
         }

@@ -4,7 +4,7 @@
 //! the same seed yields the same round-trip times. A SYN with another sequence number on the same ports starts a new
 //! connection. Memory is bounded: flows without packets for a long time are removed.
 
-use crate::packet::{Flow, Head};
+use crate::packet::{Flow, PacketHead};
 use crate::rtt::RttHistogram;
 use brimful_core::Nanos;
 use rand_pcg::Pcg64Mcg;
@@ -42,7 +42,7 @@ impl Flows {
     }
 
     /// The round-trip time of a packet's flow.
-    pub fn rtt(&mut self, head: &Head) -> Nanos {
+    pub fn rtt(&mut self, head: &PacketHead) -> Nanos {
         let is_same_connection = |flow: &FlowState| head.opens.is_none() || flow.opened == head.opens;
         if let Some(flow) = self.young.get(&head.flow).filter(|flow| is_same_connection(flow)) {
             return flow.rtt;
@@ -77,11 +77,11 @@ mod tests {
         Flows::new("1ms..1s, 1".parse().unwrap(), seed, 1)
     }
 
-    fn syn(port: u16, sequence: u32) -> Head {
+    fn syn(port: u16, sequence: u32) -> PacketHead {
         parse_head(&segment(CLIENT, SERVER, (port, 80), 0x02, sequence)).unwrap()
     }
 
-    fn answer(port: u16) -> Head {
+    fn answer(port: u16) -> PacketHead {
         parse_head(&segment(SERVER, CLIENT, (80, port), 0x12, 9)).unwrap()
     }
 

@@ -1,7 +1,8 @@
 //! The test bed: a server, its clients and a wide-area network between them, on one machine (Banga & Druschel 1997, §4,
 //! Figure 3).
 //!
-//! - [`Bed`]: network namespaces of a server and its clients, each with a TUN device, and the router between them.
+//! - [`RunningTestbed`]: network namespaces of a server and its clients, each with a TUN device, and the router between
+//!   them.
 //! - [`Shape`]: the clients' round-trip times ([`Rtts`]), loss, rate and reordering ([`LinkShape`]).
 //! - [`run`]: runs a command within the test bed, in PID and mount namespaces of its own. There, `ip netns exec` knows
 //!   the hosts.
@@ -32,7 +33,7 @@ mod sys;
 mod wheel;
 
 pub use address::{HostNumber, MAX_CLIENTS, SERVER, UnknownHostError, fill_addresses};
-pub use bed::{Bed, TestbedResults, become_root};
+pub use bed::{RunningTestbed, TestbedResults, become_root};
 pub use cpus::{CpuRequest, Cpus};
 pub use error::TestbedError;
 pub use init::run_init;

@@ -49,7 +49,7 @@ impl Link {
 
     /// Sends a packet of this length over the link. Returns when it arrives at the other end, `delay` after it was
     /// sent; `None` if it is lost or the queue is full.
-    pub fn pass(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
+    pub fn send_packet(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
         // Two numbers are drawn for every packet, so that the draws depend only on the packet's number.
         let loss_draw = self.random.random::<f64>();
         let reorder_draw = self.random.random::<f64>();
@@ -102,7 +102,7 @@ mod tests {
     fn a_perfect_link_only_delays() {
         let mut link = link(LinkShape::default());
         for at in [Nanos::ZERO, Nanos::from_secs(5)] {
-            assert_eq!(link.pass(1500, DELAY, at), Some(at + DELAY));
+            assert_eq!(link.send_packet(1500, DELAY, at), Some(at + DELAY));
         }
         assert_eq!(link.counts(), Counts { packets: 2, bytes: 3000, ..Counts::default() });
     }
@@ -112,14 +112,14 @@ mod tests {
         // At this rate, 1000 bytes take 1 ms.
         let shape = LinkShape { bytes_per_s: Some(1e6), queue: Nanos::from_millis(3), ..LinkShape::default() };
         let mut link = link(shape);
-        let sent: Vec<_> = (0..6).map(|_| link.pass(1000, DELAY, Nanos::ZERO)).collect();
+        let sent: Vec<_> = (0..6).map(|_| link.send_packet(1000, DELAY, Nanos::ZERO)).collect();
         let after = |ms| Some(Nanos::from_millis(ms) + DELAY);
         // The fourth packet waits 3 ms, which is the maximum; the fifth would wait 4 ms.
         assert_eq!(sent, [after(1), after(2), after(3), after(4), None, None]);
         assert_eq!(link.counts().queue_full_packets, 2);
         let later = Nanos::from_millis(10);
         assert_eq!(
-            link.pass(500, Nanos::ZERO, later),
+            link.send_packet(500, Nanos::ZERO, later),
             Some(later + Nanos::from_micros(500)),
             "an idle link has no queue"
         );
@@ -128,14 +128,14 @@ mod tests {
     #[test]
     fn a_packet_longer_than_the_queue_still_passes_an_idle_link() {
         let mut link = link(LinkShape { bytes_per_s: Some(1000.0), queue: Nanos::ZERO, ..LinkShape::default() });
-        assert_eq!(link.pass(1500, Nanos::ZERO, Nanos::ZERO), Some(Nanos::from_millis(1500)));
-        assert_eq!(link.pass(1, Nanos::ZERO, Nanos::ZERO), None);
+        assert_eq!(link.send_packet(1500, Nanos::ZERO, Nanos::ZERO), Some(Nanos::from_millis(1500)));
+        assert_eq!(link.send_packet(1, Nanos::ZERO, Nanos::ZERO), None);
     }
 
     #[test]
     fn the_shares_of_lost_and_overtaken_packets_are_as_configured() {
         let mut link = link(LinkShape { loss: 0.02, reorder: 0.1, ..LinkShape::default() });
-        let passed: Vec<Nanos> = (0..100_000).filter_map(|_| link.pass(100, DELAY, Nanos::ZERO)).collect();
+        let passed: Vec<Nanos> = (0..100_000).filter_map(|_| link.send_packet(100, DELAY, Nanos::ZERO)).collect();
         let counts = link.counts();
         assert_eq!(passed.len() as u64, counts.packets);
         // The tolerance is five standard deviations: the expected counts are 2000 ± 44 and 9800 ± 94.
@@ -143,7 +143,7 @@ mod tests {
         assert!(counts.reordered_packets.abs_diff(9_800) < 470, "{counts:?}");
         let late = passed.iter().filter(|at| **at == DELAY + Nanos::from_millis(10)).count();
         assert_eq!(late as u64, counts.reordered_packets);
-        let all = Link::new(LinkShape { loss: 1.0, ..LinkShape::default() }, 1, 0).pass(1, DELAY, Nanos::ZERO);
+        let all = Link::new(LinkShape { loss: 1.0, ..LinkShape::default() }, 1, 0).send_packet(1, DELAY, Nanos::ZERO);
         assert_eq!(all, None);
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let shape = LinkShape { loss: 0.5, ..LinkShape::default() };
         let losses = |seed, number| {
             let mut link = Link::new(shape, seed, number);
-            (0..64).map(|_| link.pass(1, DELAY, Nanos::ZERO).is_some()).collect::<Vec<bool>>()
+            (0..64).map(|_| link.send_packet(1, DELAY, Nanos::ZERO).is_some()).collect::<Vec<bool>>()
         };
         assert_eq!(losses(7, 3), losses(7, 3));
         assert_ne!(losses(7, 3), losses(7, 4));

@@ -19,7 +19,7 @@ pub struct Flow {
 
 /// The head of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct PacketHead {
     /// The sender's host; `None` if the address is outside of the test bed.
     pub from: Option<HostNumber>,
     /// The receiver's host; `None` if the address is outside of the test bed.
@@ -31,7 +31,7 @@ pub struct Head {
 }
 
 /// Parses a packet's head; `None` if it is not an IP packet.
-pub fn parse_head(packet: &[u8]) -> Option<Head> {
+pub fn parse_head(packet: &[u8]) -> Option<PacketHead> {
     match packet.first()? >> 4 {
         4 => parse_ipv4(packet),
         6 => parse_ipv6(packet),
@@ -39,7 +39,7 @@ pub fn parse_head(packet: &[u8]) -> Option<Head> {
     }
 }
 
-fn parse_ipv4(packet: &[u8]) -> Option<Head> {
+fn parse_ipv4(packet: &[u8]) -> Option<PacketHead> {
     let header = packet.get(..20)?;
     let from: [u8; 4] = header[12..16].try_into().ok()?;
     let to: [u8; 4] = header[16..20].try_into().ok()?;
@@ -50,7 +50,7 @@ fn parse_ipv4(packet: &[u8]) -> Option<Head> {
         padded[..4].copy_from_slice(&address);
         padded
     };
-    Some(Head {
+    Some(PacketHead {
         from: HostNumber::from_ipv4(from),
         to: HostNumber::from_ipv4(to),
         flow: flow(header[9], padded(from), padded(to), payload),
@@ -60,11 +60,11 @@ fn parse_ipv4(packet: &[u8]) -> Option<Head> {
 
 /// Parses the head of an IPv6 packet. Extension headers are not parsed: the flow of a packet with such a header has no
 /// ports.
-fn parse_ipv6(packet: &[u8]) -> Option<Head> {
+fn parse_ipv6(packet: &[u8]) -> Option<PacketHead> {
     let (header, payload) = packet.split_at_checked(40)?;
     let from: [u8; 16] = header[8..24].try_into().ok()?;
     let to: [u8; 16] = header[24..40].try_into().ok()?;
-    Some(Head {
+    Some(PacketHead {
         from: HostNumber::from_ipv6(from),
         to: HostNumber::from_ipv6(to),
         flow: flow(header[6], from, to, payload),

@@ -10,9 +10,9 @@
 use crate::address::{HostNumber, SERVER};
 use crate::flows::Flows;
 use crate::link::{Link, LinkShape};
-use crate::packet::{self, Head};
+use crate::packet::{self, PacketHead};
 use crate::rtt::{RttRange, Rtts};
-use crate::wheel::Wheel;
+use crate::wheel::TimerWheel;
 use brimful_core::Nanos;
 use brimful_core::testbed::Link as LinkCounts;
 
@@ -40,7 +40,7 @@ pub struct Shape {
 #[derive(Debug)]
 pub struct Router {
     clients: Vec<Client>,
-    wheel: Wheel<Packet>,
+    wheel: TimerWheel<Packet>,
     /// Unused buffers for further packets.
     pool: Vec<Vec<u8>>,
     max_held: usize,
@@ -92,12 +92,12 @@ impl Router {
                 Rtts::Drawn(histogram) => Some(Flows::new(histogram.clone(), shape.seed, index as u64)),
                 Rtts::Spread(_) => None,
             };
-            let rtt = shape.rtts.of_client(index, shape.clients);
+            let rtt = shape.rtts.range_for_client(index, shape.clients);
             Client { up: link(2 * index), down: link(2 * index + 1), rtt, up_share: shape.up_share, flows }
         };
         Router {
             clients: (0..shape.clients).map(client).collect(),
-            wheel: Wheel::new(),
+            wheel: TimerWheel::new(),
             pool: Vec::new(),
             max_held: MAX_QUEUED_PACKETS,
             no_room: 0,
@@ -124,7 +124,7 @@ impl Router {
         match self.client(from) {
             Some(client) => {
                 let delay = client.up_delay(&head);
-                let due = client.up.pass(length, delay, now);
+                let due = client.up.send_packet(length, delay, now);
                 self.hold(packet, to == SERVER, due, now);
             }
             None => self.send_down(packet, &head, now),
@@ -138,7 +138,7 @@ impl Router {
 
     /// Delivers at most `limit` packets that are due: calls `deliver` with the receiver, the packet and its due time.
     /// Returns whether further packets may be due.
-    pub fn release(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
+    pub fn deliver_due(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
         for _ in 0..limit {
             let Some(packet) = self.wheel.pop(now) else { return false };
             if packet.is_last_hop {
@@ -169,14 +169,14 @@ impl Router {
     }
 
     /// Sends a packet from the router to its receiver.
-    fn send_down(&mut self, packet: Packet, head: &Head, now: Nanos) {
+    fn send_down(&mut self, packet: Packet, head: &PacketHead, now: Nanos) {
         // A packet from another client starts at its due time at the router, even if the router processes it later.
         let start = packet.due;
         let length = packet.length;
         let due = match self.client(packet.to) {
             Some(client) => {
                 let delay = client.down_delay(head);
-                client.down.pass(length, delay, start)
+                client.down.send_packet(length, delay, start)
             }
             None => Some(start),
         };
@@ -207,19 +207,19 @@ impl Router {
 
 impl Client {
     /// Delay of a packet of this connection on the way up to the router.
-    fn up_delay(&mut self, head: &Head) -> Nanos {
+    fn up_delay(&mut self, head: &PacketHead) -> Nanos {
         let rtt = self.rtt(head);
         Nanos((rtt.0 as f64 * self.up_share) as u64)
     }
 
     /// Delay of a packet of this connection on the way down.
-    fn down_delay(&mut self, head: &Head) -> Nanos {
+    fn down_delay(&mut self, head: &PacketHead) -> Nanos {
         self.rtt(head) - self.up_delay(head)
     }
 
     /// Round-trip time of a packet's connection.
-    fn rtt(&mut self, head: &Head) -> Nanos {
-        self.flows.as_mut().map_or(self.rtt.least, |flows| flows.rtt(head))
+    fn rtt(&mut self, head: &PacketHead) -> Nanos {
+        self.flows.as_mut().map_or(self.rtt.min, |flows| flows.rtt(head))
     }
 }
 
@@ -236,8 +236,8 @@ mod tests {
         Shape { clients: 2, rtts, up_share: 0.5, link: LinkShape::default(), seed: 1 }
     }
 
-    fn spread(least: u64, most: u64) -> Rtts {
-        Rtts::Spread(RttRange { least: MS(least), most: MS(most) })
+    fn spread(min: u64, max: u64) -> Rtts {
+        Rtts::Spread(RttRange { min: MS(min), max: MS(max) })
     }
 
     /// Lets the router receive a segment.
@@ -252,7 +252,7 @@ mod tests {
     fn drain(router: &mut Router) -> Vec<(usize, Nanos)> {
         let mut seen = Vec::new();
         while let Some(next) = router.next_due() {
-            router.release(next, 1000, |to, bytes, due| {
+            router.deliver_due(next, 1000, |to, bytes, due| {
                 assert!(due <= next && next <= due + SLOT, "{due} {next}");
                 assert_eq!(bytes.len(), 40);
                 seen.push((to.0, due));
@@ -309,8 +309,8 @@ mod tests {
         let mut router = Router::new(&shape(spread(0, 0)));
         (0..5).for_each(|_| receive(&mut router, 1, SERVER, Nanos::ZERO));
         let mut seen = 0;
-        assert!(router.release(MS(1), 3, |_, _, _| seen += 1));
-        assert!(!router.release(MS(1), 3, |_, _, _| seen += 1));
+        assert!(router.deliver_due(MS(1), 3, |_, _, _| seen += 1));
+        assert!(!router.deliver_due(MS(1), 3, |_, _, _| seen += 1));
         assert_eq!(seen, 5);
     }
 

@@ -189,7 +189,7 @@ impl Forwarder {
     /// Delivers packets that are due. Returns whether further packets may be due.
     fn release(&mut self) -> bool {
         let Forwarder { router, devices, lateness, refused, .. } = self;
-        router.release(now(), BATCH, |to, packet, due| {
+        router.deliver_due(now(), BATCH, |to, packet, due| {
             let Some(device) = devices.get(to.0) else { return };
             match write(device.as_fd(), packet) {
                 Ok(_) => lateness.record(now() - due),

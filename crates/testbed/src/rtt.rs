@@ -16,9 +16,9 @@ const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttRange {
     /// The shortest time.
-    pub least: Nanos,
+    pub min: Nanos,
     /// The longest time.
-    pub most: Nanos,
+    pub max: Nanos,
 }
 
 /// The round-trip times of a test bed.
@@ -66,11 +66,11 @@ impl FromStr for RttRange {
     fn from_str(text: &str) -> Result<RttRange, String> {
         let (least, most) = text.split_once("..").unwrap_or((text, text));
         let time = |text: &str| text.trim().parse::<Nanos>().map_err(|error| error.to_string());
-        let range = RttRange { least: time(least)?, most: time(most)? };
-        if range.least > range.most {
+        let range = RttRange { min: time(least)?, max: time(most)? };
+        if range.min > range.max {
             return Err(format!("`{text}` ends before it begins: write it like 20ms..200ms"));
         }
-        if range.most > MAX_RTT {
+        if range.max > MAX_RTT {
             return Err(format!("`{text}` is too long: round-trip times are {MAX_RTT} at most"));
         }
         Ok(range)
@@ -79,12 +79,12 @@ impl FromStr for RttRange {
 
 impl Rtts {
     /// The round-trip times of one of `clients` clients. It is a single time unless times are drawn.
-    pub fn of_client(&self, client: usize, clients: usize) -> RttRange {
+    pub fn range_for_client(&self, client: usize, clients: usize) -> RttRange {
         match self {
-            Rtts::Spread(RttRange { least, most }) => {
+            Rtts::Spread(RttRange { min, max }) => {
                 let share = if clients > 1 { client as f64 / (clients - 1) as f64 } else { 0.5 };
-                let rtt = *least + Nanos(((*most - *least).0 as f64 * share).round() as u64);
-                RttRange { least: rtt, most: rtt }
+                let rtt = *min + Nanos(((*max - *min).0 as f64 * share).round() as u64);
+                RttRange { min: rtt, max: rtt }
             }
             Rtts::Drawn(histogram) => histogram.range(),
         }
@@ -99,7 +99,7 @@ impl FromStr for RttHistogram {
     fn from_str(text: &str) -> Result<RttHistogram, RttHistogramError> {
         let mut bins = Vec::new();
         let mut sum = 0.0;
-        for row in csv::read(text) {
+        for row in csv::parse(text) {
             let parse_bin = |fields: &[String]| {
                 let [range, share] = fields else { return None };
                 let share: f64 = share.parse().ok().filter(|share: &f64| share.is_finite() && *share >= 0.0)?;
@@ -123,8 +123,8 @@ impl FromStr for RttHistogram {
 impl RttHistogram {
     /// The range of all round-trip times.
     pub fn range(&self) -> RttRange {
-        let least = self.bins.iter().map(|bin| bin.range.least).min().unwrap_or_default();
-        RttRange { least, most: self.bins.iter().map(|bin| bin.range.most).max().unwrap_or_default() }
+        let min = self.bins.iter().map(|bin| bin.range.min).min().unwrap_or_default();
+        RttRange { min, max: self.bins.iter().map(|bin| bin.range.max).max().unwrap_or_default() }
     }
 
     /// Draws the round-trip time of the next connection.
@@ -132,8 +132,8 @@ impl RttHistogram {
         let bin_draw = random.random::<f64>();
         let position_draw = random.random::<f64>();
         let bin = self.bins.iter().find(|bin| bin_draw < bin.cumulative_share).or(self.bins.last());
-        let RttRange { least, most } = bin.map(|bin| bin.range).unwrap_or_default();
-        least + Nanos(((most - least).0 as f64 * position_draw) as u64)
+        let RttRange { min, max } = bin.map(|bin| bin.range).unwrap_or_default();
+        min + Nanos(((max - min).0 as f64 * position_draw) as u64)
     }
 }
 
@@ -143,8 +143,8 @@ mod tests {
     use proptest::prelude::*;
     use rand_pcg::rand_core::SeedableRng;
 
-    const fn ms(least: u64, most: u64) -> RttRange {
-        RttRange { least: Nanos::from_millis(least), most: Nanos::from_millis(most) }
+    const fn ms(min: u64, max: u64) -> RttRange {
+        RttRange { min: Nanos::from_millis(min), max: Nanos::from_millis(max) }
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn clients_lie_evenly_between_the_ends() {
         let spread = Rtts::Spread(ms(20, 200));
-        let rtts = |clients| (0..clients).map(|i| spread.of_client(i, clients).least).collect::<Vec<_>>();
+        let rtts = |clients| (0..clients).map(|i| spread.range_for_client(i, clients).min).collect::<Vec<_>>();
         assert_eq!(rtts(3), [20, 110, 200].map(Nanos::from_millis));
         assert_eq!(rtts(1), [110].map(Nanos::from_millis));
     }
@@ -203,7 +203,7 @@ mod tests {
             let _ = text.parse::<RttRange>();
             if let Ok(histogram) = text.parse::<RttHistogram>() {
                 let rtt = histogram.draw(&mut Pcg64Mcg::seed_from_u64(3));
-                prop_assert!(histogram.range().least <= rtt && rtt <= histogram.range().most);
+                prop_assert!(histogram.range().min <= rtt && rtt <= histogram.range().max);
             }
         }
     }

@@ -8,7 +8,7 @@
 
 use crate::TestbedError;
 use crate::address::HostNumber;
-use crate::bed::Bed;
+use crate::bed::RunningTestbed;
 use crate::sys::unshare;
 use brimful_core::cpus::CpuList;
 use rustix::fs::{FlockOperation, flock};
@@ -48,7 +48,7 @@ const SAME_REQUEST: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// [`TestbedError`] if the namespaces cannot be set up or the command cannot be started.
-pub fn run(bed: &Bed, command: &[String]) -> Result<u8, TestbedError> {
+pub fn run(bed: &RunningTestbed, command: &[String]) -> Result<u8, TestbedError> {
     let _names = NamesDirectory::hold();
     let mut signals = Signals::new(forwarded_signals()).map_err(TestbedError::kernel("listen for signals"))?;
     let handle = signals.handle();
@@ -104,7 +104,11 @@ fn is_in_foreground() -> bool {
 }
 
 /// Moves the calling thread into new namespaces, starts the command there and waits for it.
-fn start_and_wait(bed: &Bed, command: &[String], pid_sender: &Sender<Pid>) -> Result<ExitStatus, TestbedError> {
+fn start_and_wait(
+    bed: &RunningTestbed,
+    command: &[String],
+    pid_sender: &Sender<Pid>,
+) -> Result<ExitStatus, TestbedError> {
     unshare(UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     mount_names(bed)?;
     unshare(UnshareFlags::NEWPID).map_err(|error| TestbedError::Namespace(error.into()))?;
@@ -118,7 +122,7 @@ fn start_and_wait(bed: &Bed, command: &[String], pid_sender: &Sender<Pid>) -> Re
 }
 
 /// Environment variables that describe the test bed to the command.
-fn environment(bed: &Bed) -> [(&'static str, String); 4] {
+fn environment(bed: &RunningTestbed) -> [(&'static str, String); 4] {
     let clients: Vec<String> = (1..=bed.clients()).map(|number| HostNumber(number).name()).collect();
     let list = |cpus: &[usize]| CpuList(cpus.to_vec()).to_string();
     [
@@ -167,7 +171,7 @@ impl Drop for NamesDirectory {
 
 /// Mounts the hosts' network namespaces under their names, for iproute2. Only the mount namespace of this thread
 /// changes.
-fn mount_names(bed: &Bed) -> Result<(), TestbedError> {
+fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: Errno| TestbedError::Mount { what, source: source.into() };
     let mount_tmpfs =
         |place: &str| mount("tmpfs", place, "tmpfs", MountFlags::empty(), Some(c"mode=755") as Option<&CStr>);

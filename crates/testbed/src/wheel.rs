@@ -24,7 +24,7 @@ pub const WHEEL_HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
 /// Items, ordered by their due times.
 #[derive(Debug)]
-pub struct Wheel<T> {
+pub struct TimerWheel<T> {
     slots: Vec<Slot>,
     occupied: Vec<u64>,
     /// A bitmap with one bit for each word of `occupied`, which is set if the word is not zero.
@@ -50,10 +50,10 @@ struct Entry<T> {
     next: u32,
 }
 
-impl<T> Wheel<T> {
-    pub fn new() -> Wheel<T> {
+impl<T> TimerWheel<T> {
+    pub fn new() -> TimerWheel<T> {
         let words = SLOTS as usize / WORD;
-        Wheel {
+        TimerWheel {
             slots: vec![Slot::default(); SLOTS as usize],
             occupied: vec![0; words],
             summary: vec![0; words / WORD],
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn no_item_is_early_and_items_of_one_slot_keep_their_order() {
-        let mut wheel = Wheel::new();
+        let mut wheel = TimerWheel::new();
         let start = Nanos::from_secs(100);
         for (due, item) in [(3 * SLOT, 'c'), (1, 'a'), (SLOT - 1, 'b'), (3 * SLOT, 'd')] {
             wheel.insert(start, Nanos(due) + start, item);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn past_items_are_due_at_once_and_far_ones_at_the_horizon() {
-        let mut wheel = Wheel::new();
+        let mut wheel = TimerWheel::new();
         let now = Nanos::from_secs(50);
         wheel.insert(now, Nanos::ZERO, "past");
         wheel.insert(now, Nanos::MAX, "future");
@@ -211,7 +211,7 @@ mod tests {
         fn the_wheel_returns_items_like_a_sorted_list(
             steps in prop::collection::vec((0u64..2_000_000_000, 0u64..8_000_000_000), 1..200),
         ) {
-            let mut wheel = Wheel::new();
+            let mut wheel = TimerWheel::new();
             let mut list: Vec<(u64, usize)> = Vec::new();
             let mut now = 7_000_000_000u64;
             for (number, (passes, ahead)) in steps.into_iter().enumerate() {

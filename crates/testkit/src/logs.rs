@@ -46,7 +46,7 @@ pub struct LogShape {
     /// Seed of all randomness.
     pub seed: u64,
     /// Whether time stamps have milliseconds; [`LogShape::log_format`] shows their format.
-    pub fine: bool,
+    pub subsecond: bool,
     /// The fields of a line.
     pub format: LogFormat,
 }
@@ -84,7 +84,7 @@ impl Default for LogShape {
             rate: 50.0,
             burstiness: Burstiness::None,
             seed: 1,
-            fine: false,
+            subsecond: false,
             format: LogFormat::Combined,
         }
     }
@@ -113,7 +113,7 @@ impl LogShape {
 
     /// Apache's `LogFormat` directive for these lines.
     pub fn log_format(&self) -> &'static str {
-        match (self.format, self.fine) {
+        match (self.format, self.subsecond) {
             (LogFormat::Common, false) => r#"%h %l %u %t \"%r\" %>s %b"#,
             (LogFormat::Common, true) => r#"%h %l %u [%{%d/%b/%Y:%T}t.%{msec_frac}t %{%z}t] \"%r\" %>s %b"#,
             (LogFormat::Combined, false) => r#"%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\""#,
@@ -157,7 +157,7 @@ mod tests {
     fn stamps_never_decrease_and_the_rate_is_as_configured() {
         for (sessions, burstiness) in [(false, Burstiness::None), (true, Burstiness::None), (false, Burstiness::OnOff)]
         {
-            let shape = LogShape { lines: 100_000, sessions, burstiness, fine: true, ..LogShape::default() };
+            let shape = LogShape { lines: 100_000, sessions, burstiness, subsecond: true, ..LogShape::default() };
             let log = written(&shape);
             // Time stamps of one month sort as text in order of time.
             assert!(log.lines().map(|line| field(line, 3)).is_sorted());
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn lines_are_as_servers_write_them() {
-        let shape = LogShape { lines: 1, fine: true, format: LogFormat::CombinedWithTime, ..LogShape::default() };
+        let shape = LogShape { lines: 1, subsecond: true, format: LogFormat::CombinedWithTime, ..LogShape::default() };
         let line = written(&shape);
         let quotes: Vec<_> = line.split('"').collect();
         assert!(field(&line, 3).starts_with("[01/Jan/2026:00:00:00.") && field(&line, 3).len() == 25, "{line}");

@@ -18,7 +18,7 @@ pub struct TlsBehaviour {
     /// The server's action after a response.
     pub ending: TlsEnding,
     /// Highest number of bytes in a write.
-    pub piece: usize,
+    pub chunk_bytes: usize,
     /// Number of bytes after which the server stops writing but keeps the connection open; `None` for no limit.
     pub stops_after: Option<usize>,
     /// Application protocols that the server offers (ALPN).
@@ -53,7 +53,7 @@ impl TlsBehaviour {
         TlsBehaviour {
             response: response.into(),
             ending: TlsEnding::KeepAlive,
-            piece: usize::MAX,
+            chunk_bytes: usize::MAX,
             stops_after: None,
             protocols: Vec::new(),
             answered: Arc::default(),
@@ -88,7 +88,7 @@ impl RawServer {
 
 fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehaviour) -> io::Result<()> {
     connection.set_nodelay(true)?;
-    let mut wire = Wire { connection, piece: behaviour.piece.max(1), left: behaviour.stops_after };
+    let mut wire = Wire { connection, chunk_bytes: behaviour.chunk_bytes.max(1), left: behaviour.stops_after };
     loop {
         {
             let mut reader = BufReader::new(Stream::new(&mut tls, &mut wire));
@@ -140,7 +140,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
 /// A connection that limits the size of writes.
 struct Wire {
     connection: TcpStream,
-    piece: usize,
+    chunk_bytes: usize,
     left: Option<usize>,
 }
 
@@ -159,7 +159,7 @@ impl Read for Wire {
 
 impl Write for Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = bytes.len().min(self.piece).min(self.left.unwrap_or(usize::MAX));
+        let length = bytes.len().min(self.chunk_bytes).min(self.left.unwrap_or(usize::MAX));
         if length == 0 && !bytes.is_empty() {
             self.drain()?;
             return Err(io::ErrorKind::BrokenPipe.into());

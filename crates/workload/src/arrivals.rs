@@ -46,7 +46,7 @@ use rand_pcg::Pcg64;
 
 /// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) reads them as users write them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Process {
+pub enum ArrivalProcess {
     /// `constant`: calls at equal intervals, the first at zero.
     Constant,
     /// `poisson`: independent exponential gaps, like the calls of many independent users.
@@ -69,15 +69,18 @@ pub enum Process {
 /// so a larger number would make calls late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
-impl Process {
+impl ArrivalProcess {
     /// Rejects a rate curve that changes so often, relative to the rate of calls, that calls would be late.
     fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
         let pieces_per_s = match self {
-            Process::Constant | Process::Poisson | Process::Uniform(_) | Process::OnOff(_) => 0.0,
-            Process::Steps(steps) => steps.pieces_per_s(),
-            Process::Mmpp(bursts) => bursts.pieces_per_s(),
-            Process::Fgn(_) => fgn::PIECES_PER_S,
-            Process::Pareto(_) => pareto::PIECES_PER_S,
+            ArrivalProcess::Constant
+            | ArrivalProcess::Poisson
+            | ArrivalProcess::Uniform(_)
+            | ArrivalProcess::OnOff(_) => 0.0,
+            ArrivalProcess::Steps(steps) => steps.pieces_per_s(),
+            ArrivalProcess::Mmpp(bursts) => bursts.pieces_per_s(),
+            ArrivalProcess::Fgn(_) => fgn::PIECES_PER_S,
+            ArrivalProcess::Pareto(_) => pareto::PIECES_PER_S,
         };
         let slowest = pieces_per_s / MAX_PIECES_PER_CALL;
         match rate < slowest {
@@ -100,23 +103,25 @@ impl Arrivals {
     ///
     /// # Errors
     /// [`ArrivalsError::TooSlow`] if the process changes its rate far more often than calls are due.
-    pub fn new(process: Process, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
+    pub fn new(process: ArrivalProcess, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
         // The curve has its own random stream, so that the ticks do not depend on how often the curve draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
-            Process::Constant | Process::Poisson | Process::Uniform(_) => Curve::Steady(rate),
-            Process::Steps(steps) => Curve::Steps(Box::new(Pieces::new(steps.curve(rate)))),
-            Process::OnOff(bursts) => Curve::OnOff(bursts.curve(rate)),
-            Process::Mmpp(bursts) => Curve::Mmpp(Pieces::new(bursts.curve(rate, curve_rng()))),
-            Process::Fgn(hurst) => Curve::Fgn(Pieces::new(fgn::Curve::new(hurst, rate, curve_rng()))),
-            Process::Pareto(hurst) => Curve::Pareto(Pieces::new(pareto::Curve::new(hurst, rate, curve_rng()))),
+            ArrivalProcess::Constant | ArrivalProcess::Poisson | ArrivalProcess::Uniform(_) => Curve::Steady(rate),
+            ArrivalProcess::Steps(steps) => Curve::Steps(Box::new(Pieces::new(steps.curve(rate)))),
+            ArrivalProcess::OnOff(bursts) => Curve::OnOff(bursts.curve(rate)),
+            ArrivalProcess::Mmpp(bursts) => Curve::Mmpp(Pieces::new(bursts.curve(rate, curve_rng()))),
+            ArrivalProcess::Fgn(hurst) => Curve::Fgn(Pieces::new(fgn::Curve::new(hurst, rate, curve_rng()))),
+            ArrivalProcess::Pareto(hurst) => Curve::Pareto(Pieces::new(pareto::Curve::new(hurst, rate, curve_rng()))),
         };
         let ticks = match process {
-            Process::Constant | Process::OnOff(_) | Process::Steps(_) => Ticks::even(),
-            Process::Uniform(spread) => Ticks::Uniform { area: 0.0, spread, rng: rng(seed, 1) },
-            Process::Poisson | Process::Mmpp(_) | Process::Fgn(_) | Process::Pareto(_) => Ticks::exponential(seed),
+            ArrivalProcess::Constant | ArrivalProcess::OnOff(_) | ArrivalProcess::Steps(_) => Ticks::even(),
+            ArrivalProcess::Uniform(spread) => Ticks::Uniform { area: 0.0, spread, rng: rng(seed, 1) },
+            ArrivalProcess::Poisson | ArrivalProcess::Mmpp(_) | ArrivalProcess::Fgn(_) | ArrivalProcess::Pareto(_) => {
+                Ticks::exponential(seed)
+            }
         };
         Ok(Arrivals::from_parts(ticks, curve))
     }
@@ -127,10 +132,15 @@ impl Arrivals {
     ///
     /// # Errors
     /// [`ArrivalsError::StagesOf`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
-    pub fn stages(process: Process, start: Rate, stages: &[Stage], seed: u64) -> Result<Arrivals, ArrivalsError> {
+    pub fn stages(
+        process: ArrivalProcess,
+        start: Rate,
+        stages: &[Stage],
+        seed: u64,
+    ) -> Result<Arrivals, ArrivalsError> {
         let ticks = match process {
-            Process::Constant => Ticks::even(),
-            Process::Poisson => Ticks::exponential(seed),
+            ArrivalProcess::Constant => Ticks::even(),
+            ArrivalProcess::Poisson => Ticks::exponential(seed),
             other => return Err(ArrivalsError::StagesOf(Box::new(other))),
         };
         Ok(Arrivals::from_parts(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
@@ -166,7 +176,7 @@ impl Arrivals {
     /// call would be due, whichever is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson
     /// process of n calls keeps its rate on average, because n over the sum of n + 1 gaps is an unbiased estimate of
     /// the rate.
-    pub fn end(mut self, extent: Extent) -> Nanos {
+    pub fn end_time(mut self, extent: Extent) -> Nanos {
         let Extent { window, calls } = extent;
         if calls == u64::MAX {
             return window;
@@ -267,13 +277,13 @@ mod tests {
     use super::*;
     use brimful_core::moments::Moments;
 
-    fn due_times(process: Process, rate: f64, n: usize, seed: u64) -> Vec<Nanos> {
+    fn due_times(process: ArrivalProcess, rate: f64, n: usize, seed: u64) -> Vec<Nanos> {
         Arrivals::new(process, Rate(rate), seed).unwrap().take(n).collect()
     }
 
     #[test]
     fn uniform_gaps_lie_about_their_mean() {
-        let due = due_times(Process::Uniform(0.5), 10.0, 20_001, 3);
+        let due = due_times(ArrivalProcess::Uniform(0.5), 10.0, 20_001, 3);
         let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         assert_eq!(due[0], Nanos::ZERO);
         assert!(gaps.iter().all(|gap| (0.0499..0.1501).contains(gap)));
@@ -282,14 +292,14 @@ mod tests {
         let variance = moments.population_variance();
         // The variance of a uniform distribution is width² / 12.
         assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
-        let mut part = Arrivals::new(Process::Uniform(0.5), Rate(10.0), 3).unwrap();
+        let mut part = Arrivals::new(ArrivalProcess::Uniform(0.5), Rate(10.0), 3).unwrap();
         part.skip_calls(7);
         assert_eq!(part.next(), Some(due[7]));
     }
 
     #[test]
     fn constant_arrivals_do_not_drift() {
-        let due = due_times(Process::Constant, 3.0, 3_000_001, 0);
+        let due = due_times(ArrivalProcess::Constant, 3.0, 3_000_001, 0);
         assert_eq!(due[0], Nanos::ZERO);
         assert_eq!(due[1], Nanos(333_333_333));
         assert_eq!(due[3_000_000], Nanos::from_secs(1_000_000));
@@ -298,7 +308,7 @@ mod tests {
     #[test]
     fn poisson_gaps_are_exponential_and_independent() {
         let n = 200_000;
-        let due = due_times(Process::Poisson, 1000.0, n, 7);
+        let due = due_times(ArrivalProcess::Poisson, 1000.0, n, 7);
         let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         let moments = Moments::from_values(&gaps).unwrap();
         let mean = moments.mean();
@@ -329,28 +339,28 @@ mod tests {
     #[test]
     fn a_load_with_a_number_of_calls_ends_when_the_call_after_the_last_would_be_due() {
         let second = Nanos::from_secs(1);
-        let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end(Extent { window, calls });
-        let constant = Arrivals::new(Process::Constant, Rate(1000.0), 0).unwrap();
+        let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end_time(Extent { window, calls });
+        let constant = Arrivals::new(ArrivalProcess::Constant, Rate(1000.0), 0).unwrap();
         assert_eq!(end(&constant, 1000, Nanos::MAX), second);
         assert_eq!(end(&constant, 1001, second), second, "the window ends before the last call");
         assert_eq!(end(&constant, u64::MAX, second), second);
         let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0).unwrap();
         assert_eq!(end(&bursts, 1000, Nanos::MAX), second);
         let ramp = [Stage { length_s: 1.0, rate: 1000.0 }];
-        let ramp = Arrivals::stages(Process::Constant, Rate(0.0), &ramp, 0).unwrap();
+        let ramp = Arrivals::stages(ArrivalProcess::Constant, Rate(0.0), &ramp, 0).unwrap();
         assert_eq!(end(&ramp, 125, second), Nanos::from_millis(500));
         assert_eq!(end(&ramp, 5000, second), second, "the stages end before 5,000 calls are due");
         let trace = Arrivals::trace(Trace::parse(b"0\n0.5\n2\n").unwrap(), Speed::ORIGINAL);
         assert_eq!(end(&trace, 2, Nanos::MAX), Nanos::from_secs(2));
         assert_eq!(end(&trace, 3, Nanos::from_secs(9)), Nanos::from_secs(9));
-        let poisson = Arrivals::new(Process::Poisson, Rate(1000.0), 5).unwrap();
+        let poisson = Arrivals::new(ArrivalProcess::Poisson, Rate(1000.0), 5).unwrap();
         assert_eq!(end(&poisson, 1000, Nanos::MAX), poisson.clone().nth(1000).unwrap());
         assert_eq!(end(&poisson, u64::MAX, second), second);
     }
 
     #[test]
     fn the_seed_decides() {
-        assert_eq!(due_times(Process::Poisson, 10.0, 100, 1), due_times(Process::Poisson, 10.0, 100, 1));
-        assert_ne!(due_times(Process::Poisson, 10.0, 100, 1), due_times(Process::Poisson, 10.0, 100, 2));
+        assert_eq!(due_times(ArrivalProcess::Poisson, 10.0, 100, 1), due_times(ArrivalProcess::Poisson, 10.0, 100, 1));
+        assert_ne!(due_times(ArrivalProcess::Poisson, 10.0, 100, 1), due_times(ArrivalProcess::Poisson, 10.0, 100, 2));
     }
 }

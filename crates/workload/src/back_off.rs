@@ -44,7 +44,7 @@ impl BackOff {
     /// Returns how long a user waits after this outcome, and the user's new number of failures in a row. `failures` is
     /// the number before this outcome.
     #[inline]
-    pub fn after(&mut self, outcome: &Outcome, failures: u8) -> (Nanos, u8) {
+    pub fn wait_after(&mut self, outcome: &Outcome, failures: u8) -> (Nanos, u8) {
         match outcome.end {
             End::Completed { .. } | End::Unexpected { .. } => {
                 self.answered_at = Some(outcome.at);
@@ -76,7 +76,7 @@ mod tests {
 
     fn outcome(end: End, due_ms: u64, at_ms: u64) -> Outcome {
         let (due, at) = (Nanos::from_millis(due_ms), Nanos::from_millis(at_ms));
-        Outcome { call: CallSpec::of_class(ClassId(0)), due, at, end, bytes_sent: 0, bytes_received: 0 }
+        Outcome { call: CallSpec::for_class(ClassId(0)), due, at, end, bytes_sent: 0, bytes_received: 0 }
     }
 
     #[test]
@@ -89,34 +89,34 @@ mod tests {
             let mut back_off = BackOff::new(1, Shard::WHOLE);
             let mut failures = 0;
             for longest_ms in [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000] {
-                let (wait, next) = back_off.after(&outcome(end, 5, 5), failures);
+                let (wait, next) = back_off.wait_after(&outcome(end, 5, 5), failures);
                 let longest = Nanos::from_millis(longest_ms);
                 assert!(Nanos(longest.0 / 2) <= wait && wait <= longest, "{end:?}: {wait} of {longest}");
                 failures = next;
             }
-            assert_eq!(back_off.after(&outcome(End::Completed { status: 503 }, 5, 6), failures), (Nanos::ZERO, 0));
+            assert_eq!(back_off.wait_after(&outcome(End::Completed { status: 503 }, 5, 6), failures), (Nanos::ZERO, 0));
         }
         let mut back_off = BackOff::new(1, Shard::WHOLE);
-        assert!(back_off.after(&outcome(End::Refused, 0, 0), u8::MAX).0 <= MAX_WAIT);
+        assert!(back_off.wait_after(&outcome(End::Refused, 0, 0), u8::MAX).0 <= MAX_WAIT);
     }
 
     #[test]
     fn a_server_that_resets_some_connections_is_called_again_at_once() {
         let mut back_off = BackOff::new(1, Shard::WHOLE);
         let reset = |due, at| outcome(End::Reset { sent: true }, due, at);
-        back_off.after(&outcome(End::Completed { status: 200 }, 0, 10), 0);
+        back_off.wait_after(&outcome(End::Completed { status: 200 }, 0, 10), 0);
         assert_eq!(
-            back_off.after(&reset(9, 11), 7),
+            back_off.wait_after(&reset(9, 11), 7),
             (Nanos::ZERO, 0),
             "no wait, because another call was answered meanwhile"
         );
         let mut failures = 0;
         for due in 11..14 {
-            let (wait, next) = back_off.after(&reset(due, due), failures);
+            let (wait, next) = back_off.wait_after(&reset(due, due), failures);
             assert_eq!(wait, Nanos::ZERO, "loss {next}");
             failures = next;
         }
-        let (wait, _) = back_off.after(&reset(14, 14), failures);
+        let (wait, _) = back_off.wait_after(&reset(14, 14), failures);
         assert!(wait >= Nanos(FIRST_WAIT.0 / 2), "{wait}");
     }
 
@@ -124,7 +124,7 @@ mod tests {
     fn waits_follow_from_the_seed_and_differ_between_shards() {
         let waits = |seed, index| {
             let mut back_off = BackOff::new(seed, Shard { index, count: 2 });
-            [0, 1, 2].map(|failures| back_off.after(&outcome(End::Refused, 0, 0), failures).0)
+            [0, 1, 2].map(|failures| back_off.wait_after(&outcome(End::Refused, 0, 0), failures).0)
         };
         assert_eq!(waits(1, 0), waits(1, 0));
         assert_ne!(waits(1, 0), waits(1, 1));

@@ -11,7 +11,7 @@
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
-use brimful_core::{CallSpec, Nanos, Next, Outcome, SessionId, Workload};
+use brimful_core::{CallSpec, Nanos, NextCall, Outcome, SessionId, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -104,23 +104,23 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
 }
 
 impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         if self.calls_left == 0 || now >= self.window {
-            return Next::Done;
+            return NextCall::Done;
         }
         let Some(burst) = self.burst(now) else {
             return match self.ready.peek() {
-                Some(&Reverse((due, _))) if due < self.window => Next::NotBefore(due),
-                _ if in_flight == 0 => Next::Done,
-                _ => Next::WaitForOutcome,
+                Some(&Reverse((due, _))) if due < self.window => NextCall::NotBefore(due),
+                _ if in_flight == 0 => NextCall::Done,
+                _ => NextCall::WaitForOutcome,
             };
         };
         let Some(call) = self.chooser.next() else {
-            return Next::Done;
+            return NextCall::Done;
         };
         self.calls_left -= 1;
         self.burst = (burst.left > 1).then_some(Burst { left: burst.left - 1, ..burst });
-        Next::Due { due: burst.due, call: CallSpec { session: Some(burst.session), ..call } }
+        NextCall::Due { due: burst.due, call: CallSpec { session: Some(burst.session), ..call } }
     }
 
     fn on_outcome(&mut self, outcome: &Outcome) {
@@ -128,7 +128,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
         let Some(group) = self.groups.get_mut(place as usize) else { return };
         group.unanswered = group.unanswered.saturating_sub(1);
         // The calls of a burst share a connection, so all their failures count as one failure.
-        let (wait, failures) = self.back_off.after(outcome, group.failures);
+        let (wait, failures) = self.back_off.wait_after(outcome, group.failures);
         if group.unanswered == 0 {
             group.failures = failures;
             self.ready.push(Reverse((outcome.at + self.think.max(wait), place)));
@@ -157,7 +157,7 @@ mod tests {
     /// The calls that are due at `now`, each with its session and due time.
     fn due(workload: &mut ClosedBursts, now: Nanos) -> Vec<(u32, Nanos, CallSpec)> {
         let mut calls = Vec::new();
-        while let Next::Due { due, call } = workload.next(now, calls.len()) {
+        while let NextCall::Due { due, call } = workload.next(now, calls.len()) {
             calls.push((call.session.unwrap().0, due, call));
         }
         calls
@@ -170,17 +170,17 @@ mod tests {
         let first = due(&mut workload, ms(5));
         let sessions = |calls: &[(u32, Nanos, CallSpec)]| calls.iter().map(|call| (call.0, call.1)).collect::<Vec<_>>();
         assert_eq!(sessions(&first), [(0, ms(0)), (0, ms(0)), (0, ms(0)), (1, ms(5)), (1, ms(5))]);
-        assert_eq!(workload.next(ms(5), 5), Next::WaitForOutcome);
+        assert_eq!(workload.next(ms(5), 5), NextCall::WaitForOutcome);
         // The first burst's last call is answered first.
         for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
             workload.on_outcome(&ended(first[nth].2, at));
         }
-        assert_eq!(workload.next(ms(8), 2), Next::WaitForOutcome, "each burst has an unanswered call");
+        assert_eq!(workload.next(ms(8), 2), NextCall::WaitForOutcome, "each burst has an unanswered call");
         workload.on_outcome(&ended(first[1].2, ms(9)));
-        assert_eq!(workload.next(ms(9), 1), Next::NotBefore(ms(19)));
+        assert_eq!(workload.next(ms(9), 1), NextCall::NotBefore(ms(19)));
         assert_eq!(sessions(&due(&mut workload, ms(21))), [(0, ms(19)); 3]);
         workload.on_outcome(&ended(first[4].2, ms(22)));
-        assert_eq!(workload.next(ms(22), 3), Next::NotBefore(ms(32)));
+        assert_eq!(workload.next(ms(22), 3), NextCall::NotBefore(ms(32)));
     }
 
     /// A call that fails at once ends before the other calls of its burst are made.
@@ -188,7 +188,7 @@ mod tests {
     fn a_burst_is_whole_whenever_its_calls_end() {
         let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);
         for n in 0..40u64 {
-            let Next::Due { due, call } = workload.next(Nanos(n), 0) else { panic!("call {n} is not due") };
+            let NextCall::Due { due, call } = workload.next(Nanos(n), 0) else { panic!("call {n} is not due") };
             assert_eq!(
                 due.0,
                 n / 4 * 4,
@@ -231,8 +231,8 @@ mod tests {
         for (_, _, call) in &first {
             workload.on_outcome(&ended(*call, Nanos::from_millis(1)));
         }
-        assert_eq!((first.len(), workload.next(Nanos::from_millis(9), 0)), (2, Next::Done));
-        assert_eq!(workload.next(Nanos::from_millis(10), 1), Next::Done);
+        assert_eq!((first.len(), workload.next(Nanos::from_millis(9), 0)), (2, NextCall::Done));
+        assert_eq!(workload.next(Nanos::from_millis(10), 1), NextCall::Done);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             for (_, _, call) in burst {
                 workload.on_outcome(&Outcome { end: End::Refused, ..ended(call, now) });
             }
-            let Next::NotBefore(next) = workload.next(now, 0) else { panic!("the group does not wait") };
+            let NextCall::NotBefore(next) = workload.next(now, 0) else { panic!("the group does not wait") };
             let longest = Nanos::from_millis(longest_ms);
             assert!(next <= now + longest && next >= now + Nanos(longest.0 / 2), "{next} after {now}");
             now = next;

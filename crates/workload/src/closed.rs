@@ -4,13 +4,13 @@
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
-use brimful_core::{CallSpec, Nanos, Next, Outcome, Workload};
+use brimful_core::{CallSpec, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
-pub struct Closed<C = Mix> {
+pub struct ClosedWorkload<C = Mix> {
     /// The time at which each thinking client calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
     /// Number of failures in a row of each client whose last call failed, by the due time of the client's next call.
@@ -22,13 +22,13 @@ pub struct Closed<C = Mix> {
     calls_left: u64,
 }
 
-impl<C: Iterator<Item = CallSpec>> Closed<C> {
+impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
     /// This shard's share of `clients`. Each client thinks for `think` between an answer and the next call. The first
     /// calls are spread evenly over one think time, so that clients do not call in step.
-    pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> Closed<C> {
+    pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedWorkload<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
-        Closed {
+        ClosedWorkload {
             ready: own_clients.map(|client| Reverse(Nanos(first_due(client)))).collect(),
             failing: BTreeMap::new(),
             back_off: BackOff::new(0, shard),
@@ -41,36 +41,36 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
 
     /// Sets the seed from which the waits of clients that cannot connect are drawn.
     #[must_use]
-    pub fn with_seed(self, seed: u64, shard: Shard) -> Closed<C> {
-        Closed { back_off: BackOff::new(seed, shard), ..self }
+    pub fn with_seed(self, seed: u64, shard: Shard) -> ClosedWorkload<C> {
+        ClosedWorkload { back_off: BackOff::new(seed, shard), ..self }
     }
 }
 
-impl<C: Iterator<Item = CallSpec>> Workload for Closed<C> {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+impl<C: Iterator<Item = CallSpec>> Workload for ClosedWorkload<C> {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         if self.calls_left == 0 || now >= self.window {
-            return Next::Done;
+            return NextCall::Done;
         }
         let Some(&Reverse(due)) = self.ready.peek() else {
-            return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+            return if in_flight == 0 { NextCall::Done } else { NextCall::WaitForOutcome };
         };
         if due >= self.window {
-            return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+            return if in_flight == 0 { NextCall::Done } else { NextCall::WaitForOutcome };
         }
         if due > now {
-            return Next::NotBefore(due);
+            return NextCall::NotBefore(due);
         }
         let Some(call) = self.chooser.next() else {
-            return Next::Done;
+            return NextCall::Done;
         };
         self.ready.pop();
         self.calls_left -= 1;
-        Next::Due { due, call }
+        NextCall::Due { due, call }
     }
 
     fn on_outcome(&mut self, outcome: &Outcome) {
         let failures = if self.failing.is_empty() { 0 } else { self.failing.remove(&outcome.due).unwrap_or(0) };
-        let (wait, failures) = self.back_off.after(outcome, failures);
+        let (wait, failures) = self.back_off.wait_after(outcome, failures);
         let due = outcome.at + self.think.max(wait);
         if failures > 0 {
             self.failing.insert(due, failures);
@@ -86,31 +86,31 @@ mod tests {
 
     const FOREVER: Extent = Extent { window: Nanos::from_secs(3600), calls: u64::MAX };
 
-    fn closed(clients: u64, think: Nanos, extent: Extent, shard: Shard) -> Closed {
-        Closed::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    fn closed(clients: u64, think: Nanos, extent: Extent, shard: Shard) -> ClosedWorkload {
+        ClosedWorkload::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
     }
 
     fn ended(at: Nanos) -> Outcome {
         let end = End::Completed { status: 200 };
-        Outcome { call: CallSpec::of_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
+        Outcome { call: CallSpec::for_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
     /// Runs the workload against a server that answers every call after `service`. Returns the due times.
-    fn run(mut workload: Closed, service: Nanos, calls: usize) -> Vec<Nanos> {
+    fn run(mut workload: ClosedWorkload, service: Nanos, calls: usize) -> Vec<Nanos> {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
             match workload.next(now, in_service.len()) {
-                Next::Due { due, .. } | Next::Waited { due, .. } => {
+                NextCall::Due { due, .. } | NextCall::Waited { due, .. } => {
                     due_times.push(due);
                     in_service.push(Reverse(now + service));
                     continue;
                 }
-                Next::Done => break,
-                Next::NotBefore(at) if in_service.peek().is_none_or(|Reverse(end)| at < *end) => {
+                NextCall::Done => break,
+                NextCall::NotBefore(at) if in_service.peek().is_none_or(|Reverse(end)| at < *end) => {
                     now = at;
                     continue;
                 }
-                Next::NotBefore(_) | Next::WaitForOutcome => {}
+                NextCall::NotBefore(_) | NextCall::WaitForOutcome => {}
             }
             let Reverse(end) = in_service.pop().unwrap();
             now = end;
@@ -152,13 +152,13 @@ mod tests {
         let (mut now, mut refusals) = (Nanos::ZERO, 0);
         while now < Nanos::from_secs(1) {
             match workload.next(now, 0) {
-                Next::Due { due, .. } | Next::Waited { due, .. } => {
+                NextCall::Due { due, .. } | NextCall::Waited { due, .. } => {
                     refusals += 1;
                     let at = now + Nanos::from_micros(20);
                     workload.on_outcome(&Outcome { due, end: End::Refused, ..ended(at) });
                 }
-                Next::NotBefore(at) => now = at,
-                Next::Done | Next::WaitForOutcome => panic!("the clients must continue to call"),
+                NextCall::NotBefore(at) => now = at,
+                NextCall::Done | NextCall::WaitForOutcome => panic!("the clients must continue to call"),
             }
         }
         refusals
@@ -181,7 +181,7 @@ mod tests {
         }
         workload.on_outcome(&Outcome { end: End::Refused, ..ended(at(1)) });
         workload.on_outcome(&ended(at(2)));
-        assert!(matches!(workload.next(at(2), 0), Next::Due { due, .. } if due == at(2)));
-        assert!(matches!(workload.next(at(2), 1), Next::NotBefore(due) if due >= at(6) && due <= at(11)));
+        assert!(matches!(workload.next(at(2), 0), NextCall::Due { due, .. } if due == at(2)));
+        assert!(matches!(workload.next(at(2), 1), NextCall::NotBefore(due) if due >= at(6) && due <= at(11)));
     }
 }

@@ -1,6 +1,6 @@
 //! Errors in arrival processes as users write them.
 
-use crate::Process;
+use crate::ArrivalProcess;
 use brimful_core::Nanos;
 use brimful_core::quantity::number;
 
@@ -47,7 +47,7 @@ pub enum ArrivalsError {
         /// The mean rate, in calls per second.
         rate: f64,
         /// The arrival process that changes its rate.
-        process: Box<Process>,
+        process: Box<ArrivalProcess>,
         /// The lowest rate that this process can have, in calls per second.
         slowest: f64,
     },
@@ -68,7 +68,7 @@ pub enum ArrivalsError {
     Hurst(f64),
     /// Stages combined with a process that has time scales of its own.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
-    StagesOf(Box<Process>),
+    StagesOf(Box<ArrivalProcess>),
     /// Stages in which no call is due.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,

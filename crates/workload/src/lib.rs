@@ -18,15 +18,15 @@ mod s_clients;
 mod sessions;
 mod streamed;
 
-pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Steps, Trace};
+pub use arrivals::{ArrivalProcess, Arrivals, Hurst, Mmpp, OnOff, Speed, Steps, Trace};
 pub use bursts::ClosedBursts;
-pub use closed::Closed;
+pub use closed::ClosedWorkload;
 pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
-pub use open::Open;
+pub use open::OpenWorkload;
 pub use s_clients::SClients;
 pub use sessions::{Scripts, Sessions, read_session_log};
-pub use streamed::{DueCall, Streamed};
+pub use streamed::{DueCall, StreamedWorkload};
 
 /// Chooses the request of each call, in the order of the whole schedule.
 pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {

@@ -7,7 +7,7 @@
 //! load have the same number.
 
 use crate::{Chooser, Shard, rng};
-use brimful_core::alias::Alias;
+use brimful_core::alias::AliasTable;
 use brimful_core::workload::{RequestClass, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId};
 use rand::RngExt;
@@ -30,7 +30,7 @@ pub struct Mix {
 /// not numbered, and one slot for each numbered class, in the order of the classes and of their targets.
 #[derive(Debug)]
 struct Slots {
-    shares: Alias,
+    shares: AliasTable,
     /// The only possible call; `None` if there are several.
     only: Option<CallSpec>,
     /// Index of each class's first slot. There are usually few classes, so this list stays in the CPU cache.
@@ -109,7 +109,7 @@ impl Mix {
     fn drawing(shares: &[f64], first: Vec<u32>, numbered: Vec<bool>, seed: u64) -> Result<Mix, MixError> {
         let error = || MixError::Shares(shares.iter().copied().take(MAX_SHARES_SHOWN).collect());
         let next = vec![Cell::new(0); numbered.len()];
-        let shares = Alias::new(shares).ok_or_else(error)?;
+        let shares = AliasTable::new(shares).ok_or_else(error)?;
         let mut slots = Slots { shares, only: None, first, numbered };
         if slots.shares.len() == 1 && !slots.numbered.contains(&true) {
             let call = CallSpec { class: slots.class(0), request: RequestId(0), session: None };

@@ -1,11 +1,11 @@
 //! The open workload: calls are due by the arrival process, whatever the server does.
 
 use crate::{Arrivals, Chooser, Extent, Mix, Shard};
-use brimful_core::{CallSpec, Nanos, Next, Workload};
+use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 
 /// One shard of an open workload.
 #[derive(Clone, Debug)]
-pub struct Open<C = Mix> {
+pub struct OpenWorkload<C = Mix> {
     arrivals: Arrivals,
     chooser: C,
     shard: Shard,
@@ -16,11 +16,11 @@ pub struct Open<C = Mix> {
     head: Option<(Nanos, CallSpec)>,
 }
 
-impl<C: Chooser> Open<C> {
+impl<C: Chooser> OpenWorkload<C> {
     /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe. These must be the same for all
     /// shards.
-    pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> Open<C> {
-        let mut open = Open { arrivals, chooser, shard, extent, index: shard.index, head: None };
+    pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> OpenWorkload<C> {
+        let mut open = OpenWorkload { arrivals, chooser, shard, extent, index: shard.index, head: None };
         open.head = open.next_after(shard.index);
         open
     }
@@ -38,14 +38,14 @@ impl<C: Chooser> Open<C> {
     }
 }
 
-impl<C: Chooser> Workload for Open<C> {
-    fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
+impl<C: Chooser> Workload for OpenWorkload<C> {
+    fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
         match self.head {
-            None => Next::Done,
-            Some((due, _)) if due > now => Next::NotBefore(due),
+            None => NextCall::Done,
+            Some((due, _)) if due > now => NextCall::NotBefore(due),
             Some((due, call)) => {
                 self.head = self.next_after(self.shard.count - 1);
-                Next::Due { due, call }
+                NextCall::Due { due, call }
             }
         }
     }
@@ -54,13 +54,13 @@ impl<C: Chooser> Workload for Open<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Process, Trace};
+    use crate::{ArrivalProcess, Trace};
     use brimful_core::Rate;
     use brimful_core::workload::Stage;
     use proptest::prelude::*;
 
-    fn open(arrivals: &Arrivals, seed: u64, extent: Extent, shard: Shard) -> Open {
-        Open::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), extent, shard)
+    fn open(arrivals: &Arrivals, seed: u64, extent: Extent, shard: Shard) -> OpenWorkload {
+        OpenWorkload::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), extent, shard)
     }
 
     /// Arrivals of every kind, at about `rate` calls per second.
@@ -70,15 +70,15 @@ mod tests {
         let ramp = [Stage { length_s: 0.08, rate }];
         match PROCESSES.get(kind) {
             Some(process) => Arrivals::new(process.parse().unwrap(), Rate(rate), seed).unwrap(),
-            None if kind == 6 => Arrivals::stages(Process::Constant, Rate(0.0), &ramp, seed).unwrap(),
-            None if kind == 7 => Arrivals::stages(Process::Poisson, Rate(0.0), &ramp, seed).unwrap(),
+            None if kind == 6 => Arrivals::stages(ArrivalProcess::Constant, Rate(0.0), &ramp, seed).unwrap(),
+            None if kind == 7 => Arrivals::stages(ArrivalProcess::Poisson, Rate(0.0), &ramp, seed).unwrap(),
             None => Arrivals::trace(Trace::parse(b"0\n0.01\n0.01\n0.03\n0.2").unwrap(), "2x".parse().unwrap()),
         }
     }
 
-    fn drain(mut workload: Open) -> Vec<(Nanos, u16)> {
+    fn drain(mut workload: OpenWorkload) -> Vec<(Nanos, u16)> {
         let mut calls = Vec::new();
-        while let Next::Due { due, call } = workload.next(Nanos::MAX, 0) {
+        while let NextCall::Due { due, call } = workload.next(Nanos::MAX, 0) {
             calls.push((due, call.class.0));
         }
         calls
@@ -125,7 +125,7 @@ mod tests {
             mix.skip_calls(calls);
             mix.next().unwrap().class.0
         });
-        let arrivals = Arrivals::new(Process::Constant, Rate(1e6), 0).unwrap();
+        let arrivals = Arrivals::new(ArrivalProcess::Constant, Rate(1e6), 0).unwrap();
         let classes: Vec<u16> = drain(open(&arrivals, 1, extent, shard)).into_iter().map(|(_, class)| class).collect();
         assert_eq!(classes, calls.collect::<Vec<_>>());
     }
@@ -134,12 +134,16 @@ mod tests {
     fn no_call_is_returned_before_it_is_due() {
         let extent = Extent { window: Nanos::from_secs(1), calls: 10 };
         let mix = Mix::new(&[1.0], 0).unwrap();
-        let mut workload =
-            Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0).unwrap(), mix, extent, Shard::WHOLE);
-        assert!(matches!(workload.next(Nanos::ZERO, 0), Next::Due { due: Nanos::ZERO, .. }));
-        assert_eq!(workload.next(Nanos(1), 1), Next::NotBefore(Nanos::from_millis(10)));
+        let mut workload = OpenWorkload::new(
+            Arrivals::new(ArrivalProcess::Constant, Rate(100.0), 0).unwrap(),
+            mix,
+            extent,
+            Shard::WHOLE,
+        );
+        assert!(matches!(workload.next(Nanos::ZERO, 0), NextCall::Due { due: Nanos::ZERO, .. }));
+        assert_eq!(workload.next(Nanos(1), 1), NextCall::NotBefore(Nanos::from_millis(10)));
         // A late call keeps its due time.
-        let Next::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
+        let NextCall::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
         assert_eq!(due, Nanos::from_millis(10));
     }
 }

@@ -4,7 +4,7 @@
 //! workload would adapt to the server.
 
 use crate::{Extent, Mix, Shard};
-use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Workload};
+use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -37,19 +37,19 @@ impl<C: Iterator<Item = CallSpec>> SClients<C> {
 }
 
 impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
-    fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
         if self.calls_left == 0 || now >= self.window {
-            return Next::Done;
+            return NextCall::Done;
         }
         match self.ready.peek() {
             Some(&Reverse(due)) if due <= now => {
-                let Some(call) = self.chooser.next() else { return Next::Done };
+                let Some(call) = self.chooser.next() else { return NextCall::Done };
                 self.ready.pop();
                 self.calls_left -= 1;
-                Next::Due { due, call }
+                NextCall::Due { due, call }
             }
-            Some(&Reverse(due)) => Next::NotBefore(due.min(self.window)),
-            None => Next::NotBefore(self.window),
+            Some(&Reverse(due)) => NextCall::NotBefore(due.min(self.window)),
+            None => NextCall::NotBefore(self.window),
         }
     }
 
@@ -82,13 +82,13 @@ mod tests {
     }
 
     fn ended(at: Nanos, end: End) -> Outcome {
-        Outcome { call: CallSpec::of_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 0, bytes_received: 0 }
+        Outcome { call: CallSpec::for_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 0, bytes_received: 0 }
     }
 
     /// The attempts that are due by `now`.
     fn due(workload: &mut SClients, now: Nanos) -> Vec<Nanos> {
         let mut due_times = Vec::new();
-        while let Next::Due { due, .. } = workload.next(now, 0) {
+        while let NextCall::Due { due, .. } = workload.next(now, 0) {
             due_times.push(due);
         }
         due_times
@@ -98,7 +98,7 @@ mod tests {
     fn the_first_attempts_are_spaced_over_the_timeout() {
         let mut workload = s_clients(4, u64::MAX, Shard::WHOLE);
         assert_eq!(due(&mut workload, T), [0, 25, 50, 75].map(Nanos::from_millis));
-        assert_eq!(workload.next(T, 4), Next::NotBefore(Nanos::from_secs(1)), "all attempts are under way");
+        assert_eq!(workload.next(T, 4), NextCall::NotBefore(Nanos::from_secs(1)), "all attempts are under way");
     }
 
     #[test]

@@ -24,16 +24,16 @@ pub use scripts::Scripts;
 pub use session_log::read_session_log;
 
 use crate::back_off::BackOff;
-use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
+use crate::{ArrivalProcess, Arrivals, ArrivalsError, Extent, Mix, Shard, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
-use brimful_core::{CallSpec, End, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, SessionId, SessionOutcome, Workload};
 use past::SessionHistory;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-use visit::{Phase, Visit};
+use visit::{Phase, SessionState};
 
 /// The parameters of all sessions.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub struct Sessions {
     /// Future sessions of an open load; `None` in a closed load.
     coming: Option<FutureSessions>,
     /// Sessions in progress, and resting users of a closed load. Slots are reused.
-    visits: Vec<Visit>,
+    visits: Vec<SessionState>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
     /// Due times, each with the slot of its visit. An entry is stale if its visit is not queued for that time.
@@ -88,7 +88,7 @@ impl Sessions {
         seed: u64,
         shard: Shard,
     ) -> Result<Sessions, ArrivalsError> {
-        let users = match load.comes {
+        let users = match load.session_arrivals {
             SessionArrivals::Open { .. } => 0,
             SessionArrivals::Closed { users, .. } => users,
         };
@@ -108,9 +108,9 @@ impl Sessions {
         // Each session takes one seed, so the seeds of other shards' sessions can be skipped in one step.
         let mut seeds = rng(seed, 4);
         seeds.advance(u128::from(shard.index));
-        match &load.comes {
+        match &load.session_arrivals {
             SessionArrivals::Open { rate, arrivals } => {
-                let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed)?;
+                let arrivals = Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, seed)?;
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
                 let left = load.number.map_or(u64::MAX, |number| shard.share(number));
                 sessions.coming = Some(FutureSessions::new(arrivals, seeds, shard, before, left));
@@ -118,7 +118,7 @@ impl Sessions {
             }
             SessionArrivals::Closed { users, rest_s } => {
                 for user in (shard.index..*users).step_by(usize::try_from(shard.count).unwrap_or(usize::MAX)) {
-                    let mut visit = Visit::new(SessionId(user as u32), seeds.random());
+                    let mut visit = SessionState::new(SessionId(user as u32), seeds.random());
                     seeds.advance(u128::from(shard.count - 1));
                     let place = user as f64 / *users as f64;
                     match &past {
@@ -158,7 +158,7 @@ impl Sessions {
     }
 
     /// Stores a session or a user, and queues it for its due time.
-    fn admit(&mut self, visit: Visit) {
+    fn admit(&mut self, visit: SessionState) {
         let session = visit.session;
         let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
         match self.visits.get_mut(slot as usize) {
@@ -172,15 +172,15 @@ impl Sessions {
     /// Queues the visit in this slot for its due time.
     fn queue(&mut self, slot: u32) {
         if let Some(visit) = self.visits.get_mut(slot as usize) {
-            visit.queued = true;
+            visit.is_queued = true;
             self.due.push(Reverse((visit.due, slot)));
         }
     }
 
     /// The next call of the visit in this slot; `None` if the visit has failed since it was queued.
-    fn next_call(&mut self, due: Nanos, slot: u32) -> Option<Next> {
-        let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.queued && visit.due == due)?;
-        visit.queued = false;
+    fn next_call(&mut self, due: Nanos, slot: u32) -> Option<NextCall> {
+        let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.is_queued && visit.due == due)?;
+        visit.is_queued = false;
         if visit.phase == Phase::Resting {
             visit.begin(&self.plan);
         }
@@ -194,24 +194,24 @@ impl Sessions {
         if visit.can_call(max_in_flight) {
             self.queue(slot);
         }
-        Some(if ready > due { Next::Waited { due, ready, call } } else { Next::Due { due, call } })
+        Some(if ready > due { NextCall::Waited { due, ready, call } } else { NextCall::Due { due, call } })
     }
 
     /// The next call to be retried.
-    fn next_retry(&mut self) -> Option<Next> {
+    fn next_retry(&mut self) -> Option<NextCall> {
         let (due, call) = self.again.pop_front().filter(|(due, _)| *due < self.window)?;
         self.calls_left -= 1;
-        Some(Next::Due { due, call })
+        Some(NextCall::Due { due, call })
     }
 
-    fn visit(&self, session: SessionId) -> Option<&Visit> {
+    fn visit(&self, session: SessionId) -> Option<&SessionState> {
         self.visits.get(*self.slots.get(&session)? as usize)
     }
 
     /// Number of allocated bytes.
     #[cfg(test)]
     fn footprint(&self) -> usize {
-        self.visits.capacity() * size_of::<Visit>()
+        self.visits.capacity() * size_of::<SessionState>()
             + self.free.capacity() * size_of::<u32>()
             + self.due.capacity() * size_of::<(Nanos, u32)>()
             // Each bucket has a control byte, and at most seven of eight buckets are full.
@@ -220,10 +220,10 @@ impl Sessions {
 }
 
 impl Workload for Sessions {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         loop {
             if self.calls_left == 0 {
-                return Next::Done;
+                return NextCall::Done;
             }
             if let Some(next) = self.next_retry() {
                 return next;
@@ -231,10 +231,10 @@ impl Workload for Sessions {
             let coming = self.coming.as_ref().and_then(FutureSessions::due);
             let queued = self.due.peek().map(|Reverse((due, _))| *due);
             let Some(due) = coming.into_iter().chain(queued).min().filter(|due| *due < self.window) else {
-                return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+                return if in_flight == 0 { NextCall::Done } else { NextCall::WaitForOutcome };
             };
             if due > now {
-                return Next::NotBefore(due);
+                return NextCall::NotBefore(due);
             }
             if coming == Some(due) {
                 let visit = self.coming.as_mut().and_then(FutureSessions::take);
@@ -250,10 +250,10 @@ impl Workload for Sessions {
     fn on_outcome(&mut self, outcome: &Outcome) {
         let Some(&slot) = outcome.call.session.and_then(|session| self.slots.get(&session)) else { return };
         let Some(visit) = self.visits.get_mut(slot as usize) else { return };
-        (visit.wait, visit.failures) = self.back_off.after(outcome, visit.failures);
+        (visit.wait, visit.failures) = self.back_off.wait_after(outcome, visit.failures);
         match outcome.end {
             End::Completed { .. } => {
-                if visit.answered(outcome.at, &self.plan, self.window) {
+                if visit.handle_answer(outcome.at, &self.plan, self.window) {
                     self.queue(slot);
                 }
             }
@@ -270,8 +270,10 @@ impl Workload for Sessions {
         let slot = *self.slots.get(&session)?;
         let visit = self.visits.get_mut(slot as usize)?;
         let outcome = visit.outcome()?;
-        match &self.plan.load.comes {
-            SessionArrivals::Closed { rest_s, .. } if u64::from(visit.round) < self.plan.sessions_of_user(session) => {
+        match &self.plan.load.session_arrivals {
+            SessionArrivals::Closed { rest_s, .. }
+                if u64::from(visit.sessions_begun) < self.plan.sessions_of_user(session) =>
+            {
                 visit.rest(rest_s);
                 self.queue(slot);
             }
@@ -324,9 +326,9 @@ impl FutureSessions {
         Some(head - self.before)
     }
 
-    fn take(&mut self) -> Option<Visit> {
+    fn take(&mut self) -> Option<SessionState> {
         let due = self.due()?;
-        let mut visit = Visit::new(SessionId(self.index as u32), self.seeds.random());
+        let mut visit = SessionState::new(SessionId(self.index as u32), self.seeds.random());
         visit.due = due;
         self.left -= 1;
         let others = self.shard.count - 1;
@@ -339,7 +341,7 @@ impl FutureSessions {
 
     /// Takes the next session if it arrived before the run. Also returns its arrival time in seconds, which is
     /// negative.
-    fn take_past(&mut self) -> Option<(f64, Visit)> {
+    fn take_past(&mut self) -> Option<(f64, SessionState)> {
         let arrival = self.head.filter(|arrival| *arrival < self.before)?;
         Some((-(self.before - arrival).as_secs_f64(), self.take()?))
     }
@@ -362,19 +364,19 @@ mod tests {
 
     #[test]
     fn ten_thousand_sessions_in_progress_take_less_than_two_hundred_bytes_each() {
-        let comes = SessionArrivals::Open { rate: Rate(10_000.0), arrivals: "constant".to_owned() };
+        let session_arrivals = SessionArrivals::Open { rate: Rate(10_000.0), arrivals: "constant".to_owned() };
         let load = SessionLoad {
             bursts: Spread::Constant(3.0),
             calls_per_burst: Spread::Constant(2.0),
             think_s: Spread::Constant(60.0),
-            ..SessionLoad::with_arrivals(comes)
+            ..SessionLoad::with_arrivals(session_arrivals)
         };
         let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
         let mut under_way = 0;
         for _ in 0..2 {
             let mut calls = Vec::new();
-            while let Next::Due { due, call } = sessions.next(Nanos(999_999_999), under_way) {
+            while let NextCall::Due { due, call } = sessions.next(Nanos(999_999_999), under_way) {
                 under_way += 1;
                 calls.push((due, call));
             }
@@ -393,16 +395,16 @@ mod tests {
 
     #[test]
     fn a_user_that_cannot_connect_waits_before_its_next_session() {
-        let comes = SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
-        let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::with_arrivals(comes) };
+        let session_arrivals = SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
+        let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::with_arrivals(session_arrivals) };
         let extent = Extent { window: Nanos::from_secs(60), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
         let mut now = Nanos::ZERO;
         for longest_ms in [10, 20, 40] {
-            let Next::Due { due, call } = sessions.next(now, 0) else { panic!("no call is due at {now}") };
+            let NextCall::Due { due, call } = sessions.next(now, 0) else { panic!("no call is due at {now}") };
             sessions.on_outcome(&Outcome { call, due, at: now, end: End::Refused, bytes_sent: 0, bytes_received: 0 });
             assert!(sessions.session_ended(call.session.unwrap()).is_some_and(|outcome| outcome.failed));
-            let Next::NotBefore(next) = sessions.next(now, 0) else { panic!("the user does not wait") };
+            let NextCall::NotBefore(next) = sessions.next(now, 0) else { panic!("the user does not wait") };
             let longest = Nanos::from_millis(longest_ms);
             assert!(next <= now + longest && next >= now + Nanos(longest.0 / 2), "{next} after {now}");
             now = next;

@@ -1,7 +1,7 @@
 //! Calls that arrive through a channel during the run, like the calls of a log that is read during the run. The
 //! channel's capacity limits the memory in use.
 
-use brimful_core::{CallSpec, Nanos, Next, Workload};
+use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::vec::IntoIter;
 
@@ -13,35 +13,35 @@ pub type DueCall = (Nanos, CallSpec);
 
 /// One shard of calls that arrive in batches, ordered by due time. The workload ends when the sender is dropped.
 #[derive(Debug)]
-pub struct Streamed {
+pub struct StreamedWorkload {
     batches: Receiver<Vec<DueCall>>,
     batch: IntoIter<DueCall>,
     head: Option<DueCall>,
 }
 
-impl Streamed {
+impl StreamedWorkload {
     /// Makes a workload of the calls from this channel.
-    pub fn new(batches: Receiver<Vec<DueCall>>) -> Streamed {
-        Streamed { batches, batch: Vec::new().into_iter(), head: None }
+    pub fn new(batches: Receiver<Vec<DueCall>>) -> StreamedWorkload {
+        StreamedWorkload { batches, batch: Vec::new().into_iter(), head: None }
     }
 }
 
-impl Workload for Streamed {
-    fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
+impl Workload for StreamedWorkload {
+    fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
         loop {
             match self.head.or_else(|| self.batch.next()) {
                 Some((due, call)) if due <= now => {
                     self.head = None;
-                    return Next::Due { due, call };
+                    return NextCall::Due { due, call };
                 }
                 Some((due, call)) => {
                     self.head = Some((due, call));
-                    return Next::NotBefore(due);
+                    return NextCall::NotBefore(due);
                 }
                 None => match self.batches.try_recv() {
                     Ok(batch) => self.batch = batch.into_iter(),
-                    Err(TryRecvError::Empty) => return Next::NotBefore(now + POLL_INTERVAL),
-                    Err(TryRecvError::Disconnected) => return Next::Done,
+                    Err(TryRecvError::Empty) => return NextCall::NotBefore(now + POLL_INTERVAL),
+                    Err(TryRecvError::Disconnected) => return NextCall::Done,
                 },
             }
         }
@@ -55,24 +55,24 @@ mod tests {
     use std::sync::mpsc::channel;
 
     fn call(class: u16) -> CallSpec {
-        CallSpec::of_class(ClassId(class))
+        CallSpec::for_class(ClassId(class))
     }
 
     #[test]
     fn calls_are_returned_when_they_are_due() {
         let (sender, receiver) = channel();
-        let mut streamed = Streamed::new(receiver);
-        assert_eq!(streamed.next(Nanos(5), 0), Next::NotBefore(Nanos(5) + POLL_INTERVAL), "the channel is empty");
+        let mut streamed = StreamedWorkload::new(receiver);
+        assert_eq!(streamed.next(Nanos(5), 0), NextCall::NotBefore(Nanos(5) + POLL_INTERVAL), "the channel is empty");
         sender.send(vec![(Nanos(10), call(0)), (Nanos(10), call(1))]).unwrap();
         sender.send(vec![]).unwrap();
         sender.send(vec![(Nanos(30), call(2))]).unwrap();
-        assert_eq!(streamed.next(Nanos(9), 0), Next::NotBefore(Nanos(10)));
+        assert_eq!(streamed.next(Nanos(9), 0), NextCall::NotBefore(Nanos(10)));
         // A late call keeps its due time.
-        assert_eq!(streamed.next(Nanos(12), 0), Next::Due { due: Nanos(10), call: call(0) });
-        assert_eq!(streamed.next(Nanos(12), 1), Next::Due { due: Nanos(10), call: call(1) });
-        assert_eq!(streamed.next(Nanos(12), 2), Next::NotBefore(Nanos(30)));
+        assert_eq!(streamed.next(Nanos(12), 0), NextCall::Due { due: Nanos(10), call: call(0) });
+        assert_eq!(streamed.next(Nanos(12), 1), NextCall::Due { due: Nanos(10), call: call(1) });
+        assert_eq!(streamed.next(Nanos(12), 2), NextCall::NotBefore(Nanos(30)));
         drop(sender);
-        assert_eq!(streamed.next(Nanos(30), 2), Next::Due { due: Nanos(30), call: call(2) });
-        assert_eq!(streamed.next(Nanos(30), 3), Next::Done);
+        assert_eq!(streamed.next(Nanos(30), 2), NextCall::Due { due: Nanos(30), call: call(2) });
+        assert_eq!(streamed.next(Nanos(30), 3), NextCall::Done);
     }
 }

@@ -83,7 +83,7 @@ impl Request {
             rate: self.rate.unwrap_or(usual.rate),
             burstiness: if self.on_off { Burstiness::OnOff } else { Burstiness::None },
             seed: self.seed.unwrap_or(usual.seed),
-            fine: self.fine,
+            subsecond: self.fine,
             format: match self.format {
                 Some(Format::Common) => LogFormat::Common,
                 Some(Format::Combined) | None => LogFormat::Combined,

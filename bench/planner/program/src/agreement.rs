@@ -9,7 +9,7 @@ const HALF_WIDTH_95: f64 = 1.96;
 
 /// Compares simulations with exact solutions. Returns the number of figures, the number of 95 % intervals that contain
 /// the exact figure, and the largest error in standard errors with the number of its network.
-pub fn simulated(networks: u64, events: u64) -> Result<Value, ModelError> {
+pub fn simulate_networks(networks: u64, events: u64) -> Result<Value, ModelError> {
     let (mut figures, mut covered, mut farthest) = (0, 0, (0.0f64, 0));
     for number in 0..networks {
         let model = network(number);
@@ -26,10 +26,10 @@ pub fn simulated(networks: u64, events: u64) -> Result<Value, ModelError> {
 }
 
 /// The random networks with their exact solutions.
-pub fn networks_solved(networks: u64) -> Result<Value, ModelError> {
+pub fn solved_networks(count: u64) -> Result<Value, ModelError> {
     let solved = |number| {
         let model = network(number);
         solve(&model, Method::Exact).map(|solution| json!({ "model": model, "solution": solution }))
     };
-    (0..networks).map(solved).collect()
+    (0..count).map(solved).collect()
 }

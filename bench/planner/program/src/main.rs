@@ -69,8 +69,8 @@ fn answer() -> Result<Value, Box<dyn Error>> {
             let (cpu_s, found) = timed(1, || simulate(&model, &options))?;
             Ok(json!({ "cpu_s": cpu_s, "events": found.run.events }))
         }
-        Request::Networks { networks } => Ok(agreement::networks_solved(networks)?),
-        Request::Agreement { networks, events } => Ok(agreement::simulated(networks, events)?),
+        Request::Networks { networks } => Ok(agreement::solved_networks(networks)?),
+        Request::Agreement { networks, events } => Ok(agreement::simulate_networks(networks, events)?),
     }
 }
 

@@ -77,7 +77,7 @@ fn check(line: &[u8], outcome: &Result<Line<'_>, Malformed>) {
     match outcome {
         Ok(Line::Entry(entry)) => {
             assert!(entry.status < 1000);
-            assert!(entry.method.len() <= line.len() && entry.agent.len() <= line.len());
+            assert!(entry.method.len() <= line.len() && entry.user_agent.len() <= line.len());
         }
         Ok(Line::Other) => {}
         Err(malformed) => {

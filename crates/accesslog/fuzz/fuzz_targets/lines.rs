@@ -41,7 +41,7 @@ fuzz_target!(|input: &[u8]| {
 
 /// The formats are detected once: detection takes longer than everything else, and the target `detect` tests it.
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| {
-    let named = |name| Format::named(name).expect("a known name");
+    let named = |name| Format::by_name(name).expect("a known name");
     Formats::from_list(["combined", "json", "w3c"].map(named).into())
 });
 

@@ -3,7 +3,7 @@
 //! Decimals such as nginx's are recognized without this module. It handles durations with a unit, and whole numbers,
 //! which may also be process IDs, request counts or bytes.
 
-use super::units::{self, Guess, TimedRequest};
+use super::units::{self, TimedRequest, UnitGuess};
 use crate::format::{
     Format, TailField, TailFields, TimeUnit, has_milliseconds, has_unit, is_address_list, parse_ip, whole_number,
 };
@@ -123,19 +123,19 @@ fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Infer
         return is_known.then(|| Inferred { base, format: None, remark: Some(remark.to_owned()) });
     }
     let remark = guess.map(|(place, guess, requests)| remark(place, &guess, &requests, &roles, name));
-    Some(Inferred { base, format: Some(Format::named(&name(&roles))?), remark })
+    Some(Inferred { base, format: Some(Format::by_name(&name(&roles))?), remark })
 }
 
 /// A note on how the numbers are read, and on how to choose another unit.
 fn remark(
     place: usize,
-    guess: &Guess,
+    guess: &UnitGuess,
     requests: &[TimedRequest],
     roles: &[Role],
     name: impl Fn(&[Role]) -> String,
 ) -> String {
     let said = units::unit_remark(requests, guess.unit);
-    let other = guess.others.first().copied().unwrap_or(match guess.unit {
+    let other = guess.other_units.first().copied().unwrap_or(match guess.unit {
         TimeUnit::Microseconds => TimeUnit::Milliseconds,
         _ => TimeUnit::Microseconds,
     });
@@ -143,9 +143,9 @@ fn remark(
     if let Some(role) = instead.get_mut(place) {
         *role = Role::Time(other);
     }
-    let may_be = if guess.others.is_empty() { "If they are" } else { "They may be" };
-    let end = if guess.others.is_empty() { "" } else { ": then" };
-    let comma = if guess.others.is_empty() { "," } else { "" };
+    let may_be = if guess.other_units.is_empty() { "If they are" } else { "They may be" };
+    let end = if guess.other_units.is_empty() { "" } else { ": then" };
+    let comma = if guess.other_units.is_empty() { "," } else { "" };
     format!("{said}. {may_be} {}{comma}{end} give --format '{}'.", other.name(), name(&instead))
 }
 
@@ -336,7 +336,7 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
 
 /// Chooses the whole-number column that is the duration, and its unit. Returns the guess if the user should know of it,
 /// or `None` if two columns show the same duration in two units.
-fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, Guess, Vec<TimedRequest>)> {
+fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, UnitGuess, Vec<TimedRequest>)> {
     let places: Vec<usize> = (0..roles.len()).filter(|place| roles.get(*place) == Some(&Role::Whole)).collect();
     let numbers = |place: usize| columns.get(place).and_then(Column::numbers).unwrap_or_default();
     for coarse in &places {

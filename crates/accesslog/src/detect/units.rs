@@ -41,13 +41,13 @@ pub(super) struct TimedRequest {
 
 /// The likeliest unit, and the other plausible units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Guess {
+pub(super) struct UnitGuess {
     pub unit: TimeUnit,
-    pub others: Vec<TimeUnit>,
+    pub other_units: Vec<TimeUnit>,
 }
 
 /// Guesses the unit of a column of numbers. The requests are in the order of the log.
-pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
+pub(super) fn guess_unit(requests: &[TimedRequest]) -> UnitGuess {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let possible = possible(requests, [Microseconds, Milliseconds, Seconds, Nanoseconds]);
     let is_mostly_zero = requests.iter().filter(|request| request.value == 0).count() * 2 >= requests.len();
@@ -58,8 +58,8 @@ pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
         [] if is_mostly_zero => Seconds,
         [] => Microseconds,
     };
-    let others = possible.into_iter().filter(|other| *other != unit && *other != Nanoseconds).collect();
-    Guess { unit, others }
+    let other_units = possible.into_iter().filter(|other| *other != unit && *other != Nanoseconds).collect();
+    UnitGuess { unit, other_units }
 }
 
 /// Sets the unit of whole-number durations to the likeliest unit, unless the format names a unit or already uses the
@@ -102,7 +102,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
         "The log does not name the unit of its times: whole numbers are read as {}, {} as {}",
         unit.name(),
         count(example),
-        ns.rounded()
+        ns.to_rounded_string()
     )
 }
 
@@ -165,8 +165,8 @@ mod tests {
     }
 
     fn guessed(requests: &[TimedRequest]) -> (TimeUnit, Vec<TimeUnit>) {
-        let Guess { unit, others } = guess_unit(requests);
-        (unit, others)
+        let UnitGuess { unit, other_units } = guess_unit(requests);
+        (unit, other_units)
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Definitions {
     fn formats(mut self) -> Result<Vec<Format>, LogError> {
         let missing: Vec<String> = self.uses.keys().filter(|name| !self.has(name)).cloned().collect();
         for name in &missing {
-            if let Some(known) = Format::named(name) {
+            if let Some(known) = Format::by_name(name) {
                 self.define(name, Ok(known));
             }
         }
@@ -108,16 +108,16 @@ fn apache_definitions(text: &str) -> Definitions {
         let words: Vec<&str> = directive.iter().map(String::as_str).collect();
         match (words.first().map(|word| word.to_ascii_lowercase()).as_deref(), words.get(1..)) {
             (Some("logformat"), Some([format])) => last_format = (*format).to_owned(),
-            (Some("logformat"), Some([format, name, ..])) => definitions.define(name, Format::apache(format)),
+            (Some("logformat"), Some([format, name, ..])) => definitions.define(name, Format::from_apache(format)),
             (Some("customlog" | "globallog"), Some([_path, format, ..])) => {
                 if format.contains('%') {
-                    definitions.define(format, Format::apache(format));
+                    definitions.define(format, Format::from_apache(format));
                 }
                 definitions.count_use(format);
             }
             (Some("transferlog"), Some([_path, ..])) => {
                 if last_format.contains('%') {
-                    definitions.define(&last_format, Format::apache(&last_format));
+                    definitions.define(&last_format, Format::from_apache(&last_format));
                 }
                 definitions.count_use(&last_format);
             }

@@ -19,8 +19,12 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     if client.is_empty() {
         return Err(missing());
     }
-    let mut entry =
-        Entry { client: without_port(client), time_ns: stamp.ns, is_fine: stamp.is_fine, ..Entry::default() };
+    let mut entry = Entry {
+        client: without_port(client),
+        time_ns: stamp.ns,
+        has_subsecond_time: stamp.has_subsecond_time,
+        ..Entry::default()
+    };
     entry.offset_s = stamp.offset_s;
     let mut words = Words { line, at: open + 1 + length + 1 };
     words.space()?;

@@ -297,7 +297,7 @@ impl<'a> Labelled<'a> {
             Meaning::Protocol => (&mut entry.protocol, Slot::Protocol),
             Meaning::Host => (&mut entry.host, Slot::Host),
             Meaning::Client | Meaning::ClientPort => (&mut entry.client, Slot::Client),
-            Meaning::Agent => (&mut entry.agent, Slot::Agent),
+            Meaning::Agent => (&mut entry.user_agent, Slot::Agent),
             Meaning::Referer => (&mut entry.referer, Slot::Referer),
         };
         let (place, slot) = slot;
@@ -308,7 +308,8 @@ impl<'a> Labelled<'a> {
             _ => without_dash(value.raw),
         };
         let bit = 1 << slot as u8;
-        self.raw.escaped = if value.is_escaped { self.raw.escaped | bit } else { self.raw.escaped & !bit };
+        self.raw.escaped_slots =
+            if value.is_escaped { self.raw.escaped_slots | bit } else { self.raw.escaped_slots & !bit };
         Ok(())
     }
 
@@ -332,15 +333,17 @@ impl<'a> Labelled<'a> {
             self.raw.entry.target = request.raw;
             self.raw.is_request_line = true;
             let bit = 1 << Slot::Target as u8;
-            self.raw.escaped = if request.is_escaped { self.raw.escaped | bit } else { self.raw.escaped & !bit };
+            self.raw.escaped_slots =
+                if request.is_escaped { self.raw.escaped_slots | bit } else { self.raw.escaped_slots & !bit };
         } else if !self.has_target {
             return Err("a field with the request: request, or method and uri");
         }
         let entry = &mut self.raw.entry;
-        (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
+        (entry.time_ns, entry.has_subsecond_time, entry.offset_s) =
+            (stamp.ns, stamp.has_subsecond_time, stamp.offset_s);
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;
-            self.raw.escaped &= !(1 << Slot::Client as u8);
+            self.raw.escaped_slots &= !(1 << Slot::Client as u8);
         }
         move_to_start(&mut self.raw.entry, self.is_end);
         Ok(Parsed::Request(self.raw))

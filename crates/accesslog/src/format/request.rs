@@ -33,9 +33,9 @@ pub(crate) struct RawRequest<'a> {
     /// The query, if the line has a separate field for it.
     pub query: &'a [u8],
     /// One bit for each [`Slot`] whose text has JSON escapes.
-    pub escaped: u8,
+    pub escaped_slots: u8,
     /// One bit for each [`Slot`] whose text has doubled quotes.
-    pub doubled: u8,
+    pub doubled_quote_slots: u8,
     /// Whether the target contains the whole request line.
     pub is_request_line: bool,
     /// Whether a target with scheme and host is split into host and path.
@@ -45,7 +45,7 @@ pub(crate) struct RawRequest<'a> {
 impl<'a> RawRequest<'a> {
     #[inline]
     pub(crate) fn build_entry(&self, buffer: &'a mut Vec<u8>) -> Entry<'a> {
-        let needs_buffer = self.escaped != 0 || self.doubled != 0 || !self.query.is_empty();
+        let needs_buffer = self.escaped_slots != 0 || self.doubled_quote_slots != 0 || !self.query.is_empty();
         let mut entry = if needs_buffer { self.copy_texts(buffer) } else { self.entry };
         if self.is_request_line {
             (entry.method, entry.target, entry.protocol) = split_request(entry.target);
@@ -64,12 +64,12 @@ impl<'a> RawRequest<'a> {
     /// Copies all texts into `bytes`, with escapes undone and the query appended to the target.
     #[cold]
     fn copy_texts(&self, bytes: &'a mut Vec<u8>) -> Entry<'a> {
-        let Entry { method, target, protocol, host, client, agent, referer, .. } = self.entry;
-        let texts = [method, target, protocol, host, client, agent, referer];
+        let Entry { method, target, protocol, host, client, user_agent, referer, .. } = self.entry;
+        let texts = [method, target, protocol, host, client, user_agent, referer];
         bytes.clear();
         let write = |slot: usize, text: &[u8], bytes: &mut Vec<u8>| match 1 << slot {
-            bit if self.escaped & bit != 0 => unescape(text, bytes),
-            bit if self.doubled & bit != 0 => undouble(text, bytes),
+            bit if self.escaped_slots & bit != 0 => unescape(text, bytes),
+            bit if self.doubled_quote_slots & bit != 0 => undouble(text, bytes),
             _ => bytes.extend_from_slice(text),
         };
         let ends = std::array::from_fn::<usize, 7, _>(|slot| {
@@ -83,12 +83,12 @@ impl<'a> RawRequest<'a> {
         });
         let bytes: &'a [u8] = bytes;
         let mut start = 0;
-        let [method, target, protocol, host, client, agent, referer] = ends.map(|end| {
+        let [method, target, protocol, host, client, user_agent, referer] = ends.map(|end| {
             let text = bytes.get(start..end).unwrap_or_default();
             start = end;
             text
         });
-        Entry { method, target, protocol, host, client, agent, referer, ..self.entry }
+        Entry { method, target, protocol, host, client, user_agent, referer, ..self.entry }
     }
 }
 
@@ -223,7 +223,7 @@ fn is_host_name(text: &[u8]) -> bool {
 #[inline]
 pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end: bool) {
     if is_end
-        && entry.is_fine
+        && entry.has_subsecond_time
         && let Some(begun_ns) = entry.service_ns.and_then(|ns| entry.time_ns.checked_sub(i64::try_from(ns).ok()?))
         && begun_ns >= 0
     {
@@ -373,16 +373,16 @@ mod tests {
     fn escapes_are_undone_in_another_place() {
         let entry = Entry {
             target: br"/caf\u00e9\/\ud83d\ude00",
-            agent: br#"a \"b\" \x41"#,
+            user_agent: br#"a \"b\" \x41"#,
             client: b"::1",
             ..Entry::default()
         };
         let escaped = (1 << Slot::Target as u8) | (1 << Slot::Agent as u8);
-        let raw = RawRequest { entry, query: b"a=1", escaped, ..RawRequest::default() };
+        let raw = RawRequest { entry, query: b"a=1", escaped_slots: escaped, ..RawRequest::default() };
         let mut place = b"old".to_vec();
         let read = raw.build_entry(&mut place);
         assert_eq!(read.target, "/café/😀?a=1".as_bytes());
-        assert_eq!((read.agent, read.client), (br#"a "b" A"#.as_slice(), b"::1".as_slice()));
+        assert_eq!((read.user_agent, read.client), (br#"a "b" A"#.as_slice(), b"::1".as_slice()));
     }
 
     proptest! {

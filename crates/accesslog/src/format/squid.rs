@@ -17,7 +17,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, Malformed> {
     let whole = stamp.contains(&b'.').then(|| time::epoch(stamp)).flatten();
     let whole = whole.filter(|(_, length)| *length == stamp.len());
     let (stamp, _) = whole.ok_or_else(|| Malformed::at_byte(at, "a time such as 1286536309.450"))?;
-    let mut entry = Entry { time_ns: stamp.ns, is_fine: true, ..Entry::default() };
+    let mut entry = Entry { time_ns: stamp.ns, has_subsecond_time: true, ..Entry::default() };
     let (at, taken) = words.next("the time that the request took")?;
     let whole = number::duration_or_none(taken, TimeUnit::Milliseconds).filter(|(_, length)| *length == taken.len());
     entry.service_ns = whole.ok_or_else(|| Malformed::at_byte(at, "the time that the request took"))?.0;

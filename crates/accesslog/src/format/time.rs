@@ -21,7 +21,7 @@ pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
     pub ns: i64,
     /// Whether the log shows fractions of a second.
-    pub is_fine: bool,
+    pub has_subsecond_time: bool,
     /// The offset from UTC that the log states, in seconds east; `None` if it states none.
     pub offset_s: Option<i32>,
 }
@@ -58,7 +58,8 @@ impl Clock {
                 && let Some(second) = stamp[12..].first_chunk().and_then(second_of_day)
             {
                 let ns = (self.clf_midnight_s + second) * SECOND_NS;
-                (self.clf, self.clf_stamp) = (*stamp, Stamp { ns, is_fine: false, offset_s: self.clf_offset_s });
+                (self.clf, self.clf_stamp) =
+                    (*stamp, Stamp { ns, has_subsecond_time: false, offset_s: self.clf_offset_s });
                 return Some((self.clf_stamp, 26));
             }
         }
@@ -138,8 +139,8 @@ pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     };
     let ns = i64::try_from(value.checked_mul(unit_ns)?).ok()?;
     let rest_ns = nanos / (SECOND_NS / i64::try_from(unit_ns).ok()?);
-    let is_fine = unit_ns < 1_000_000_000 || fraction_length > 0;
-    Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine, offset_s: None }, length + fraction_length))
+    let has_subsecond_time = unit_ns < 1_000_000_000 || fraction_length > 0;
+    Some((Stamp { ns: ns.checked_add(rest_ns)?, has_subsecond_time, offset_s: None }, length + fraction_length))
 }
 
 /// Reads a time such as `13:55:36.123`. Returns the seconds since midnight, the nanoseconds, and the length.
@@ -150,9 +151,9 @@ pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
 }
 
 /// Creates a stamp without an offset; `None` outside of the supported years.
-pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
+pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, has_subsecond_time: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
-    (seconds >= 0).then_some(Stamp { ns, is_fine, offset_s: None })
+    (seconds >= 0).then_some(Stamp { ns, has_subsecond_time, offset_s: None })
 }
 
 /// Seconds since midnight of a time such as `13:55:36`.
@@ -241,7 +242,7 @@ mod tests {
 
     fn clf(text: &str) -> Option<(i64, bool)> {
         let (stamp, length) = Clock::default().clf(text.as_bytes())?;
-        (length == text.len()).then_some((stamp.ns, stamp.is_fine))
+        (length == text.len()).then_some((stamp.ns, stamp.has_subsecond_time))
     }
 
     fn coarse(same: &str) -> Option<(i64, bool)> {
@@ -299,7 +300,7 @@ mod tests {
             ("10/Oct/2000:23:59:59 -0700", "2000-10-11T06:59:59Z"),
         ] {
             let (stamp, length) = clock.clf(text.as_bytes()).unwrap();
-            assert_eq!((Some((stamp.ns, stamp.is_fine)), length), (coarse(same), 26), "{text}");
+            assert_eq!((Some((stamp.ns, stamp.has_subsecond_time)), length), (coarse(same), 26), "{text}");
         }
         assert_eq!(clock.clf(b"10/Oct/2000:24:00:00 -0700"), None);
     }
@@ -312,7 +313,7 @@ mod tests {
         for text in ["2026-11-22T05:31:40Z", "2026-11-22 06:31:40+01:00", "[22/Nov/2026:00:01:40 -0530]", "1795325500"]
         {
             let found = clock.any_notation(text.as_bytes());
-            assert_eq!(found.map(|stamp| (stamp.ns, stamp.is_fine)), same, "{text}");
+            assert_eq!(found.map(|stamp| (stamp.ns, stamp.has_subsecond_time)), same, "{text}");
         }
         for text in [
             "2026-11-22T05:31:40.250000000Z",
@@ -324,7 +325,7 @@ mod tests {
             "1795325500250000.5",
         ] {
             let found = clock.any_notation(text.as_bytes());
-            assert_eq!(found.map(|stamp| (stamp.ns / 1000, stamp.is_fine)), Some((fine_us, true)), "{text}");
+            assert_eq!(found.map(|stamp| (stamp.ns / 1000, stamp.has_subsecond_time)), Some((fine_us, true)), "{text}");
         }
         for wrong in
             ["", "-", "yesterday", "2026-11-22", "2026-11-22T05:31:40Zx", "1795325500s", "99999999999999999999"]

@@ -210,7 +210,7 @@ impl<'a> State<'a> {
     ) -> Result<(), &'static str> {
         let Value { text: raw, has_quotes } = value;
         if has_quotes && let Some(slot) = column.slot() {
-            self.raw.doubled |= 1 << slot as u8;
+            self.raw.doubled_quote_slots |= 1 << slot as u8;
         }
         let value = without_dash(raw);
         let entry = &mut self.raw.entry;
@@ -241,7 +241,7 @@ impl<'a> State<'a> {
                 (entry.host, self.host_rank) = (value, rank);
             }
             Column::Host(_) => {}
-            Column::Agent => entry.agent = value,
+            Column::Agent => entry.user_agent = value,
             Column::Referer => entry.referer = value,
             Column::Status => {
                 let status = number::status(raw).filter(|(_, length)| *length == raw.len());
@@ -265,8 +265,8 @@ impl<'a> State<'a> {
     fn finish(mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
         let stamp = match (self.stamp, self.day_s, self.time) {
             (Some(stamp), _, _) => Some(stamp),
-            (None, Some(day_s), Some((second, nanos, is_fine))) => {
-                time::stamp_from_seconds(day_s + second, nanos, is_fine)
+            (None, Some(day_s), Some((second, nanos, has_subsecond_time))) => {
+                time::stamp_from_seconds(day_s + second, nanos, has_subsecond_time)
             }
             _ => None,
         };
@@ -276,7 +276,8 @@ impl<'a> State<'a> {
         if entry.method.is_empty() && entry.target.is_empty() {
             return Err(Malformed::at_byte(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
         }
-        (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
+        (entry.time_ns, entry.has_subsecond_time, entry.offset_s) =
+            (stamp.ns, stamp.has_subsecond_time, stamp.offset_s);
         self.raw.may_be_absolute = true;
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;

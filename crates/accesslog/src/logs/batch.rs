@@ -43,13 +43,14 @@ impl Batch {
     }
 
     pub fn push(&mut self, entry: &Entry<'_>, key_ns: i64) {
-        let Entry { method, target, protocol, host, client, agent, referer, .. } = *entry;
-        let ends = [method, target, protocol, host, client, agent, referer].map(|text| {
+        let Entry { method, target, protocol, host, client, user_agent, referer, .. } = *entry;
+        let ends = [method, target, protocol, host, client, user_agent, referer].map(|text| {
             self.bytes.extend_from_slice(text);
             self.bytes.len()
         });
-        let Entry { time_ns, is_fine, offset_s, status, bytes, service_ns, upstream_ns, .. } = *entry;
-        let numbers = Entry { time_ns, is_fine, offset_s, status, bytes, service_ns, upstream_ns, ..Entry::default() };
+        let Entry { time_ns, has_subsecond_time, offset_s, status, bytes, service_ns, upstream_ns, .. } = *entry;
+        let numbers =
+            Entry { time_ns, has_subsecond_time, offset_s, status, bytes, service_ns, upstream_ns, ..Entry::default() };
         self.packed.push(Packed { key_ns, numbers, ends });
     }
 
@@ -62,12 +63,12 @@ impl Batch {
         let packed = self.packed.get(at)?;
         let before = at.checked_sub(1).and_then(|before| self.packed.get(before));
         let mut start = before.map_or(0, |before| before.ends[TEXTS - 1]);
-        let [method, target, protocol, host, client, agent, referer] = packed.ends.map(|end| {
+        let [method, target, protocol, host, client, user_agent, referer] = packed.ends.map(|end| {
             let text = self.bytes.get(start..end).unwrap_or_default();
             start = end;
             text
         });
-        let entry = Entry { method, target, protocol, host, client, agent, referer, ..packed.numbers };
+        let entry = Entry { method, target, protocol, host, client, user_agent, referer, ..packed.numbers };
         Some((entry, packed.key_ns))
     }
 }
@@ -117,8 +118,9 @@ mod tests {
 
     #[test]
     fn entries_come_out_as_they_went_in() {
-        let first = Entry { time_ns: 5, is_fine: true, offset_s: Some(3600), target: b"/a", ..Entry::default() };
-        let second = Entry { bytes: Some(7), agent: b"curl", method: b"GET", status: 200, ..Entry::default() };
+        let first =
+            Entry { time_ns: 5, has_subsecond_time: true, offset_s: Some(3600), target: b"/a", ..Entry::default() };
+        let second = Entry { bytes: Some(7), user_agent: b"curl", method: b"GET", status: 200, ..Entry::default() };
         let mut batch = Batch::default();
         batch.push(&first, 5);
         batch.push(&second, 4);

@@ -7,7 +7,7 @@
 //! end, for whole minutes.
 //!
 //! A few stamps far away from all others do not extend the span. These are stamps that are separated by more than
-//! [`GAP_DAYS`] days from nearly all requests, and stamps that `strays` finds at the start and the end.
+//! [`GAP_DAYS`] days from nearly all requests, and stamps that `stray_requests` finds at the start and the end.
 
 mod strays;
 
@@ -48,7 +48,7 @@ pub(super) struct Calendar {
     /// Index in `hours` of the last request's hour.
     hour: usize,
     /// Number of requests on days for which there was no room.
-    pub left_out: u64,
+    pub uncounted_requests: u64,
     /// Number of requests in the busiest second.
     pub busiest_second: u64,
 }
@@ -78,7 +78,7 @@ pub(super) struct Span {
     pub last_ns: i64,
     pub requests: u64,
     /// Number of requests far before or after the span.
-    pub strays: u64,
+    pub stray_requests: u64,
 }
 
 /// Requests by hour of the day and weekday, by the clocks of a zone.
@@ -108,7 +108,7 @@ impl Calendar {
         }
         match self.days.get_mut(self.day) {
             Some(day) => day.add(time_ns, self.minute),
-            None => self.left_out += 1,
+            None => self.uncounted_requests += 1,
         }
         let Some(hour) = self.hours.get_mut(self.hour) else { return };
         hour.requests += 1;
@@ -128,7 +128,7 @@ impl Calendar {
             let requests: u64 = days.iter().map(|day| day.requests).sum();
             let first_ns = days.first()?.first_ns;
             let last_ns = days.last()?.last_ns;
-            Some(Span { first_ns, last_ns, requests, strays: total - requests })
+            Some(Span { first_ns, last_ns, requests, stray_requests: total - requests })
         };
         let main = groups.filter_map(span).max_by_key(|span| span.requests)?;
         let main = if (main.requests as f64) < MIN_SPAN_SHARE * total as f64 { span(&days)? } else { main };
@@ -140,7 +140,11 @@ impl Calendar {
         let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
         let minutes = || days.iter().flat_map(|day| day.minutes_with_requests()).filter(within);
         let Some(core) = strays::core(minutes, span.requests) else { return span };
-        let mut trimmed = Span { requests: core.requests, strays: span.strays + span.requests - core.requests, ..span };
+        let mut trimmed = Span {
+            requests: core.requests,
+            stray_requests: span.stray_requests + span.requests - core.requests,
+            ..span
+        };
         if core.first_s > minute_of(span.first_ns) {
             trimmed.first_ns = self.seconds_of_minute(core.first_s).next().unwrap_or(core.first_s).saturating_mul(NS);
         }
@@ -166,7 +170,7 @@ impl Calendar {
     }
 
     /// Rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of days begin at midnight in the zone.
-    pub fn course(&self, span: &Span, zone: &TimeZone) -> RateHistory {
+    pub fn rate_history(&self, span: &Span, zone: &TimeZone) -> RateHistory {
         let first = span.first_ns.div_euclid(NS);
         let last = span.last_ns.div_euclid(NS);
         // Steps are whole minutes, but before 1900 many zones used local mean time, with seconds.

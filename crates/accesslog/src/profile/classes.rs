@@ -95,7 +95,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
     // Requests from before this URL got its counter belong to other URLs.
-    let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
+    let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.responses_with_body);
     let (service, timed) = window.zero_length_service;
     LogClass {
         name: EMPTY_CLASS.to_owned(),
@@ -119,11 +119,12 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     let requests: u64 = members.iter().map(|size| size.count).sum();
     let bytes: f64 = members.iter().map(|size| size.sum_bytes).sum();
     let squares: f64 = members.iter().map(|size| size.sum_bytes.powi(2) / size.count as f64).sum();
-    let (service, timed) = members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed));
+    let (service, timed) =
+        members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed_responses));
     let mean = bytes / requests as f64;
     let mine = |url: &&&TopUrl| {
-        let mean = url.bytes as f64 / url.bodies as f64;
-        url.bodies > 0 && mean >= from as f64 && mean < to as f64 + 1.0
+        let mean = url.bytes as f64 / url.responses_with_body as f64;
+        url.responses_with_body > 0 && mean >= from as f64 && mean < to as f64 + 1.0
     };
     let derived_from = match (first.cluster, last.cluster) {
         (a, b) if a == b && first.is_remainder => format!("remainder of cluster {a}"),
@@ -146,7 +147,11 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
         bytes_range: [from, to],
         bytes_scv: (squares / requests as f64 / mean.powi(2) - 1.0).max(0.0),
         unique_urls: all.iter().filter(mine).count() as u64,
-        urls: popular(all.iter().filter(mine).map(|url| (*url, url.bodies, url.bytes as f64 / url.bodies as f64))),
+        urls: popular(
+            all.iter()
+                .filter(mine)
+                .map(|url| (*url, url.responses_with_body, url.bytes as f64 / url.responses_with_body as f64)),
+        ),
         mean_service_s: mean_seconds(service, timed),
     }
 }
@@ -167,14 +172,14 @@ fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
         range: key.to_owned(),
         derived_from: format!(
             "{} to {} bytes",
-            group_thousands(keyed.least as f64),
-            group_thousands(keyed.most as f64)
+            group_thousands(keyed.min_bytes as f64),
+            group_thousands(keyed.max_bytes as f64)
         ),
         requests: keyed.requests,
         share_requests: share(keyed.requests, window.requests),
         share_bytes: share(keyed.bytes, window.bytes),
         mean_bytes: mean,
-        bytes_range: [keyed.least, keyed.most],
+        bytes_range: [keyed.min_bytes, keyed.max_bytes],
         bytes_scv: if mean > 0.0 { (moment / mean.powi(2) - 1.0).max(0.0) } else { 0.0 },
         unique_urls: urls.len() as u64,
         urls: popular(urls.iter().map(|url| (*url, url.requests, mean_of(url)))),
@@ -218,7 +223,7 @@ mod tests {
             count: *count,
             sum_bytes: (bytes * count) as f64,
             service_ns: 0.0,
-            timed: 0,
+            timed_responses: 0,
         };
         counts.iter().map(size).collect()
     }

@@ -47,9 +47,9 @@ impl FieldCounts {
         let second = second.rem_euclid(3_600);
         self.seconds |= 1 << (second % 60);
         self.minutes |= 1 << (second / 60);
-        self.fine += u64::from(entry.is_fine);
+        self.fine += u64::from(entry.has_subsecond_time);
         self.with_bytes += u64::from(entry.bytes.is_some());
-        self.with_agent += u64::from(!entry.agent.is_empty());
+        self.with_agent += u64::from(!entry.user_agent.is_empty());
         self.future += u64::from(entry.time_ns > self.tomorrow_ns);
     }
 
@@ -109,8 +109,8 @@ fn out_of_order(read: &ReadSummary) -> Option<String> {
 }
 
 fn strays(span: &Span) -> Option<String> {
-    (span.strays > 0).then(|| {
-        let strays = count(span.strays);
+    (span.stray_requests > 0).then(|| {
+        let strays = count(span.stray_requests);
         format!(
             "Requests far before or after all others: {strays}; the span and its rates leave them out. A download that \
                          began long before the log, or a wrong clock, leaves such stamps."
@@ -119,7 +119,7 @@ fn strays(span: &Span) -> Option<String> {
 }
 
 fn left_out(profiler: &Profiler) -> Option<String> {
-    let left_out = profiler.calendar.left_out;
+    let left_out = profiler.calendar.uncounted_requests;
     (left_out > 0)
         .then(|| format!("Requests on more days than can be counted: {}; they are in no rate.", count(left_out)))
 }

@@ -89,20 +89,21 @@ impl Default for Agents {
 impl Agents {
     /// Whether an agent is a robot. `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty agent is not a
     /// robot.
-    pub fn is_robot(&mut self, agent: &[u8], hash: u64) -> bool {
+    pub fn is_robot(&mut self, user_agent: &[u8], hash: u64) -> bool {
         match self.known.get_mut(hash as usize % CACHED_AGENTS) {
             Some(Some(known)) if known.hash == hash => known.is_robot,
-            Some(place) => place.insert(Known { hash, is_robot: is_robot(agent) }).is_robot,
-            None => is_robot(agent),
+            Some(place) => place.insert(Known { hash, is_robot: is_robot(user_agent) }).is_robot,
+            None => is_robot(user_agent),
         }
     }
 }
 
-fn is_robot(agent: &[u8]) -> bool {
-    let agent = agent.get(..MAX_AGENT_BYTES).unwrap_or(agent);
-    let starts =
-        |at: usize, word: &[u8]| agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
-    agent.iter().enumerate().any(|(at, first)| {
+fn is_robot(user_agent: &[u8]) -> bool {
+    let user_agent = user_agent.get(..MAX_AGENT_BYTES).unwrap_or(user_agent);
+    let starts = |at: usize, word: &[u8]| {
+        user_agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
+    };
+    user_agent.iter().enumerate().any(|(at, first)| {
         let [from, to] = STARTING_WITH[usize::from(first.to_ascii_lowercase())];
         // Cubot is a maker of telephones, not a robot.
         let is_cubot = || at.checked_sub(2).is_some_and(|before| starts(before, b"cubot"));
@@ -115,8 +116,8 @@ mod tests {
     use super::super::distinct::fixed_hash;
     use super::*;
 
-    fn ask(agents: &mut Agents, agent: &[u8]) -> bool {
-        agents.is_robot(agent, fixed_hash(agent))
+    fn ask(agents: &mut Agents, user_agent: &[u8]) -> bool {
+        agents.is_robot(user_agent, fixed_hash(user_agent))
     }
 
     const ROBOTS: [&str; 9] = [
@@ -143,11 +144,11 @@ mod tests {
         let mut agents = Agents::default();
         // The second call uses the cache.
         for _ in 0..2 {
-            for agent in ROBOTS {
-                assert!(ask(&mut agents, agent.as_bytes()), "{agent}");
+            for user_agent in ROBOTS {
+                assert!(ask(&mut agents, user_agent.as_bytes()), "{user_agent}");
             }
-            for agent in BROWSERS {
-                assert!(!ask(&mut agents, agent.as_bytes()), "{agent}");
+            for user_agent in BROWSERS {
+                assert!(!ask(&mut agents, user_agent.as_bytes()), "{user_agent}");
             }
         }
     }
@@ -164,8 +165,8 @@ mod tests {
     fn memory_changes_no_answer() {
         let mut agents = Agents::default();
         for i in 0..20_000 {
-            let agent = if i % 3 == 0 { format!("bot/{i}") } else { format!("browser/{i}") };
-            assert_eq!(ask(&mut agents, agent.as_bytes()), i % 3 == 0, "{agent}");
+            let user_agent = if i % 3 == 0 { format!("bot/{i}") } else { format!("browser/{i}") };
+            assert_eq!(ask(&mut agents, user_agent.as_bytes()), i % 3 == 0, "{user_agent}");
         }
         assert_eq!(agents.known.len(), CACHED_AGENTS);
         let long = [&[b'x'; 2_000][..], b"bot"].concat();

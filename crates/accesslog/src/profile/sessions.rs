@@ -90,13 +90,13 @@ impl Sessions {
     /// Adds a request. A request without a client belongs to no session.
     pub fn add(&mut self, entry: &Entry<'_>) {
         if !entry.client.is_empty() {
-            self.add_hashed(fixed_hash(entry.client), fixed_hash(entry.agent), entry.time_ns);
+            self.add_hashed(fixed_hash(entry.client), fixed_hash(entry.user_agent), entry.time_ns);
         }
     }
 
     /// Adds a request by the [`fixed_hash`] of its client and agent.
-    pub(crate) fn add_hashed(&mut self, client: u64, agent: u64, time_ns: i64) {
-        let client = mix(client ^ agent.rotate_left(1));
+    pub(crate) fn add_hashed(&mut self, client: u64, user_agent: u64, time_ns: i64) {
+        let client = mix(client ^ user_agent.rotate_left(1));
         match self.slots_by_client.get(&client).copied() {
             Some(slot) => self.continue_session(slot, time_ns),
             None => self.begin_session(client, time_ns),
@@ -235,9 +235,9 @@ mod tests {
     use rand_pcg::Pcg64;
     use std::collections::BTreeMap;
 
-    fn request<'a>(client: &'a str, agent: &'a str, time_s: f64) -> Entry<'a> {
+    fn request<'a>(client: &'a str, user_agent: &'a str, time_s: f64) -> Entry<'a> {
         let time_ns = (time_s * 1e9) as i64;
-        Entry { client: client.as_bytes(), agent: agent.as_bytes(), time_ns, ..Entry::default() }
+        Entry { client: client.as_bytes(), user_agent: user_agent.as_bytes(), time_ns, ..Entry::default() }
     }
 
     fn sessions(requests: &[(&str, f64)]) -> profile::Sessions {
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn clients_are_addresses_with_agents() {
         let mut all = Sessions::new(1_800.0, 1.0);
-        for agent in ["x", "y", "x"] {
-            all.add(&request("::1", agent, 5.0));
+        for user_agent in ["x", "y", "x"] {
+            all.add(&request("::1", user_agent, 5.0));
         }
         all.add(&request("", "x", 5.0));
         assert_eq!((all.clients(), all.finish(1.0).unwrap().sessions), (2, 2));

@@ -45,7 +45,7 @@ pub struct SizeCounts {
 #[derive(Clone, Copy, Debug, Default)]
 struct Time {
     ns: f64,
-    timed: u64,
+    timed_responses: u64,
 }
 
 /// Responses of one size or of one step.
@@ -60,14 +60,14 @@ pub struct SizeCount {
     /// Sum of the service times of these responses, in nanoseconds.
     pub service_ns: f64,
     /// Number of responses with a known service time.
-    pub timed: u64,
+    pub timed_responses: u64,
 }
 
 impl SizeCounts {
     /// Adds a response with its size, and its service time if known.
     #[inline]
     pub fn add(&mut self, bytes: u64, service_ns: Option<u64>) {
-        let time = service_ns.map_or(Time::default(), |ns| Time { ns: ns as f64, timed: 1 });
+        let time = service_ns.map_or(Time::default(), |ns| Time { ns: ns as f64, timed_responses: 1 });
         self.add_counted(bytes, 1, time);
     }
 
@@ -78,7 +78,7 @@ impl SizeCounts {
             count,
             sum_bytes,
             service_ns: time.ns,
-            timed: time.timed,
+            timed_responses: time.timed_responses,
         };
         let times = self.times.iter().copied().chain(repeat(Time::default()));
         let exact = self.cells.iter().zip(times).filter(|((_, count), _)| *count > 0);
@@ -131,7 +131,7 @@ impl SizeCounts {
             Some((_, known)) if *known > 0 => *known += count,
             _ => return self.insert(bytes, count, time),
         }
-        if time.timed > 0 {
+        if time.timed_responses > 0 {
             self.add_time(at, time);
         }
     }
@@ -161,7 +161,7 @@ impl SizeCounts {
         if let Some(cell) = self.cells.get_mut(at) {
             *cell = (bytes, count);
         }
-        if time.timed > 0 {
+        if time.timed_responses > 0 {
             self.add_time(at, time);
         }
     }
@@ -214,7 +214,7 @@ impl SizeCounts {
 impl Time {
     fn add(&mut self, other: Time) {
         self.ns += other.ns;
-        self.timed += other.timed;
+        self.timed_responses += other.timed_responses;
     }
 }
 

@@ -61,7 +61,7 @@ pub struct TopUrl {
     /// Bytes of all responses since the URL got its counter.
     pub bytes: u64,
     /// Number of responses with a body since the URL got its counter.
-    pub bodies: u64,
+    pub responses_with_body: u64,
     /// Majority vote on the method (Boyer & Moore 1981): the number of requests with `method` minus the number with
     /// other methods.
     votes: u32,
@@ -170,7 +170,7 @@ impl TopUrls {
         let new = &mut self.urls[slot];
         rewrite(&mut new.url, url);
         (new.requests, new.requests_error) = (self.highest_dropped, self.highest_dropped);
-        (new.bytes, new.bodies, new.votes, new.hash) = (0, 0, 0, hash);
+        (new.bytes, new.responses_with_body, new.votes, new.hash) = (0, 0, 0, hash);
         self.length += url.len();
         self.index.insert(hash, slot);
         slot
@@ -245,7 +245,7 @@ impl Place {
 impl TopUrl {
     /// Mean bytes of the responses with a body; 0 if there is none.
     pub fn mean_bytes(&self) -> f64 {
-        if self.bodies == 0 { 0.0 } else { self.bytes as f64 / self.bodies as f64 }
+        if self.responses_with_body == 0 { 0.0 } else { self.bytes as f64 / self.responses_with_body as f64 }
     }
 
     #[inline]
@@ -253,7 +253,7 @@ impl TopUrl {
         let bytes = entry.bytes.unwrap_or(0);
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
-        self.bodies += u64::from(bytes > 0);
+        self.responses_with_body += u64::from(bytes > 0);
         let method = entry.method.get(..MAX_METHOD_BYTES).unwrap_or(entry.method);
         let same = is_same(&self.method, method);
         match self.votes.checked_sub(1) {

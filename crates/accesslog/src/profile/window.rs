@@ -59,9 +59,9 @@ pub struct KeyedRequests {
     /// Sum of the squares of the responses' bytes.
     pub sum_of_squared_bytes: f64,
     /// Bytes of the smallest response.
-    pub least: u64,
+    pub min_bytes: u64,
     /// Bytes of the largest response.
-    pub most: u64,
+    pub max_bytes: u64,
     /// Service times: their sum in nanoseconds, and the number of known service times.
     pub service: (f64, u64),
     /// The most requested URLs.
@@ -166,8 +166,8 @@ impl KeyedRequests {
             requests: 0,
             bytes: 0,
             sum_of_squared_bytes: 0.0,
-            least: u64::MAX,
-            most: 0,
+            min_bytes: u64::MAX,
+            max_bytes: 0,
             service: (0.0, 0),
             urls,
         }
@@ -177,8 +177,8 @@ impl KeyedRequests {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.sum_of_squared_bytes += (bytes as f64).powi(2);
-        self.least = self.least.min(bytes);
-        self.most = self.most.max(bytes);
+        self.min_bytes = self.min_bytes.min(bytes);
+        self.max_bytes = self.max_bytes.max(bytes);
         add_service(&mut self.service, entry);
         self.urls.add_hashed(hash, url, entry);
     }

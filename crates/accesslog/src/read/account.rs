@@ -41,7 +41,7 @@ pub(super) struct Account<'a, S> {
     source: usize,
     ended_sources: usize,
     /// Whether reading was stopped before the end of the logs.
-    pub enough: bool,
+    pub was_stopped: bool,
     /// The stamp of the last parsed request.
     last_ns: i64,
     watch: MalformedWatch,
@@ -61,7 +61,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
             sources,
             source: 0,
             ended_sources: 0,
-            enough: false,
+            was_stopped: false,
             last_ns: i64::MIN,
             watch: MalformedWatch::default(),
             may_detect,
@@ -174,7 +174,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
 
     pub fn finish(mut self) -> ReadSummary {
         // If the caller did not stop reading, logs are unread only because the decoder of a damaged log failed.
-        let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
+        let why = if self.was_stopped { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
         }

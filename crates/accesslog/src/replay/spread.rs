@@ -28,7 +28,7 @@ pub(super) struct Spread {
 
 impl Spread {
     /// Stores a fine stamp, which must not be earlier than the previously stored stamps.
-    pub fn learn(&mut self, time_ns: i64) {
+    pub fn record_stamp(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;
         }
@@ -39,7 +39,7 @@ impl Spread {
     }
 
     /// Times of `count` requests, in nanoseconds after the beginning of the second.
-    pub fn places(&mut self, second_ns: i64, count: usize) -> Vec<i64> {
+    pub fn request_times(&mut self, second_ns: i64, count: usize) -> Vec<i64> {
         while self.recent.front().is_some_and(|first| *first < second_ns.saturating_sub(FINE_MEMORY_NS)) {
             self.recent.pop_front();
         }
@@ -86,29 +86,32 @@ mod tests {
 
     fn learnt(times: impl IntoIterator<Item = i64>) -> Spread {
         let mut spread = Spread::default();
-        times.into_iter().for_each(|time| spread.learn(time));
+        times.into_iter().for_each(|time| spread.record_stamp(time));
         spread
     }
 
     #[test]
     fn without_fine_ones_distances_are_equal() {
-        assert_eq!(Spread::default().places(7 * SECOND_NS, 2), [250 * MS, 750 * MS]);
-        assert_eq!(Spread::default().places(7 * SECOND_NS, 0), [0; 0]);
+        assert_eq!(Spread::default().request_times(7 * SECOND_NS, 2), [250 * MS, 750 * MS]);
+        assert_eq!(Spread::default().request_times(7 * SECOND_NS, 0), [0; 0]);
         let mut few = learnt((0..MIN_FINE_STAMPS as i64 - 1).map(|i| i * MS));
-        assert_eq!(few.places(SECOND_NS, 1), [500 * MS]);
+        assert_eq!(few.request_times(SECOND_NS, 1), [500 * MS]);
         let mut old = learnt((0..1_000).map(|i| i * MS));
-        assert_eq!(old.places(100 * SECOND_NS, 1), [500 * MS], "old stamps are not used");
+        assert_eq!(old.request_times(100 * SECOND_NS, 1), [500 * MS], "old stamps are not used");
         let mut same = learnt([5; 100]);
-        assert_eq!(same.places(SECOND_NS, 1), [500 * MS], "equal stamps have no gaps");
+        assert_eq!(same.request_times(SECOND_NS, 1), [500 * MS], "equal stamps have no gaps");
     }
 
     #[test]
     fn bunches_stay_bunches() {
         // There are ten requests within ten milliseconds, every 100 ms.
         let mut spread = learnt((0..200).map(|i| (i / 10) * 100 * MS + (i % 10) * MS));
-        let places = spread.places(3 * SECOND_NS, 99);
-        assert!(places.is_sorted() && places.iter().all(|place| (0..SECOND_NS).contains(place)), "{places:?}");
-        let gaps: Vec<i64> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let request_times = spread.request_times(3 * SECOND_NS, 99);
+        assert!(
+            request_times.is_sorted() && request_times.iter().all(|place| (0..SECOND_NS).contains(place)),
+            "{request_times:?}"
+        );
+        let gaps: Vec<i64> = request_times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let (short, long): (Vec<i64>, Vec<i64>) = gaps.iter().partition(|gap| **gap < 20 * MS);
         assert!((8..=10).contains(&long.len()) && short.len() >= 88, "{gaps:?}");
         assert!(long.iter().all(|gap| (80 * MS..110 * MS).contains(gap)), "{long:?}");
@@ -127,11 +130,12 @@ mod tests {
         let mut spread = learnt(times);
         let (mut first_tenth, mut all, mut squares) = (0, 0, 0.0);
         for second in 41..100 {
-            let places = spread.places(second * SECOND_NS, 50);
-            first_tenth += places.iter().filter(|place| **place < 100 * MS).count();
-            all += places.len();
+            let request_times = spread.request_times(second * SECOND_NS, 50);
+            first_tenth += request_times.iter().filter(|place| **place < 100 * MS).count();
+            all += request_times.len();
             squares +=
-                places.windows(2).map(|pair| ((pair[1] - pair[0]) as f64 / 1e9 * 51.0).powi(2)).sum::<f64>() / 49.0;
+                request_times.windows(2).map(|pair| ((pair[1] - pair[0]) as f64 / 1e9 * 51.0).powi(2)).sum::<f64>()
+                    / 49.0;
         }
         let share = first_tenth as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.02, "{share}");
@@ -144,7 +148,7 @@ mod tests {
     #[test]
     fn the_same_logs_are_replayed_alike() {
         let spread = || learnt((0..500).map(|i| i * i * 1_000));
-        assert_eq!(spread().places(SECOND_NS, 20), spread().places(SECOND_NS, 20));
-        assert_ne!(spread().places(SECOND_NS, 20), spread().places(2 * SECOND_NS, 20));
+        assert_eq!(spread().request_times(SECOND_NS, 20), spread().request_times(SECOND_NS, 20));
+        assert_ne!(spread().request_times(SECOND_NS, 20), spread().request_times(2 * SECOND_NS, 20));
     }
 }

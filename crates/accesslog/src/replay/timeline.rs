@@ -65,7 +65,7 @@ impl Timeline {
 
     /// Judges a stamp by the stamps that follow it in the log. `sorted_ns` is the time up to which requests have been
     /// emitted.
-    pub fn judge(
+    pub fn classify_stamp(
         &mut self,
         stamp_ns: i64,
         following: impl ExactSizeIterator<Item = i64> + Clone,
@@ -206,7 +206,7 @@ mod tests {
         let stamps: Vec<i64> = seconds.iter().map(|second| second * SECOND_NS).collect();
         let place = |at: usize| {
             let end = stamps.len().min(at + 1 + LOOK_AHEAD);
-            timeline.judge(stamps[at], stamps[at + 1..end].iter().copied(), None)
+            timeline.classify_stamp(stamps[at], stamps[at + 1..end].iter().copied(), None)
         };
         let places = (0..stamps.len()).map(place).collect();
         (places, timeline.clock_setbacks)
@@ -276,7 +276,7 @@ mod tests {
             let mut timeline = Timeline::new(window_ns);
             for at in 0..stamps.len() {
                 let end = stamps.len().min(at + 1 + LOOK_AHEAD);
-                timeline.judge(stamps[at], stamps[at + 1..end].iter().copied(), stamps.get(at / 2).copied());
+                timeline.classify_stamp(stamps[at], stamps[at + 1..end].iter().copied(), stamps.get(at / 2).copied());
             }
         }
     }

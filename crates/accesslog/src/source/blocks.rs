@@ -109,17 +109,17 @@ impl Blocks {
     }
 
     /// Number of stored bytes that were read.
-    pub fn taken(&self) -> u64 {
-        self.decoder.taken()
+    pub fn bytes_read(&self) -> u64 {
+        self.decoder.bytes_read()
     }
 
     /// Number of bytes after decompression.
-    pub fn decoded(&self) -> u64 {
+    pub fn bytes_decoded(&self) -> u64 {
         self.decoded
     }
 
     /// The reason why the log was not read to its end; `None` if it was. It is known when the log has ended.
-    pub fn cut_short(&mut self) -> Option<String> {
+    pub fn truncation_reason(&mut self) -> Option<String> {
         self.cut_short.take()
     }
 
@@ -178,7 +178,7 @@ impl Blocks {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.has_ended = true;
-                    self.cut_short = Some(self.decoder.cut_short(&error));
+                    self.cut_short = Some(self.decoder.describe_truncation(&error));
                 }
             }
         }
@@ -216,7 +216,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!((blocks.decoded(), blocks.cut_short()), (log.len() as u64, None));
+        assert_eq!((blocks.bytes_decoded(), blocks.truncation_reason()), (log.len() as u64, None));
         lines
     }
 

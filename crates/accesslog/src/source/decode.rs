@@ -56,13 +56,13 @@ impl Decoder {
     }
 
     /// Number of stored bytes that were read.
-    pub fn taken(&self) -> u64 {
-        self.input().map_or(0, Input::taken)
+    pub fn bytes_read(&self) -> u64 {
+        self.input().map_or(0, Input::bytes_read)
     }
 
     /// Describes the reason why the log ends early.
-    pub fn cut_short(&self, error: &io::Error) -> String {
-        let bytes = quantity::count(self.taken());
+    pub fn describe_truncation(&self, error: &io::Error) -> String {
+        let bytes = quantity::count(self.bytes_read());
         let kind = self.compression.map_or("", Compression::name);
         match (&self.state, self.input()) {
             (_, Some(input)) if input.is_broken() => format!("it cannot be read on after {bytes} bytes: {error}"),
@@ -74,9 +74,9 @@ impl Decoder {
 
     /// Describes how much of the file is missing, if it became shorter while it was read.
     pub fn truncation_reason(&self) -> Option<String> {
-        let missing = self.input().map_or(0, Input::missing);
-        let read = quantity::count(self.taken());
-        let all = quantity::count(self.taken() + missing);
+        let missing = self.input().map_or(0, Input::missing_bytes);
+        let read = quantity::count(self.bytes_read());
+        let all = quantity::count(self.bytes_read() + missing);
         (missing > 0).then(|| format!("it became shorter while it was read: {read} of {all} bytes were left"))
     }
 
@@ -324,7 +324,7 @@ pub(crate) mod tests {
             match decoder.read(&mut piece) {
                 Ok(0) => return (text, decoder.truncation_reason()),
                 Ok(count) => text.extend(&piece[..count]),
-                Err(error) => return (text, Some(decoder.cut_short(&error))),
+                Err(error) => return (text, Some(decoder.describe_truncation(&error))),
             }
         }
     }

@@ -27,7 +27,7 @@ impl Input {
     }
 
     /// Number of bytes that were returned so far.
-    pub fn taken(&self) -> u64 {
+    pub fn bytes_read(&self) -> u64 {
         self.taken
     }
 
@@ -42,7 +42,7 @@ impl Input {
     }
 
     /// Number of bytes by which the file is shorter than when it was found.
-    pub fn missing(&self) -> u64 {
+    pub fn missing_bytes(&self) -> u64 {
         if self.ended { self.left.unwrap_or(0) } else { 0 }
     }
 
@@ -145,10 +145,10 @@ mod tests {
     fn a_look_ahead_takes_nothing() {
         let mut input = Input::new(Box::new(Drops(b"abcdef")), None);
         assert_eq!(&input.peek(4).unwrap()[..4], b"abcd");
-        assert_eq!((input.taken(), input.has_ended()), (0, false));
+        assert_eq!((input.bytes_read(), input.has_ended()), (0, false));
         let mut text = String::new();
         input.read_to_string(&mut text).unwrap();
-        assert_eq!((text.as_str(), input.taken(), input.has_ended()), ("abcdef", 6, true));
+        assert_eq!((text.as_str(), input.bytes_read(), input.has_ended()), ("abcdef", 6, true));
         assert_eq!(input.peek(4).unwrap(), b"");
     }
 
@@ -157,12 +157,12 @@ mod tests {
         let mut text = String::new();
         let mut longer = Input::new(Box::new(&b"abcdef"[..]), Some(4));
         longer.read_to_string(&mut text).unwrap();
-        assert_eq!((text.as_str(), longer.missing()), ("abcd", 0));
+        assert_eq!((text.as_str(), longer.missing_bytes()), ("abcd", 0));
         let mut shorter = Input::new(Box::new(&b"abcdef"[..]), Some(10));
-        assert_eq!(shorter.missing(), 0);
+        assert_eq!(shorter.missing_bytes(), 0);
         let mut large = vec![0; 2 * BUFFER_BYTES];
         assert_eq!(shorter.read(&mut large).unwrap(), 6);
         assert_eq!(shorter.read(&mut large).unwrap(), 0);
-        assert_eq!((shorter.missing(), shorter.taken()), (4, 6));
+        assert_eq!((shorter.missing_bytes(), shorter.bytes_read()), (4, 6));
     }
 }

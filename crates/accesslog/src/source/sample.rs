@@ -30,7 +30,7 @@ pub(crate) struct OpenedLog {
     /// The first bytes, decompressed.
     head: Vec<u8>,
     /// Whether `head` is the whole log.
-    is_whole: bool,
+    is_fully_read: bool,
     /// The error that ended the log within `head`, if there was one.
     pub cut_short: Option<String>,
     /// Decodes the rest, if the log is a stream.
@@ -124,19 +124,19 @@ impl OpenedLog {
         let mut decoder = Decoder::new(input);
         let mut head = vec![0; bytes.min(*BYTES_OF_ONE.start())];
         let mut read = 0;
-        let mut is_whole = false;
+        let mut is_fully_read = false;
         let mut cut_short = None;
-        while !is_whole && read < bytes {
+        while !is_fully_read && read < bytes {
             if read == head.len() {
                 head.resize((2 * read).min(bytes), 0);
             }
             match decoder.read(head.get_mut(read..).unwrap_or_default()) {
-                Ok(0) => is_whole = true,
+                Ok(0) => is_fully_read = true,
                 Ok(count) => read += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    is_whole = true;
-                    cut_short = Some(decoder.cut_short(&error));
+                    is_fully_read = true;
+                    cut_short = Some(decoder.describe_truncation(&error));
                 }
             }
         }
@@ -146,12 +146,12 @@ impl OpenedLog {
             return Err(LogError::UnknownFormat(kind.refusal(log.path())));
         }
         let rest = log.is_stream().then_some(decoder);
-        Ok(OpenedLog { log, head, is_whole, cut_short, rest, first_ns: None })
+        Ok(OpenedLog { log, head, is_fully_read, cut_short, rest, first_ns: None })
     }
 
     /// Whether the first bytes are the whole log.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
+    pub fn is_fully_read(&self) -> bool {
+        self.is_fully_read
     }
 
     /// Number of bytes at the start of the log that have already been read, after decompression.
@@ -179,7 +179,7 @@ impl OpenedLog {
 
     /// The lines of the head that are complete and not empty.
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
-        let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
+        let end = if self.is_fully_read { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
         // If a line is longer than the head, its beginning is used.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
         let lines = strip_bom_bytes(lines);

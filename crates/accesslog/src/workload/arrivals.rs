@@ -16,7 +16,7 @@ pub struct FittedArrivals {
     /// The process in the notation of `--arrivals`, such as `mmpp:4,10%,2s`.
     pub arrivals: String,
     /// The reason for this process, as a sentence.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Greatest distance of an index from 1 at which arrivals count as Poisson, even if the difference is significant.
@@ -34,7 +34,7 @@ const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 pub fn fit(profile: &Profile) -> FittedArrivals {
     let rate = profile.peak.rate;
     let curve = &profile.dispersion;
-    let fitted = |arrivals: String, why: String| FittedArrivals { arrivals, why };
+    let fitted = |arrivals: String, reason: String| FittedArrivals { arrivals, reason };
     if curve.is_empty() || rate <= 0.0 {
         let why = "poisson: there is not enough data to see whether requests come in bursts";
         return fitted("poisson".to_owned(), why.to_owned());
@@ -166,7 +166,7 @@ mod tests {
         let mut made =
             profile(rate, |t| 1.0 + 2.0 * variance * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp())));
         made.burstiness = Some(Burstiness { epoch_s: 1.0, a: 3.5, b: 0.1, peak_to_mean: 5.0 });
-        let FittedArrivals { arrivals, why } = fit(&made);
+        let FittedArrivals { arrivals, reason: why } = fit(&made);
         let parts: Vec<&str> = arrivals.trim_start_matches("mmpp:").split(',').collect();
         let number = |text: &str| text.trim_end_matches("ms").trim_end_matches('%').parse::<f64>().unwrap();
         assert!((number(parts[0]) / ratio - 1.0).abs() < 0.1 && number(parts[1]) == 10.0, "{arrivals} ({why})");

@@ -37,7 +37,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     if !(rate.0.is_finite() && rate.0 > 0.0) {
         return Err("the peak window has no rate".to_owned());
     }
-    let comes = SessionArrivals::Open { rate, arrivals: "poisson".to_owned() };
+    let session_arrivals = SessionArrivals::Open { rate, arrivals: "poisson".to_owned() };
     let sessions = Sessions {
         bursts: spread(&found.bursts, 1.0),
         calls_per_burst: spread(&found.requests_per_burst, 1.0),
@@ -45,7 +45,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
         connections: CONNECTIONS,
         between_bursts: if median > KEEP_ALIVE_S { BetweenBursts::Close } else { BetweenBursts::Keep },
         in_progress: true,
-        ..Sessions::with_arrivals(comes)
+        ..Sessions::with_arrivals(session_arrivals)
     };
     let why = format!(
         "the log has {} sessions of {} requests on average; new ones come as poisson, like those of independent \
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn its_sessions_have_their_rate_and_their_means() {
         let (made, why) = sessions(&a_profile()).unwrap();
-        assert_eq!(made.comes, SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() });
+        assert_eq!(made.session_arrivals, SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() });
         assert!(made.in_progress && made.between_bursts == BetweenBursts::Close);
         for (spread, mean, least) in
             [(&made.bursts, 2.5, 1.0), (&made.calls_per_burst, 3.2, 1.0), (&made.think_s, 60.0, 1.0)]

@@ -123,7 +123,7 @@ fn reading_ends_when_nothing_more_is_wanted() {
     let directory = directory(&[("a", log("a", times())), ("b", log("b", times())), ("c", log("c", [86_000_000]))]);
     let paths = ["a", "b", "c"].map(|name| directory.path().join(name).to_string_lossy().into_owned());
     let options = ReadOptions::default();
-    let enough = options.enough.clone();
+    let enough = options.stop.clone();
     let mut seen = 0;
     let mut sink = |_: &Entry<'_>| {
         seen += 1;

@@ -23,7 +23,7 @@ struct Request {
     time_ns: i64,
     target: String,
     client: String,
-    agent: String,
+    user_agent: String,
     status: u16,
     bytes: Option<u64>,
     service_ns: Option<u64>,
@@ -33,11 +33,11 @@ impl Request {
     fn entry(&self) -> Entry<'_> {
         Entry {
             time_ns: self.time_ns,
-            is_fine: true,
+            has_subsecond_time: true,
             method: b"GET",
             target: self.target.as_bytes(),
             client: self.client.as_bytes(),
-            agent: self.agent.as_bytes(),
+            user_agent: self.user_agent.as_bytes(),
             status: self.status,
             bytes: self.bytes,
             service_ns: self.service_ns,
@@ -91,7 +91,7 @@ fn known(rates: &[f64]) -> Vec<Request> {
                 time_ns: (MONDAY_S + hour * 3_600) * NS + (second * 1e9) as i64,
                 target: format!("/page/{}?x=1", zipf.sample(&mut rng)),
                 client: format!("10.0.0.{}", rng.random_range(0..clients)),
-                agent: "Mozilla/5.0".to_owned(),
+                user_agent: "Mozilla/5.0".to_owned(),
                 status: if is_modified { 200 } else { 304 },
                 bytes: is_modified.then_some(bytes as u64 + 1),
                 service_ns: Some((Distribution::<f64>::sample(&Exp1, &mut rng) * 5e6) as u64),
@@ -165,7 +165,7 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
 #[test]
 fn robots_are_counted_and_left_out() {
     let mut requests = known(&[1.0]);
-    requests.iter_mut().step_by(4).for_each(|request| request.agent = "Googlebot/2.1".to_owned());
+    requests.iter_mut().step_by(4).for_each(|request| request.user_agent = "Googlebot/2.1".to_owned());
     let robots = requests.iter().step_by(4);
     let (count, bytes) = (robots.clone().count() as u64, robots.filter_map(|request| request.bytes).sum::<u64>());
     for (policy, name, kept) in [
@@ -251,13 +251,13 @@ fn all_distinct_and_spread_over_decades() {
     let n = 60_000u64;
     for i in 0..n {
         let (target, client) = (format!("/{i}/{}", "x".repeat((i % 3_000) as usize)), format!("client-{i}"));
-        let (host, agent) = (format!("host-{i}.example"), format!("agent {i}"));
+        let (host, user_agent) = (format!("host-{i}.example"), format!("agent {i}"));
         let entry = Entry {
             time_ns: (MONDAY_S + rng.random_range(-5_000..5_000i64) * 86_400 + (i % 86_400) as i64) * NS,
             target: target.as_bytes(),
             client: client.as_bytes(),
             host: host.as_bytes(),
-            agent: agent.as_bytes(),
+            user_agent: user_agent.as_bytes(),
             bytes: Some(i * i),
             method: b"GET",
             status: (i % 700) as u16,
@@ -289,7 +289,7 @@ proptest! {
         let options = Options { window_s, class_by, zone, ..Options::default() };
         let entries: Vec<Entry<'_>> = entries.iter().map(|(time_ns, text, status, [bytes, service_ns])| Entry {
             time_ns: if close { *time_ns % (86_400 * NS) } else { *time_ns },
-            method: text, target: text, host: text, client: text, agent: text,
+            method: text, target: text, host: text, client: text, user_agent: text,
             status: *status, bytes: *bytes, service_ns: *service_ns, upstream_ns: *bytes,
             ..Entry::default()
         }).collect();

@@ -1,7 +1,7 @@
 //! The flags of `brimful characterize`.
 
 use super::filter::{StatusRange, UrlPattern};
-use crate::access_logs::zone;
+use crate::access_logs::parse_zone;
 use brimful_core::Nanos;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
@@ -38,7 +38,7 @@ pub struct CharacterizeArgs {
     pub window: u64,
     /// Time zone of hours and days, and of times in flags: a name like Europe/Berlin, or an offset from UTC like +01:00
     /// [default: the offset of the logs' timestamps, else UTC]
-    #[arg(long, value_name = "ZONE", value_parser = zone, allow_hyphen_values = true)]
+    #[arg(long, value_name = "ZONE", value_parser = parse_zone, allow_hyphen_values = true)]
     pub timezone: Option<TimeZone>,
     /// What to do with requests of robots, which are recognized by their User-Agent
     #[arg(long, value_enum, value_name = "POLICY", default_value = "keep")]

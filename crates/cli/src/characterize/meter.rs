@@ -1,7 +1,7 @@
 //! Shows the progress of reading logs on stderr: on a terminal a bar after two seconds, elsewhere a line every 30
 //! seconds.
 
-use crate::output::say;
+use crate::output::print_note;
 use brimful_accesslog::read::Progress;
 use brimful_core::quantity::{bytes, count};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,7 @@ const BAR_INTERVAL: Duration = Duration::from_millis(200);
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Shows the progress until this value is dropped.
-pub struct Meter {
+pub struct ProgressMeter {
     began: Instant,
     terminal: bool,
     /// Elapsed time at which to show progress next; `None` to show no progress.
@@ -24,12 +24,12 @@ pub struct Meter {
     bar: Option<ProgressBar>,
 }
 
-impl Meter {
+impl ProgressMeter {
     /// A meter that shows nothing if `quiet`.
-    pub fn new(quiet: bool) -> Meter {
+    pub fn new(quiet: bool) -> ProgressMeter {
         let terminal = std::io::stderr().is_terminal();
         let next = if terminal { BAR_DELAY } else { LINE_INTERVAL };
-        Meter { began: Instant::now(), terminal, next: (!quiet).then_some(next), bar: None }
+        ProgressMeter { began: Instant::now(), terminal, next: (!quiet).then_some(next), bar: None }
     }
 
     /// Shows the progress if an update is due.
@@ -45,13 +45,13 @@ impl Meter {
             bar.set_position(if progress.total_bytes.is_some() { progress.bytes } else { 0 });
             bar.set_message(message);
         } else {
-            say(&message);
+            print_note(&message);
         }
         self.next = Some(elapsed + if self.terminal { BAR_INTERVAL } else { LINE_INTERVAL });
     }
 }
 
-impl Drop for Meter {
+impl Drop for ProgressMeter {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_quiet_meter_shows_nothing() {
-        let mut meter = Meter::new(true);
+        let mut meter = ProgressMeter::new(true);
         meter.began -= Duration::from_secs(60);
         meter.show(&Progress { bytes: 1, total_bytes: None, lines: 1 });
         assert!(meter.next.is_none() && meter.bar.is_none());

@@ -3,7 +3,8 @@
 use crate::documents::parse_workload;
 use crate::exit::UsageError;
 use crate::flags::values::{
-    Credentials, Header, MixList, close, credentials, engine, header, http_version, mix, tls_version,
+    Credentials, Header, MixList, close_parser, engine_parser, http_version_parser, parse_credentials, parse_header,
+    parse_mix, tls_version_parser,
 };
 use brimful_core::cpus::CpuList;
 use brimful_core::tls::{Tls, TlsVersion};
@@ -23,10 +24,10 @@ pub struct RequestArgs {
     /// Header field, like 'Accept: text/html' (repeatable)
     ///
     /// 'Host: NAME' requests another virtual host than the URL's. With 'Connection: close', each call has a new connection.
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
     pub headers: Vec<Header>,
     /// Basic authentication; stored and shown as •••
-    #[arg(short, long, value_name = "NAME:PASSWORD", value_parser = credentials, short_alias = 'a')]
+    #[arg(short, long, value_name = "NAME:PASSWORD", value_parser = parse_credentials, short_alias = 'a')]
     pub user: Option<Credentials>,
     /// Header field whose value is stored and shown as ••• (repeatable)
     ///
@@ -36,13 +37,13 @@ pub struct RequestArgs {
     /// HTTP version: 1.0, 1.1 or 2
     ///
     /// HTTP/2 is negotiated by TLS (ALPN) or, for http:// URLs, used by prior knowledge.
-    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version(), hide_possible_values = true)]
+    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version_parser(), hide_possible_values = true)]
     pub http: Version,
     /// Request classes and their mix, from a TOML file; the URL then only names the server
     #[arg(long, value_name = "FILE")]
     pub workload: Option<PathBuf>,
     /// Other shares for the workload's classes, like light=0.7,heavy=0.3
-    #[arg(long, value_name = "CLASS=SHARE,…", requires = "workload", value_parser = mix, hide_short_help = true)]
+    #[arg(long, value_name = "CLASS=SHARE,…", requires = "workload", value_parser = parse_mix, hide_short_help = true)]
     pub mix: Option<MixList>,
     /// Connections.
     #[command(flatten)]
@@ -91,7 +92,7 @@ pub struct ConnectionArgs {
     ///
     /// `server` requests it with `Connection: close`, and the server's host keeps the socket in TIME_WAIT. `rst` costs little,
     /// but the server sees an error.
-    #[arg(long, value_name = "WHO", default_value = "server", value_parser = close(), hide_possible_values = true)]
+    #[arg(long, value_name = "WHO", default_value = "server", value_parser = close_parser(), hide_possible_values = true)]
     #[arg(hide_short_help = true)]
     pub close: Close,
     /// Abandon a connection attempt after this time [default: 3s; with --clients the kernel's limit]
@@ -147,7 +148,7 @@ pub struct TlsArgs {
     #[arg(long, hide_short_help = true)]
     pub tls_resume: bool,
     /// Minimum TLS version
-    #[arg(long, value_name = "VERSION", value_parser = tls_version(), hide_short_help = true)]
+    #[arg(long, value_name = "VERSION", value_parser = tls_version_parser(), hide_short_help = true)]
     pub tls_min: Option<TlsVersion>,
     /// Server name for SNI and for the check of the certificate [default: the URL's host]
     #[arg(long, value_name = "NAME", hide_short_help = true)]
@@ -165,7 +166,7 @@ pub struct GeneratorArgs {
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub cpus: Option<CpuList>,
     /// How sockets are driven: uring, epoll, or auto (uring if it is allowed)
-    #[arg(long, default_value = "auto", value_parser = engine(), hide_short_help = true, hide_possible_values = true)]
+    #[arg(long, default_value = "auto", value_parser = engine_parser(), hide_short_help = true, hide_possible_values = true)]
     pub engine: Engine,
     /// Seed of all randomness [default: from the clock, and recorded]
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -216,7 +217,7 @@ impl RequestArgs {
 
 impl ConnectionArgs {
     /// The destination of connections if it is not an address of the URL's host.
-    pub fn detour(&self) -> ConnectOverrides {
+    pub fn connect_overrides(&self) -> ConnectOverrides {
         ConnectOverrides {
             socket: self.unix_socket.clone(),
             connect_to: self.connect_to.clone(),

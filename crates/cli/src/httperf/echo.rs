@@ -1,7 +1,7 @@
 //! The output of httperf before a test: its options as it understood them.
 
-use super::getopt::Takes;
-use super::options::{KNOWN, Options, Parts, Period};
+use super::getopt::OptionValue;
+use super::options::{OPTIONS, Options, Parts, Period};
 use std::fmt::Write;
 
 /// The first line of the output: most of the given options, and the options with a default, in httperf's order.
@@ -124,12 +124,12 @@ fn period(period: &Period) -> Option<String> {
 /// The text of `--help`.
 pub fn help() -> String {
     let mut text = "Usage: httperf [OPTION]…\n\nThe options of httperf 0.9, as its manual describes them:\n".to_owned();
-    for option in KNOWN {
+    for option in OPTIONS {
         let letter = option.letter.map_or_else(String::new, |letter| format!("-{letter}, "));
-        let value = match option.takes {
-            Takes::Nothing => String::new(),
-            Takes::Value => format!(" {}", value_name(option.name)),
-            Takes::OptionalValue => "[=header|body]".to_owned(),
+        let value = match option.value {
+            OptionValue::Nothing => String::new(),
+            OptionValue::Value => format!(" {}", value_name(option.name)),
+            OptionValue::OptionalValue => "[=header|body]".to_owned(),
         };
         let _ = writeln!(text, "  {letter}--{}{value}", option.name);
     }
@@ -183,6 +183,6 @@ mod tests {
     #[test]
     fn help_has_every_option() {
         let help = help();
-        assert!(KNOWN.iter().all(|option| help.contains(&format!("--{}", option.name))), "{help}");
+        assert!(OPTIONS.iter().all(|option| help.contains(&format!("--{}", option.name))), "{help}");
     }
 }

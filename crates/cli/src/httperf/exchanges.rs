@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn lines_have_their_kind_and_their_calls_number() {
         let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
-        let call = CallSpec::of_class(ClassId(0));
+        let call = CallSpec::for_class(ClassId(0));
         let end = End::Completed { status: 200 };
         let exchange = Exchange {
             due: Nanos::ZERO,

@@ -3,7 +3,7 @@
 
 /// Whether an option takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum OptionValue {
     /// The option takes no value.
     Nothing,
     /// The option takes a value, after `=` or as the next word.
@@ -14,13 +14,13 @@ pub enum Takes {
 
 /// An option that the program knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct OptionSpec {
     /// The option's long name, without dashes.
     pub name: &'static str,
     /// The option's letter; `None` if it has none.
     pub letter: Option<char>,
     /// Whether the option takes a value.
-    pub takes: Takes,
+    pub value: OptionValue,
 }
 
 /// An option on the command line: its long name and its value.
@@ -30,7 +30,7 @@ pub type GivenOption = (&'static str, Option<String>);
 ///
 /// # Errors
 /// A description of the first option that is unknown, ambiguous, or lacks its value.
-pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec<String>), String> {
+pub fn parse(known: &[OptionSpec], words: &[String]) -> Result<(Vec<GivenOption>, Vec<String>), String> {
     let mut given = Vec::new();
     let mut others = Vec::new();
     let mut words = words.iter();
@@ -41,9 +41,9 @@ pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec
         } else if let Some(long) = word.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
             let option = find(known, name)?;
-            let value = match (option.takes, value) {
-                (Takes::Nothing, Some(_)) => return Err(format!("--{} has no value", option.name)),
-                (Takes::Value, None) => Some(next(&mut words, &format!("--{}", option.name))?),
+            let value = match (option.value, value) {
+                (OptionValue::Nothing, Some(_)) => return Err(format!("--{} has no value", option.name)),
+                (OptionValue::Value, None) => Some(next(&mut words, &format!("--{}", option.name))?),
                 (_, value) => value.map(str::to_owned),
             };
             given.push((option.name, value));
@@ -57,11 +57,11 @@ pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec
 }
 
 /// The option with this name, or the only option whose name starts with this text.
-fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
+fn find<'k>(known: &'k [OptionSpec], name: &str) -> Result<&'k OptionSpec, String> {
     if let Some(option) = known.iter().find(|option| option.name == name) {
         return Ok(option);
     }
-    let candidates: Vec<&Known> = known.iter().filter(|option| option.name.starts_with(name)).collect();
+    let candidates: Vec<&OptionSpec> = known.iter().filter(|option| option.name.starts_with(name)).collect();
     match candidates[..] {
         [option] => Ok(option),
         [] => Err(format!("there is no option --{name}: --help lists all options")),
@@ -74,7 +74,7 @@ fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
 
 /// Parses a word of letters like `-vd3`: letters without a value, and optionally a last letter that its value follows.
 fn read_letters<'w>(
-    known: &[Known],
+    known: &[OptionSpec],
     letters: &str,
     words: &mut impl Iterator<Item = &'w String>,
     given: &mut Vec<GivenOption>,
@@ -82,7 +82,7 @@ fn read_letters<'w>(
     for (at, letter) in letters.char_indices() {
         let option = known.iter().find(|option| option.letter == Some(letter));
         let option = option.ok_or_else(|| format!("there is no option -{letter}: --help lists all options"))?;
-        if option.takes == Takes::Value {
+        if option.value == OptionValue::Value {
             let rest = &letters[at + letter.len_utf8()..];
             let value = if rest.is_empty() { next(words, &format!("-{letter}"))? } else { rest.to_owned() };
             given.push((option.name, Some(value)));
@@ -101,18 +101,18 @@ fn next<'w>(words: &mut impl Iterator<Item = &'w String>, option: &str) -> Resul
 mod tests {
     use super::*;
 
-    const KNOWN: &[Known] = &[
-        Known { name: "server", letter: None, takes: Takes::Value },
-        Known { name: "server-name", letter: None, takes: Takes::Value },
-        Known { name: "ssl", letter: None, takes: Takes::Nothing },
-        Known { name: "ssl-no-reuse", letter: None, takes: Takes::Nothing },
-        Known { name: "print-reply", letter: None, takes: Takes::OptionalValue },
-        Known { name: "verbose", letter: Some('v'), takes: Takes::Nothing },
-        Known { name: "debug", letter: Some('d'), takes: Takes::Value },
+    const OPTIONS: &[OptionSpec] = &[
+        OptionSpec { name: "server", letter: None, value: OptionValue::Value },
+        OptionSpec { name: "server-name", letter: None, value: OptionValue::Value },
+        OptionSpec { name: "ssl", letter: None, value: OptionValue::Nothing },
+        OptionSpec { name: "ssl-no-reuse", letter: None, value: OptionValue::Nothing },
+        OptionSpec { name: "print-reply", letter: None, value: OptionValue::OptionalValue },
+        OptionSpec { name: "verbose", letter: Some('v'), value: OptionValue::Nothing },
+        OptionSpec { name: "debug", letter: Some('d'), value: OptionValue::Value },
     ];
 
     fn words(line: &str) -> Result<(Vec<GivenOption>, Vec<String>), String> {
-        parse(KNOWN, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        parse(OPTIONS, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     fn given(line: &str) -> Vec<(&'static str, Option<String>)> {

@@ -1,18 +1,18 @@
 //! The options of httperf 0.9 and their values, as in httperf(1). Times are in seconds.
 
-use super::getopt::{self, Known, Takes};
+use super::getopt::{self, OptionSpec, OptionValue};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// All options, in the order of `--help`.
-pub const KNOWN: &[Known] = &[
+pub const OPTIONS: &[OptionSpec] = &[
     takes_value("add-header"),
     takes_value("burst-length"),
     takes_value("client"),
     flag("close-with-reset"),
-    Known { name: "debug", letter: Some('d'), takes: Takes::Value },
+    OptionSpec { name: "debug", letter: Some('d'), value: OptionValue::Value },
     takes_value("failure-status"),
-    Known { name: "help", letter: Some('h'), takes: Takes::Nothing },
+    OptionSpec { name: "help", letter: Some('h'), value: OptionValue::Nothing },
     flag("hog"),
     takes_value("http-version"),
     takes_value("max-connections"),
@@ -23,8 +23,8 @@ pub const KNOWN: &[Known] = &[
     takes_value("num-conns"),
     takes_value("period"),
     takes_value("port"),
-    Known { name: "print-reply", letter: None, takes: Takes::OptionalValue },
-    Known { name: "print-request", letter: None, takes: Takes::OptionalValue },
+    OptionSpec { name: "print-reply", letter: None, value: OptionValue::OptionalValue },
+    OptionSpec { name: "print-request", letter: None, value: OptionValue::OptionalValue },
     takes_value("rate"),
     takes_value("recv-buffer"),
     flag("retry-on-failure"),
@@ -39,20 +39,20 @@ pub const KNOWN: &[Known] = &[
     takes_value("timeout"),
     takes_value("uri"),
     flag("use-timer-cache"),
-    Known { name: "verbose", letter: Some('v'), takes: Takes::Nothing },
-    Known { name: "version", letter: Some('V'), takes: Takes::Nothing },
+    OptionSpec { name: "verbose", letter: Some('v'), value: OptionValue::Nothing },
+    OptionSpec { name: "version", letter: Some('V'), value: OptionValue::Nothing },
     takes_value("wlog"),
     takes_value("wsess"),
     takes_value("wsesslog"),
     takes_value("wset"),
 ];
 
-const fn takes_value(name: &'static str) -> Known {
-    Known { name, letter: None, takes: Takes::Value }
+const fn takes_value(name: &'static str) -> OptionSpec {
+    OptionSpec { name, letter: None, value: OptionValue::Value }
 }
 
-const fn flag(name: &'static str) -> Known {
-    Known { name, letter: None, takes: Takes::Nothing }
+const fn flag(name: &'static str) -> OptionSpec {
+    OptionSpec { name, letter: None, value: OptionValue::Nothing }
 }
 
 /// A test, as the options describe it.
@@ -209,7 +209,7 @@ impl Options {
     /// # Errors
     /// A description of the first invalid option, and the form of its value.
     pub fn parse(words: &[String]) -> Result<Options, String> {
-        let (given, others) = getopt::parse(KNOWN, words)?;
+        let (given, others) = getopt::parse(OPTIONS, words)?;
         let mut options = Options { others, ..Options::default() };
         for (name, value) in given {
             options.set(name, value.as_deref()).map_err(|form| {
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn every_option_is_known_by_its_value() {
-        for option in KNOWN {
+        for option in OPTIONS {
             let value = match option.name {
                 "client" => "0/1",
                 "wlog" => "n,f",
@@ -461,8 +461,8 @@ mod tests {
                 "print-reply" | "print-request" => "body",
                 _ => "1",
             };
-            let words = match option.takes {
-                Takes::Nothing => vec![format!("--{}", option.name)],
+            let words = match option.value {
+                OptionValue::Nothing => vec![format!("--{}", option.name)],
                 _ => vec![format!("--{}={value}", option.name)],
             };
             let read = Options::parse(&words).unwrap();

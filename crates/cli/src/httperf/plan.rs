@@ -11,7 +11,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_engine::{Close, ConnectionPolicy, Engine, Security, SecurityOptions};
 use brimful_http::Version;
 use brimful_run::{Endpoint, RunError, RunPlan};
-use brimful_workload::{Process, Steps, read_session_log};
+use brimful_workload::{ArrivalProcess, Steps, read_session_log};
 use std::sync::Arc;
 
 /// The User-Agent header of httperf.
@@ -86,16 +86,16 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         connections: connections(options),
         engine: Engine::Auto,
         tick: None,
-        client_max: None,
+        client_max_rate: None,
         // In httperf, a refused connection counts towards --num-conns, and the next connection does not wait.
         back_off: false,
-        follow: None,
+        max_redirects: None,
         threads: 1,
         cpus: Vec::new(),
         shard: None,
         start_at: None,
         live: None,
-        keeper: None,
+        result_backup: None,
         clock: None,
         interval: Nanos::from_secs(1),
         // The seed depends only on the client's number, so the same client repeats the same test.
@@ -184,7 +184,7 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
         let (first, stride) = options.client;
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
         class.file_set =
-            Some(FileSet { ratio: Some(rate), first: number(first), stride: number(stride), ..FileSet::random(files) });
+            Some(FileSet { ratio: Some(rate), first: number(first), stride: number(stride), ..FileSet::new(files) });
     }
     if let Some(wlog) = &options.wlog {
         class.path.clear();
@@ -253,20 +253,21 @@ fn use_browser_connections(sessions: &mut Sessions, options: &Options) {
 
 /// The arrivals of connections or sessions.
 fn arrivals(period: &Period) -> anyhow::Result<SessionArrivals> {
-    let open = |rate: f64, process: Process| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };
+    let open =
+        |rate: f64, process: ArrivalProcess| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };
     Ok(match period {
         Period::OneAfterAnother => SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) },
-        Period::Fixed(period) => open(period.recip(), Process::Constant),
-        Period::Exponential(mean) => open(mean.recip(), Process::Poisson),
+        Period::Fixed(period) => open(period.recip(), ArrivalProcess::Constant),
+        Period::Exponential(mean) => open(mean.recip(), ArrivalProcess::Poisson),
         Period::Uniform(from, to) => {
-            open(f64::midpoint(*from, *to).recip(), Process::Uniform((to - from) / (to + from)))
+            open(f64::midpoint(*from, *to).recip(), ArrivalProcess::Uniform((to - from) / (to + from)))
         }
         Period::Steps(given) => {
             let steps: Vec<_> =
                 given.iter().map(|(period, kept)| (period.recip(), Nanos::from_secs_f64(*kept))).collect();
             let (length, begun) = given.iter().fold((0.0, 0.0), |(s, n), (period, kept)| (s + kept, n + kept / period));
             let steps = Steps::new(&steps).map_err(|error| UsageError(format!("--period: {error}")))?;
-            open(begun / length, Process::Steps(steps))
+            open(begun / length, ArrivalProcess::Steps(steps))
         }
     })
 }
@@ -287,11 +288,11 @@ mod tests {
     fn connections_are_sessions_with_one() {
         let sessions = sessions_of("--num-conns 100 --num-calls 7 --rate 50");
         let arrivals = "constant".to_owned();
-        assert_eq!(sessions.comes, SessionArrivals::Open { rate: Rate(50.0), arrivals });
+        assert_eq!(sessions.session_arrivals, SessionArrivals::Open { rate: Rate(50.0), arrivals });
         assert_eq!((sessions.number, sessions.calls(), sessions.connections), (Some(100), 7.0, 1));
         assert!(!sessions.pipelined);
         let sessions = sessions_of("--num-calls 6 --burst-length 3");
-        assert_eq!(sessions.comes, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
+        assert_eq!(sessions.session_arrivals, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
         assert!(sessions.pipelined);
     }
 
@@ -329,8 +330,8 @@ mod tests {
     #[test]
     fn one_status_is_a_failure_and_all_others_are_not() {
         let expect = every_status_except(504).unwrap();
-        assert!([100, 200, 404, 500, 503, 505, 599].iter().all(|status| expect.admits(*status, 0)));
-        assert!(!expect.admits(504, 0));
+        assert!([100, 200, 404, 500, 503, 505, 599].iter().all(|status| expect.accepts(*status, 0)));
+        assert!(!expect.accepts(504, 0));
         assert!(every_status_except(99).is_err() && every_status_except(600).is_err());
     }
 

@@ -3,7 +3,8 @@
 use super::choosers::ChooserArgs;
 use super::sessions::SessionArgs;
 use crate::flags::values::{
-    Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time,
+    Arrivals, MaxConnections, parse_arrivals, parse_clock_offset, parse_instant, parse_max_connections, parse_method,
+    parse_shard, parse_time,
 };
 use crate::flags::{DetailArgs, HdrArgs, OutputArgs, RequestArgs};
 use brimful_core::units::Count;
@@ -47,7 +48,7 @@ pub struct LoadArgs {
     #[arg(aliases = ["connections", "vus"])]
     pub clients: Option<Count>,
     /// Duration, like 30s or 30 [default: 10s, or until --requests end]
-    #[arg(short, long, value_name = "TIME", value_parser = time, short_alias = 'z')]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time, short_alias = 'z')]
     pub duration: Option<Nanos>,
     /// Make at most this many calls
     #[arg(short = 'n', long, value_name = "N", alias = "iterations")]
@@ -62,7 +63,7 @@ pub struct LoadArgs {
     /// onoff:A,B[,PERIOD] (A times the mean rate during a share B of each PERIOD); mmpp:A,B,TIME (such bursts at random
     /// times, of mean length TIME); selfsimilar:H[,pareto] (with Hurst parameter H); trace:FILE (due times in seconds, one
     /// per line)
-    #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = arrivals)]
+    #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = parse_arrivals)]
     pub arrivals: Arrivals,
     /// Change the rate linearly to this rate within this time (repeatable)
     ///
@@ -109,7 +110,7 @@ pub struct LoadArgs {
     ///
     /// Like a proxy or another client with a connection pool. A call waits while all connections are in use, and the wait
     /// is part of its response time. With `unlimited`, such a call opens another connection, as a crowd of users does.
-    #[arg(long, value_name = "N", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(long, value_name = "N", value_parser = parse_max_connections, help_heading = "Connections")]
     #[arg(conflicts_with_all = ["clients", "s_clients"], hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
     /// Requests other than one URL.
@@ -120,13 +121,13 @@ pub struct LoadArgs {
     pub request: RequestArgs,
     /// The monitor of the server.
     #[command(flatten)]
-    pub watched: WatchedArgs,
+    pub monitor: MonitorArgs,
     /// One load from several generators.
     #[command(flatten)]
-    pub part: DistributedLoadArgs,
+    pub distributed: DistributedLoadArgs,
     /// Which calls are printed or traced.
     #[command(flatten)]
-    pub look: TracingArgs,
+    pub tracing: TracingArgs,
     /// Write the result as an HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub html: Option<PathBuf>,
@@ -146,7 +147,7 @@ pub struct LoadArgs {
 #[command(next_help_heading = "Request")]
 pub struct CallArgs {
     /// HTTP method [default: GET, with --data POST]
-    #[arg(short, long, conflicts_with = "workload", value_parser = method, short_alias = 'X')]
+    #[arg(short, long, conflicts_with = "workload", value_parser = parse_method, short_alias = 'X')]
     pub method: Option<String>,
     /// Request body: text, @FILE for the content of a file, @- for stdin
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "workload", alias = "body", short_alias = 'b')]
@@ -175,7 +176,7 @@ impl CallArgs {
 /// The monitor of the server, on this host or another one.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Watching")]
-pub struct WatchedArgs {
+pub struct MonitorArgs {
     /// Watch the server on this host: the kernel, its port, and the program that listens there
     #[arg(long)]
     pub watch: bool,
@@ -203,15 +204,15 @@ pub struct DistributedLoadArgs {
     /// Generate part I of N of this load; `brimful merge` merges the Records of the parts
     ///
     /// N processes, here or on other hosts, generate the whole load if all their other flags are the same.
-    #[arg(long, value_name = "I/N", value_parser = shard, requires = "seed", hide_short_help = true)]
+    #[arg(long, value_name = "I/N", value_parser = parse_shard, requires = "seed", hide_short_help = true)]
     pub shard: Option<Shard>,
     /// Start at this instant, like 2026-03-01T14:00:00Z or seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = instant, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_instant, hide_short_help = true)]
     pub start_at: Option<SystemTime>,
     /// How far this host's clock is ahead of the clock of --start-at, and the error of that, like 1.2ms/300us
     ///
     /// If this host's clock is behind, the first time is negative: -15us/300us.
-    #[arg(long, value_name = "TIME/ERROR", value_parser = clock_offset, requires = "start_at", hide_short_help = true)]
+    #[arg(long, value_name = "TIME/ERROR", value_parser = parse_clock_offset, requires = "start_at", hide_short_help = true)]
     #[arg(allow_hyphen_values = true)]
     pub clock_ahead: Option<FleetClock>,
     /// Once a second, write the Record of the calls so far to this file

@@ -165,7 +165,7 @@ fn file_set(text: &str) -> Result<FileSet, String> {
     };
     let files = files.trim().parse().map_err(|_| wrong())?;
     let ratio = ratio.map(|ratio| Some(ratio).filter(|ratio| (0.0..=1.0).contains(ratio)).ok_or_else(wrong));
-    Ok(FileSet { ratio: ratio.transpose()?, ..FileSet::random(files) })
+    Ok(FileSet { ratio: ratio.transpose()?, ..FileSet::new(files) })
 }
 
 /// Parses `y,FILE` or `n,FILE`.
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn sets_lists_and_exponents_as_people_write_them() {
-        assert_eq!(file_set("1024,0.25"), Ok(FileSet { ratio: Some(0.25), ..FileSet::random(1024) }));
-        assert_eq!(file_set("7"), Ok(FileSet::random(7)));
+        assert_eq!(file_set("1024,0.25"), Ok(FileSet { ratio: Some(0.25), ..FileSet::new(1024) }));
+        assert_eq!(file_set("7"), Ok(FileSet::new(7)));
         for text in ["", ",", "x,1", "3,y", "3,-1", "3,1.5", "3,NaN", "-3,1", "3,1,1"] {
             assert!(file_set(text).is_err(), "{text}");
         }

@@ -41,9 +41,9 @@ impl PartialRecordFile {
             let write_regularly = || {
                 let mut due = Instant::now() + INTERVAL;
                 while sleep_until(due - COLLECTION_TIME, &done) {
-                    if let Some(keeper) = &plan.keeper {
+                    if let Some(result_backup) = &plan.result_backup {
                         // An error is ignored here, because the end of the run reports it.
-                        let _ = keeper.collect();
+                        let _ = result_backup.collect();
                     }
                     if sleep_until(due, &done)
                         && let Some(record) = partial_record(plan)
@@ -53,10 +53,10 @@ impl PartialRecordFile {
                     due = (due + INTERVAL).max(Instant::now() + COLLECTION_TIME);
                 }
             };
-            let keeper = scope.spawn(move || panics::catch_panic(write_regularly));
+            let writer = scope.spawn(move || panics::catch_panic(write_regularly));
             let result = body();
             done.store(true, Ordering::Relaxed);
-            keeper.thread().unpark();
+            writer.thread().unpark();
             result
         })
     }

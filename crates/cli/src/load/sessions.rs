@@ -118,10 +118,10 @@ impl SessionArgs {
                 ));
             }
             (Arrivals::Process(process), Some(rate), _) => {
-                sessions.comes = SessionArrivals::Open { rate, arrivals: process.to_string() };
+                sessions.session_arrivals = SessionArrivals::Open { rate, arrivals: process.to_string() };
             }
             (_, None, Some(users)) => {
-                sessions.comes = SessionArrivals::Closed { users: users.0, rest_s: Spread::Constant(0.0) };
+                sessions.session_arrivals = SessionArrivals::Closed { users: users.0, rest_s: Spread::Constant(0.0) };
             }
             (_, None, None) => {}
         }
@@ -178,10 +178,10 @@ fn seconds(text: &str) -> Result<Spread, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_workload::Process;
+    use brimful_workload::ArrivalProcess;
 
     fn constant() -> Arrivals {
-        Arrivals::Process(Process::Constant)
+        Arrivals::Process(ArrivalProcess::Constant)
     }
 
     #[test]
@@ -211,21 +211,24 @@ mod tests {
         workload.load = asked.load().unwrap();
         let sessions = workload.sessions().unwrap();
         assert_eq!((sessions.number, sessions.calls(), sessions.longest_burst()), (Some(10), 7.0, Some(3)));
-        assert_eq!(sessions.comes, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
+        assert_eq!(sessions.session_arrivals, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
         assert_eq!(workload.validate(), Ok(()));
 
         let more =
             SessionArgs { session_rate: Some(Rate(5.0)), cookies: true, pipelined: true, ..SessionArgs::default() };
         more.apply(&mut workload, &constant()).unwrap();
         let sessions = workload.sessions().unwrap();
-        assert_eq!(sessions.comes, SessionArrivals::Open { rate: Rate(5.0), arrivals: "constant".to_owned() });
+        assert_eq!(
+            sessions.session_arrivals,
+            SessionArrivals::Open { rate: Rate(5.0), arrivals: "constant".to_owned() }
+        );
         assert!(sessions.cookies && sessions.pipelined && more.load().unwrap().is_none());
         assert!(more.apply(&mut workload, &Arrivals::Trace("x".into())).unwrap_err().0.contains("by a trace"));
 
         let users = SessionArgs { users: Some(Count(4)), ..SessionArgs::default() };
         users.apply(&mut workload, &constant()).unwrap();
-        let comes = &workload.sessions().unwrap().comes;
-        assert_eq!(*comes, SessionArrivals::Closed { users: 4, rest_s: Spread::Constant(0.0) });
+        let session_arrivals = &workload.sessions().unwrap().session_arrivals;
+        assert_eq!(*session_arrivals, SessionArrivals::Closed { users: 4, rest_s: Spread::Constant(0.0) });
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! trace, so a slow disk makes the load late, which the Record reports.
 
 use super::args::TracingArgs;
-use crate::output::{StreamFile, say};
+use crate::output::{StreamFile, print_note};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, CREDENTIAL_MASK};
 use brimful_core::{End, Nanos};
@@ -86,7 +86,7 @@ impl CallTrace {
         let Some(calls) = self.0 else { return Ok(()) };
         let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.max_printed > 0 {
-            say(&calls.text());
+            print_note(&calls.text());
         }
         calls.file.take().map_or(Ok(()), TraceFile::finish)
     }
@@ -156,8 +156,8 @@ fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
         End::Completed { status } => format!("answered {status}"),
         end => end_name(end).replace('_', " "),
     };
-    let since = |at: Nanos| (at - exchange.due).rounded();
-    let mut text = format!("{what} due at {} ({})", exchange.due.exact(), names.class(exchange));
+    let since = |at: Nanos| (at - exchange.due).to_rounded_string();
+    let mut text = format!("{what} due at {} ({})", exchange.due.to_exact_string(), names.class(exchange));
     let times = [
         ("connection begun", exchange.connect_started),
         ("established", exchange.established),
@@ -202,7 +202,7 @@ impl Names {
     fn without_secrets(&self, head: &[u8]) -> String {
         let line = |line: &str| {
             let secret = |name: &str| {
-                secret::is_header(name, &self.secret_headers) || name.trim().eq_ignore_ascii_case("set-cookie")
+                secret::is_secret_header(name, &self.secret_headers) || name.trim().eq_ignore_ascii_case("set-cookie")
             };
             match line.split_once(':') {
                 Some((name, _)) if secret(name) => format!("{name}: {CREDENTIAL_MASK}\r\n"),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     fn exchange(due_ms: u64, end: End, response: &[u8]) -> Exchange {
-        let call = CallSpec::of_class(ClassId(0));
+        let call = CallSpec::for_class(ClassId(0));
         let due = Nanos::from_millis(due_ms);
         let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
         let at = due + Nanos::from_millis(3);

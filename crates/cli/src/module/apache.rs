@@ -6,9 +6,9 @@
 mod build;
 mod config;
 
-use super::command::{ProgramOutput, QUERY_TIMEOUT, find, resolve_program, run};
+use super::command::{ProgramOutput, QUERY_TIMEOUT, find_in_path, resolve_program, run};
 use super::server::{ConfigFile, Installation, Server, Settings, directive, find_config, quoted};
-use super::sources::Scratch;
+use super::sources::ScratchDirectory;
 use crate::exit::UsageError;
 use anyhow::Context;
 use config::{included_directory, includes, module_config_file};
@@ -45,9 +45,8 @@ impl Apache {
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Apache> {
         let binary = match binary {
             Some(path) => resolve_program(path)?,
-            None => {
-                find(&["apache2", "httpd"]).context("no Apache is installed here; name its program with --binary")?
-            }
+            None => find_in_path(&["apache2", "httpd"])
+                .context("no Apache is installed here; name its program with --binary")?,
         };
         let ran = run(&binary, &["-V"], None, QUERY_TIMEOUT)?;
         let said = |start: &str| ran.stdout.lines().find_map(|line| line.trim().strip_prefix(start).map(str::trim));
@@ -65,7 +64,7 @@ impl Apache {
             (None, Some(prefix)) => find_config(prefix, &["apache2.conf", "httpd.conf", "conf/httpd.conf"])?,
             (None, None) => own.join(compiled("SERVER_CONFIG_FILE").unwrap_or_else(|| "conf/httpd.conf".into())),
         };
-        let control = find(&["apache2ctl"]).filter(|_| is_own && own.join("envvars").is_file());
+        let control = find_in_path(&["apache2ctl"]).filter(|_| is_own && own.join("envvars").is_file());
         let flags = if is_own {
             Vec::new()
         } else {
@@ -93,7 +92,7 @@ impl Apache {
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
         let ran = self.run_server(flags, &["-t"])?;
-        Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
+        Ok(if ran.succeeded { Ok(()) } else { Err(ran.error_text()) })
     }
 }
 
@@ -106,7 +105,7 @@ impl Server for Apache {
         &self.config
     }
 
-    fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
+    fn build(&self, scratch: &ScratchDirectory, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         if source.is_some() {
             return Err(UsageError("--source is for nginx; Apache's modules are built with apxs".to_owned()).into());
         }
@@ -159,7 +158,7 @@ impl Server for Apache {
         self.run_test(&self.flags)
     }
 
-    fn test_alone(&self, pieces: &[ConfigFile], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
+    fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>> {
         // The existing configuration loads the modules and has the directives that every Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
         for piece in pieces {

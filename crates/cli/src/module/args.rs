@@ -36,19 +36,19 @@ pub enum Action {
 
 /// The servers for which there is a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum ServerKind {
     /// nginx
     Nginx,
     /// Apache 2.4
     Apache,
 }
 
-impl Kind {
+impl ServerKind {
     /// The server's name on the command line and in manifests.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Nginx => "nginx",
-            Kind::Apache => "apache",
+            ServerKind::Nginx => "nginx",
+            ServerKind::Apache => "apache",
         }
     }
 }
@@ -58,10 +58,10 @@ impl Kind {
 pub struct InstallArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
-    pub server: Kind,
+    pub server: ServerKind,
     /// Which installation.
     #[command(flatten)]
-    pub place: ServerLocationArgs,
+    pub location: ServerLocationArgs,
     /// Count requests by class, which is the size of the body or the URL's path: small='size 0-4999', large='size 5000-',
     /// images='url /images/*' (repeatable; the first rule that matches counts, "other" has the rest) [default: six sizes]
     #[arg(long = "class", value_name = "NAME=RULE")]
@@ -92,10 +92,10 @@ pub struct InstallArgs {
 pub struct RemoveArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
-    pub server: Kind,
+    pub server: ServerKind,
     /// Which installation.
     #[command(flatten)]
-    pub place: ServerLocationArgs,
+    pub location: ServerLocationArgs,
     /// Reload the running server gracefully
     #[arg(long)]
     pub reload: bool,
@@ -106,10 +106,10 @@ pub struct RemoveArgs {
 pub struct SwitchArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
-    pub server: Kind,
+    pub server: ServerKind,
     /// Which installation.
     #[command(flatten)]
-    pub place: ServerLocationArgs,
+    pub location: ServerLocationArgs,
     /// The shared memory that the server writes to [default: as noted by install, else its default]
     #[arg(long, value_name = "FILE")]
     pub memory: Option<PathBuf>,
@@ -120,10 +120,10 @@ pub struct SwitchArgs {
 pub struct StatusArgs {
     /// The server: nginx or apache [default: both]
     #[arg(hide_possible_values = true)]
-    pub server: Option<Kind>,
+    pub server: Option<ServerKind>,
     /// Which installation.
     #[command(flatten)]
-    pub place: ServerLocationArgs,
+    pub location: ServerLocationArgs,
 }
 
 /// Which of several installations of a server.

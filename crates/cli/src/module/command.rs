@@ -37,7 +37,7 @@ const SERVER_DIRECTORIES: [&str; 7] = [
 #[derive(Debug)]
 pub struct ProgramOutput {
     /// Whether the exit status was 0.
-    pub ok: bool,
+    pub succeeded: bool,
     /// The program's stdout.
     pub stdout: String,
     /// The program's stderr.
@@ -46,7 +46,7 @@ pub struct ProgramOutput {
 
 impl ProgramOutput {
     /// The last lines of stderr, or of stdout if stderr is empty.
-    pub fn complaint(&self) -> String {
+    pub fn error_text(&self) -> String {
         let output = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
         let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default();
@@ -81,7 +81,7 @@ pub fn run<S: AsRef<OsStr>>(
     let stdout = text(stdout);
     let stderr = text(stderr);
     match status {
-        Some(status) => Ok(ProgramOutput { ok: status.success(), stdout, stderr }),
+        Some(status) => Ok(ProgramOutput { succeeded: status.success(), stdout, stderr }),
         None => anyhow::bail!("{name} was still running after {} s and was killed; try it by hand", limit.as_secs()),
     }
 }
@@ -119,7 +119,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
 }
 
 /// The first of these programs that is found in PATH or in the usual directories.
-pub fn find(names: &[&str]) -> Option<PathBuf> {
+pub fn find_in_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> =
         std::env::split_paths(&path).chain(SERVER_DIRECTORIES.iter().map(PathBuf::from)).collect();
@@ -155,12 +155,13 @@ mod tests {
 
     #[test]
     fn the_complaint_is_the_end_of_the_output() {
-        let ran = ProgramOutput { ok: false, stdout: "out".to_owned(), stderr: "1\n2\n\n3\n4\n5\x1b[2J\n".to_owned() };
-        assert_eq!(ran.complaint(), "2; 3; 4; 5\\u001b[2J");
-        let ran = ProgramOutput { ok: false, stdout: "out\n".to_owned(), stderr: " \n".to_owned() };
-        assert_eq!(ran.complaint(), "out");
-        let ran = ProgramOutput { ok: false, stdout: String::new(), stderr: String::new() };
-        assert_eq!(ran.complaint(), "it printed no reason");
+        let ran =
+            ProgramOutput { succeeded: false, stdout: "out".to_owned(), stderr: "1\n2\n\n3\n4\n5\x1b[2J\n".to_owned() };
+        assert_eq!(ran.error_text(), "2; 3; 4; 5\\u001b[2J");
+        let ran = ProgramOutput { succeeded: false, stdout: "out\n".to_owned(), stderr: " \n".to_owned() };
+        assert_eq!(ran.error_text(), "out");
+        let ran = ProgramOutput { succeeded: false, stdout: String::new(), stderr: String::new() };
+        assert_eq!(ran.error_text(), "it printed no reason");
     }
 
     #[test]
@@ -172,6 +173,6 @@ mod tests {
     #[test]
     fn arguments_are_not_read_by_a_shell() {
         let ran = run(Path::new("/bin/echo"), &["$(false); a  b"], None, QUERY_TIMEOUT).unwrap();
-        assert_eq!((ran.ok, ran.stdout.as_str()), (true, "$(false); a  b\n"));
+        assert_eq!((ran.succeeded, ran.stdout.as_str()), (true, "$(false); a  b\n"));
     }
 }

@@ -1,16 +1,16 @@
 //! `brimful module install`: checks everything before it changes anything. If the server rejects the changes, they are
 //! undone.
 
-use super::args::{InstallArgs, Kind};
+use super::args::{InstallArgs, ServerKind};
 use super::classes;
 use super::installed::find_server;
 use super::journal::{self, Journal};
-use super::manifest::{InstalledItem, Manifest, State};
+use super::manifest::{FileState, InstalledItem, Manifest};
 use super::memory;
 use super::server::{ConfigFile, Server, Settings, check_trust};
-use super::sources::Scratch;
+use super::sources::ScratchDirectory;
 use crate::exit::{Exit, UsageError};
-use crate::output::{print, say};
+use crate::output::{print, print_note};
 use anyhow::Context;
 use brimful_core::text::one_line;
 use rustix::fs::{Access, access};
@@ -43,7 +43,7 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
     let server = &*prepared.server;
     if !args.yes && !user_agrees(server, &prepared.pieces)? {
-        say("nothing was changed");
+        print_note("nothing was changed");
         return Ok(Exit::Ok);
     }
     // Signals are handled only from here on, because Ctrl-C is a valid answer to the question above.
@@ -52,7 +52,7 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
     match install(args, &prepared, &interrupted) {
         Ok(manifest) => follow_up(args, server, &manifest),
         Err(_) if interrupted() => {
-            say("interrupted; all changes were undone");
+            print_note("interrupted; all changes were undone");
             Ok(Exit::Interrupted)
         }
         Err(error) => Err(error),
@@ -60,10 +60,10 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
 }
 
 fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
-    let server = find_server(args.server, &args.place)?;
+    let server = find_server(args.server, &args.location)?;
     let settings = settings(args)?;
     let manifest_path = manifest_path(&*server);
-    check_trust(&*server, &args.place, &manifest_path)?;
+    check_trust(&*server, &args.location, &manifest_path)?;
     let before = Manifest::read(&manifest_path, args.server)?;
     let pieces = server.pieces(&settings)?;
     check_places(&*server, &pieces, before.as_ref())?;
@@ -79,19 +79,19 @@ fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
 fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bool) -> anyhow::Result<Manifest> {
     let Prepared { settings, pieces, before, .. } = prepared;
     let server = &*prepared.server;
-    let scratch = Scratch::new()?;
+    let scratch = ScratchDirectory::new()?;
     let module = module_bytes(args, server, &scratch)?;
     let mut journal = Journal::default();
     let mut manifest =
         Manifest::new(args.server, server.version().to_owned(), server.binary().to_owned(), settings.memory.clone());
-    manifest.prefix = args.place.prefix.as_ref().map(std::path::absolute).transpose()?;
-    manifest.config = args.place.config.as_ref().map(std::path::absolute).transpose()?;
-    journal::sweep_directories(&prepared.manifest_path);
+    manifest.prefix = args.location.prefix.as_ref().map(std::path::absolute).transpose()?;
+    manifest.config = args.location.config.as_ref().map(std::path::absolute).transpose()?;
+    journal::remove_temporary_directories(&prepared.manifest_path);
     fill_manifest(server, &module, pieces, before.as_ref(), &mut manifest);
     write_files(server, &module, prepared, &manifest, &mut journal)?;
     test_or_undo(server, pieces, &scratch, &mut journal)?;
     anyhow::ensure!(!interrupted(), "interrupted");
-    journal.keep();
+    journal.commit();
     print(&report(server, &manifest))?;
     Ok(manifest)
 }
@@ -116,7 +116,7 @@ fn check_places(server: &dyn Server, pieces: &[ConfigFile], before: Option<&Mani
     for path in [module].into_iter().chain(pieces.iter().map(|piece| piece.path.as_path())).chain(links) {
         let state = before.and_then(|before| before.state(path));
         let place = path.display();
-        if state == Some(State::Changed) {
+        if state == Some(FileState::Changed) {
             let words = format!("{place} was changed since brimful wrote it; `brimful module remove` moves it aside");
             return Err(UsageError(words).into());
         }
@@ -144,24 +144,24 @@ fn user_agrees(server: &dyn Server, pieces: &[ConfigFile]) -> anyhow::Result<boo
             UsageError("cannot ask for confirmation, because stdin is not a terminal; use --yes".to_owned()).into()
         );
     }
-    say(&format!("{} ({}) will get:", server.version(), server.binary().display()));
-    say(&format!("    {}", server.module().display()));
+    print_note(&format!("{} ({}) will get:", server.version(), server.binary().display()));
+    print_note(&format!("    {}", server.module().display()));
     for piece in pieces {
-        say(&format!("    {}", piece.path.display()));
-        piece.text.lines().for_each(|line| say(&format!("        {line}")));
+        print_note(&format!("    {}", piece.path.display()));
+        piece.text.lines().for_each(|line| print_note(&format!("        {line}")));
     }
-    say("Continue? [y/N]");
+    print_note("Continue? [y/N]");
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot read the answer; use --yes")?;
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 /// The bytes of the module, which is compiled now or read from --module.
-fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::Result<Vec<u8>> {
+fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &ScratchDirectory) -> anyhow::Result<Vec<u8>> {
     let path = match &args.module {
         Some(path) => path.clone(),
         None => {
-            say(&format!("building the module for {} …", server.version()));
+            print_note(&format!("building the module for {} …", server.version()));
             server.build(scratch, args.source.as_deref())?
         }
     };
@@ -213,7 +213,7 @@ fn write_files(
     // Remove files that an earlier installation made at other paths.
     for made in before.iter().flat_map(|before| &before.made) {
         let path = made.path();
-        let is_left = !manifest.has(path) && planned.state(path) == Some(State::AsMade);
+        let is_left = !manifest.contains(path) && planned.state(path) == Some(FileState::AsMade);
         if is_left && !matches!(made, InstalledItem::Directory { .. }) {
             journal.remove(path)?;
         }
@@ -225,7 +225,7 @@ fn write_files(
 fn test_or_undo(
     server: &dyn Server,
     pieces: &[ConfigFile],
-    scratch: &Scratch,
+    scratch: &ScratchDirectory,
     journal: &mut Journal,
 ) -> anyhow::Result<()> {
     let mut verdict = server.test()?;
@@ -269,7 +269,7 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
     while began.elapsed() < RELOAD_TIMEOUT && !memory::is_module_memory(&memory()) {
         thread::sleep(Duration::from_millis(20));
     }
-    print(&format!("{}\n", memory::status(&memory())))?;
+    print(&format!("{}\n", memory::describe_status(&memory())))?;
     let name = server.version();
     anyhow::ensure!(
         memory::is_module_memory(&memory()),
@@ -279,7 +279,7 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
 }
 
 /// The shared memory of a server on this host: the file that the user named, the one in the manifest, or the default.
-pub fn memory_path(kind: Kind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
+pub fn memory_path(kind: ServerKind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
     named
         .map(Path::to_owned)
         .or_else(|| manifest.and_then(|manifest| manifest.memory.clone()))

@@ -1,7 +1,7 @@
 //! Finds an installed server. Only this file knows all kinds of [`Server`].
 
 use super::apache::Apache;
-use super::args::{Kind, ServerLocationArgs};
+use super::args::{ServerKind, ServerLocationArgs};
 use super::nginx::Nginx;
 use super::server::Server;
 use crate::exit::UsageError;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// When the server is not installed, or does not report its version.
-pub fn find_server(kind: Kind, place: &ServerLocationArgs) -> anyhow::Result<Box<dyn Server>> {
+pub fn find_server(kind: ServerKind, place: &ServerLocationArgs) -> anyhow::Result<Box<dyn Server>> {
     let absolute =
         |path: &PathBuf| std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()));
     let prefix = place.prefix.as_ref().map(absolute).transpose()?;
@@ -22,7 +22,7 @@ pub fn find_server(kind: Kind, place: &ServerLocationArgs) -> anyhow::Result<Box
     }
     let binary = place.binary.as_deref();
     Ok(match kind {
-        Kind::Nginx => Box::new(Nginx::find(binary, prefix, config)?),
-        Kind::Apache => Box::new(Apache::find(binary, prefix, config)?),
+        ServerKind::Nginx => Box::new(Nginx::find(binary, prefix, config)?),
+        ServerKind::Apache => Box::new(Apache::find(binary, prefix, config)?),
     })
 }

@@ -7,7 +7,7 @@
 //!
 //! A killed program undoes nothing. So the first change is to write the manifest, which lists the files that will be
 //! made. The directories for the manifest are made under a temporary name and appear together with it. `sweep` and
-//! `sweep_directories` remove temporary files and directories of killed programs.
+//! `remove_temporary_directories` remove temporary files and directories of killed programs.
 
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -93,7 +93,7 @@ impl Journal {
     }
 
     /// Makes the changes final.
-    pub fn keep(mut self) {
+    pub fn commit(mut self) {
         self.done.clear();
     }
 
@@ -119,7 +119,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         for stuck in self.undo() {
-            crate::output::say(&format!("cannot undo the change of {stuck}"));
+            crate::output::print_note(&format!("cannot undo the change of {stuck}"));
         }
     }
 }
@@ -143,7 +143,7 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
 
 /// Removes a file, and the directories from `top` down that were made for it, if they contain nothing else. The
 /// directories are renamed first, so that they disappear at once. If this program is killed during the removal,
-/// `sweep_directories` finds the rest.
+/// `remove_temporary_directories` finds the rest.
 ///
 /// # Errors
 /// When the file cannot be removed.
@@ -171,14 +171,14 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
 }
 
 /// Removes the temporary file that a killed program left.
-pub fn sweep(path: &Path) {
+pub fn remove_temporary_file(path: &Path) {
     // Usually there is no such file.
     let _ = fs::remove_file(temporary_path(path));
 }
 
 /// Removes the rest of a file with its directories that a killed program was making or removing.
-pub fn sweep_directories(path: &Path) {
-    sweep(path);
+pub fn remove_temporary_directories(path: &Path) {
+    remove_temporary_file(path);
     for top in path.ancestors().skip(1) {
         if let Ok(inside) = path.strip_prefix(top)
             && top.file_name().is_some()
@@ -308,7 +308,7 @@ mod tests {
         fill(directory.path());
         let mut journal = Journal::default();
         change_everything(&mut journal, directory.path());
-        journal.keep();
+        journal.commit();
         let expected =
             ["empty directory", "link -> new", "made directory", "mine.kept mine", "new text", "old new text"];
         assert_eq!(listing(directory.path()), expected);
@@ -336,12 +336,12 @@ mod tests {
         for (made, written) in [("made.brimful-new", None), ("made.brimful-new/deep", Some("file"))] {
             fs::create_dir_all(inside(made)).unwrap();
             written.into_iter().for_each(|name| fs::write(inside(made).join(name), "half").unwrap());
-            sweep_directories(&file);
+            remove_temporary_directories(&file);
             assert_eq!(listing(directory.path()), Vec::<String>::new());
         }
         fs::create_dir_all(inside("made/deep")).unwrap();
         fs::write(inside("made/deep/file.brimful-new"), "half").unwrap();
-        sweep_directories(&file);
+        remove_temporary_directories(&file);
         assert_eq!(listing(&inside("made/deep")), Vec::<String>::new());
     }
 
@@ -352,12 +352,12 @@ mod tests {
         let file = inside("made/deep/file");
         let mut journal = Journal::default();
         journal.write_with_directories(&file, b"").unwrap();
-        journal.keep();
+        journal.commit();
         remove_with_directories(&file, Some(&inside("made"))).unwrap();
         assert_eq!(listing(directory.path()), Vec::<String>::new());
         let mut journal = Journal::default();
         journal.write_with_directories(&file, b"").unwrap();
-        journal.keep();
+        journal.commit();
         fs::write(inside("made/other"), "mine").unwrap();
         remove_with_directories(&file, Some(&inside("made"))).unwrap();
         assert_eq!(listing(&inside("made")), ["other mine"]);

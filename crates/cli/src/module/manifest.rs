@@ -3,7 +3,7 @@
 //!
 //! The manifest is not trusted: a file is removed only if its content has not changed since.
 
-use super::args::Kind;
+use super::args::ServerKind;
 use crate::exit::UsageError;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ pub enum InstalledItem {
 
 impl Manifest {
     /// A manifest without entries.
-    pub fn new(kind: Kind, version: String, binary: PathBuf, memory: Option<PathBuf>) -> Manifest {
+    pub fn new(kind: ServerKind, version: String, binary: PathBuf, memory: Option<PathBuf>) -> Manifest {
         Manifest {
             schema: SCHEMA.to_owned(),
             server: kind.name().to_owned(),
@@ -87,7 +87,7 @@ impl Manifest {
     ///
     /// # Errors
     /// When the file cannot be read, or is not a manifest of this kind of server.
-    pub fn read(path: &Path, kind: Kind) -> anyhow::Result<Option<Manifest>> {
+    pub fn read(path: &Path, kind: ServerKind) -> anyhow::Result<Option<Manifest>> {
         let mut text = String::new();
         let file = match File::open(path) {
             Ok(file) => file,
@@ -118,15 +118,15 @@ impl Manifest {
     }
 
     /// Whether the manifest lists this path.
-    pub fn has(&self, path: &Path) -> bool {
+    pub fn contains(&self, path: &Path) -> bool {
         self.made.iter().any(|made| made.path() == path)
     }
 
     /// The present state of a file, link or directory; `None` if the manifest does not list it.
-    pub fn state(&self, path: &Path) -> Option<State> {
+    pub fn state(&self, path: &Path) -> Option<FileState> {
         let mut states = self.made.iter().filter(|made| made.path() == path).map(InstalledItem::state);
         let first = states.next()?;
-        Some(states.find(|state| *state == State::AsMade).unwrap_or(first))
+        Some(states.find(|state| *state == FileState::AsMade).unwrap_or(first))
     }
 
     /// The version of this manifest that is written before anything is made: unfinished, and with the entries of the
@@ -160,8 +160,8 @@ impl InstalledItem {
     }
 
     /// The present state of the file, link or directory.
-    fn state(&self) -> State {
-        let Ok(found) = fs::symlink_metadata(self.path()) else { return State::Gone };
+    fn state(&self) -> FileState {
+        let Ok(found) = fs::symlink_metadata(self.path()) else { return FileState::Gone };
         let is_as_made = match self {
             InstalledItem::File { path, hash: made } => {
                 found.is_file() && fs::read(path).is_ok_and(|bytes| hash(&bytes) == *made)
@@ -169,13 +169,13 @@ impl InstalledItem {
             InstalledItem::Link { path, to } => fs::read_link(path).is_ok_and(|now| now == *to),
             InstalledItem::Directory { .. } => found.is_dir(),
         };
-        if is_as_made { State::AsMade } else { State::Changed }
+        if is_as_made { FileState::AsMade } else { FileState::Changed }
     }
 }
 
 /// The state of a file, link or directory that `install` made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum FileState {
     /// The item is unchanged.
     AsMade,
     /// The item was changed, or replaced by something else.
@@ -207,19 +207,20 @@ mod tests {
     fn a_written_manifest_can_be_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("manifest.json");
-        let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), Some("/dev/shm/x".into()));
+        let mut manifest =
+            Manifest::new(ServerKind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), Some("/dev/shm/x".into()));
         manifest.made = vec![
             InstalledItem::Directory { path: "/d".into() },
             InstalledItem::file(Path::new("/f"), b"text"),
             InstalledItem::Link { path: "/l".into(), to: "f".into() },
         ];
         fs::write(&path, manifest.text().unwrap()).unwrap();
-        assert_eq!(Manifest::read(&path, Kind::Nginx).unwrap(), Some(manifest));
-        assert!(Manifest::read(&path, Kind::Apache).is_err());
-        assert_eq!(Manifest::read(&directory.path().join("none"), Kind::Nginx).unwrap(), None);
+        assert_eq!(Manifest::read(&path, ServerKind::Nginx).unwrap(), Some(manifest));
+        assert!(Manifest::read(&path, ServerKind::Apache).is_err());
+        assert_eq!(Manifest::read(&directory.path().join("none"), ServerKind::Nginx).unwrap(), None);
         for text in ["", "{}", "[]", "{\"schema\": \"brimful.module-manifest/2\"}"] {
             fs::write(&path, text).unwrap();
-            assert!(Manifest::read(&path, Kind::Nginx).is_err(), "{text:?} was accepted");
+            assert!(Manifest::read(&path, ServerKind::Nginx).is_err(), "{text:?} was accepted");
         }
     }
 
@@ -228,15 +229,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         let manifest = |text: &[u8]| {
-            let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), None);
+            let mut manifest = Manifest::new(ServerKind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), None);
             manifest.made = vec![InstalledItem::file(&file, text)];
             manifest
         };
         let planned = manifest(b"new").planned(Some(&manifest(b"old")));
         assert!(planned.unfinished && planned.made.len() == 2);
         assert_eq!(manifest(b"old").planned(Some(&manifest(b"old"))).made.len(), 1);
-        assert_eq!(planned.state(&file), Some(State::Gone));
-        for (text, state) in [("old", State::AsMade), ("new", State::AsMade), ("mine", State::Changed)] {
+        assert_eq!(planned.state(&file), Some(FileState::Gone));
+        for (text, state) in [("old", FileState::AsMade), ("new", FileState::AsMade), ("mine", FileState::Changed)] {
             fs::write(&file, text).unwrap();
             assert_eq!(planned.state(&file), Some(state), "{text}");
         }
@@ -250,15 +251,15 @@ mod tests {
         let link = directory.path().join("link");
         let of_file = InstalledItem::file(&file, b"text");
         let of_link = InstalledItem::Link { path: link.clone(), to: "file".into() };
-        assert_eq!((of_file.state(), of_link.state()), (State::Gone, State::Gone));
+        assert_eq!((of_file.state(), of_link.state()), (FileState::Gone, FileState::Gone));
         fs::write(&file, "text").unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        assert_eq!((of_file.state(), of_link.state()), (State::AsMade, State::AsMade));
+        assert_eq!((of_file.state(), of_link.state()), (FileState::AsMade, FileState::AsMade));
         fs::write(&file, "Text").unwrap();
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("other", &link).unwrap();
-        assert_eq!((of_file.state(), of_link.state()), (State::Changed, State::Changed));
+        assert_eq!((of_file.state(), of_link.state()), (FileState::Changed, FileState::Changed));
         let directory = InstalledItem::Directory { path: file };
-        assert_eq!(directory.state(), State::Changed);
+        assert_eq!(directory.state(), FileState::Changed);
     }
 }

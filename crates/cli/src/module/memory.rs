@@ -1,7 +1,7 @@
 //! The shared memory that a server writes to: its default paths, its status, and the switch that turns recording on and
 //! off. Programs other than the server write only to the switch.
 
-use super::args::Kind;
+use super::args::ServerKind;
 use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::quantity::count;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When the file is not the memory of a server, or belongs to another user.
-pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
+pub fn set_recording(path: &Path, on: bool) -> anyhow::Result<bool> {
     // The file is opened only once. So the file that was checked is the one that is written to, even if its path now
     // leads to another file.
     let file = ModuleFile::open_to_switch(path).map_err(|error| file_error(path, error))?;
@@ -29,7 +29,7 @@ pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
 
 /// Default paths of a server's shared memory. The first is for a server that root started, the second for a server that
 /// another user started (`BRIMFUL_DEFAULT_PATH` in place.h).
-pub fn default_paths(kind: Kind) -> [PathBuf; 2] {
+pub fn default_paths(kind: ServerKind) -> [PathBuf; 2] {
     let name = kind.name();
     [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
 }
@@ -56,7 +56,7 @@ fn is_trusted(path: &Path) -> bool {
 }
 
 /// The status of a server's shared memory, in one sentence.
-pub fn status(path: &Path) -> String {
+pub fn describe_status(path: &Path) -> String {
     let place = path.display();
     match ModuleFile::open(path).and_then(|mut file| file.sample(&is_running)) {
         Ok(sample) => sentence(&sample, path),
@@ -69,7 +69,7 @@ pub fn status(path: &Path) -> String {
 
 /// Servers of this kind in containers or with other root directories: a description of each, and the status of its
 /// shared memory.
-pub fn container_servers(kind: Kind) -> Vec<(String, String)> {
+pub fn container_servers(kind: ServerKind) -> Vec<(String, String)> {
     let described = |mut server: ContainerServer| {
         let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
         let what = format!("{} in a container, process {}", one_line(&sample.name), server.pids.first()?);
@@ -124,10 +124,10 @@ mod tests {
     fn other_files_are_not_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("other");
-        assert!(!switch(&path, true).unwrap_err().is::<UsageError>());
+        assert!(!set_recording(&path, true).unwrap_err().is::<UsageError>());
         let text = "some other file ".repeat(100);
         fs::write(&path, &text).unwrap();
-        assert!(switch(&path, false).unwrap_err().is::<UsageError>());
+        assert!(set_recording(&path, false).unwrap_err().is::<UsageError>());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         assert!(!is_module_memory(&path));
         assert!(!is_module_memory(directory.path()));
@@ -192,9 +192,9 @@ mod tests {
         fs::write(&path, "another file").unwrap();
         file.set_enabled(true).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"another file");
-        assert!(status(&directory.path().join("moved")).starts_with("on: "));
-        assert!(switch(&directory.path().join("moved"), false).unwrap());
-        assert!(status(&directory.path().join("moved")).starts_with("off: "));
+        assert!(describe_status(&directory.path().join("moved")).starts_with("on: "));
+        assert!(set_recording(&directory.path().join("moved"), false).unwrap());
+        assert!(describe_status(&directory.path().join("moved")).starts_with("off: "));
     }
 
     #[test]
@@ -203,12 +203,12 @@ mod tests {
         let path = directory.path().join("memory");
         // No process has an ID above 2^22 (PID_MAX_LIMIT).
         fs::write(&path, memory_of(&[std::process::id(), 0, u32::MAX - 1])).unwrap();
-        let said = status(&path);
+        let said = describe_status(&path);
         assert!(said.contains("off: 0 requests by 1 worker of "), "{said}");
     }
 
     #[test]
     fn a_missing_file_is_reported() {
-        assert!(status(Path::new("/nonexistent/memory")).contains("has not created /nonexistent/memory"));
+        assert!(describe_status(Path::new("/nonexistent/memory")).contains("has not created /nonexistent/memory"));
     }
 }

@@ -4,9 +4,9 @@
 mod build;
 mod config;
 
-use super::command::{QUERY_TIMEOUT, find, resolve_program, run};
+use super::command::{QUERY_TIMEOUT, find_in_path, resolve_program, run};
 use super::server::{ConfigFile, Installation, Server, Settings, directive, find_config, quoted};
-use super::sources::Scratch;
+use super::sources::ScratchDirectory;
 use crate::exit::UsageError;
 use anyhow::Context;
 use config::{Include, includes, words};
@@ -35,7 +35,7 @@ impl Nginx {
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Nginx> {
         let binary = match binary {
             Some(path) => resolve_program(path)?,
-            None => find(&["nginx"]).context("no nginx is installed here; name its program with --binary")?,
+            None => find_in_path(&["nginx"]).context("no nginx is installed here; name its program with --binary")?,
         };
         let ran = run(&binary, &["-V"], None, QUERY_TIMEOUT)?;
         let said = |start: &str| ran.stderr.lines().find_map(|line| line.strip_prefix(start).map(str::trim));
@@ -68,7 +68,7 @@ impl Nginx {
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
         let arguments: Vec<OsString> = [OsString::from("-t")].into_iter().chain(flags.iter().cloned()).collect();
         let ran = run(&self.installation.binary, &arguments, None, QUERY_TIMEOUT)?;
-        Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
+        Ok(if ran.succeeded { Ok(()) } else { Err(ran.error_text()) })
     }
 
     /// The configuration file for a block: in a directory that the configuration includes in that block, or beside the
@@ -102,7 +102,7 @@ impl Server for Nginx {
         &self.config
     }
 
-    fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
+    fn build(&self, scratch: &ScratchDirectory, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         build::build(&self.installation.version, &self.arguments, scratch, source)
     }
 
@@ -145,7 +145,7 @@ impl Server for Nginx {
         self.run_test(&self.flags)
     }
 
-    fn test_alone(&self, pieces: &[ConfigFile], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
+    fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>> {
         let mut text = String::new();
         let mut http = String::new();
         for piece in pieces {
@@ -164,9 +164,9 @@ impl Server for Nginx {
         let arguments: Vec<OsString> =
             ["-s", "reload"].map(OsString::from).into_iter().chain(self.flags.clone()).collect();
         let ran = run(&self.installation.binary, &arguments, None, QUERY_TIMEOUT)?;
-        match ran.ok {
+        match ran.succeeded {
             true => Ok(()),
-            false => anyhow::bail!("nginx was not reloaded: {}; is it running?", ran.complaint()),
+            false => anyhow::bail!("nginx was not reloaded: {}; is it running?", ran.error_text()),
         }
     }
 

@@ -5,13 +5,13 @@ use super::args::{RemoveArgs, ServerLocationArgs};
 use super::install::{manifest_path, memory_path};
 use super::installed::find_server;
 use super::journal::{self, Journal};
-use super::manifest::{InstalledItem, Manifest, State};
+use super::manifest::{FileState, InstalledItem, Manifest};
 use super::memory;
 use super::server::{Server, Settings, check_trust};
 use super::sources;
 use super::trust;
 use crate::exit::{Exit, UsageError};
-use crate::output::{print, say};
+use crate::output::{print, print_note};
 use anyhow::Context;
 use brimful_core::text::one_line;
 use std::ffi::OsStr;
@@ -27,11 +27,11 @@ const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf
 /// When the module was not installed, or the server's configuration needs it. All changes are then undone.
 pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let _interrupted = super::interrupt_flag()?;
-    sources::sweep();
-    let mut server = find_server(args.server, &args.place)?;
+    sources::remove_orphans();
+    let mut server = find_server(args.server, &args.location)?;
     let manifest_path = manifest_path(&*server);
-    check_trust(&*server, &args.place, &manifest_path)?;
-    journal::sweep_directories(&manifest_path);
+    check_trust(&*server, &args.location, &manifest_path)?;
+    journal::remove_temporary_directories(&manifest_path);
     let Some(manifest) = Manifest::read(&manifest_path, args.server)? else {
         let words = format!(
             "{} has no module that brimful installed: {} does not exist; check --prefix",
@@ -40,11 +40,11 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
         );
         return Err(UsageError(words).into());
     };
-    if manifest.binary != server.binary() || manifest.config != args.place.config {
+    if manifest.binary != server.binary() || manifest.config != args.location.config {
         let place = ServerLocationArgs {
-            binary: args.place.binary.clone().or(Some(manifest.binary.clone())),
-            prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
-            config: args.place.config.clone().or(manifest.config.clone()),
+            binary: args.location.binary.clone().or(Some(manifest.binary.clone())),
+            prefix: args.location.prefix.clone().or(manifest.prefix.clone()),
+            config: args.location.config.clone().or(manifest.config.clone()),
         };
         // The program is checked before it is run.
         trust::check(&manifest.binary)?;
@@ -57,11 +57,11 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     if let Err(why) = server.test()? {
         return Err(undo_removal(&*server, &manifest, &why, &mut journal).into());
     }
-    journal.keep();
-    manifest.made.iter().for_each(|made| journal::sweep(made.path()));
+    journal.commit();
+    manifest.made.iter().for_each(|made| journal::remove_temporary_file(made.path()));
     let memory = memory_path(args.server, Some(&manifest), None);
     if memory::is_module_memory(&memory) && fs::remove_file(&memory).is_err() {
-        say(&format!("{} cannot be removed; remove it by hand", memory.display()));
+        print_note(&format!("{} cannot be removed; remove it by hand", memory.display()));
     }
     // The manifest is removed last, so that an interrupted removal can be repeated.
     journal::remove_with_directories(&canonical(&manifest_path), manifest.top().map(canonical).as_deref())
@@ -91,7 +91,7 @@ fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()
     let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
     let paths = pieces.iter().map(|piece| &piece.path).chain(links);
     let included: Vec<PathBuf> = paths.filter_map(|path| Some(canonical(path.parent()?))).collect();
-    for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(State::Gone)) {
+    for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(FileState::Gone)) {
         let path = made.path();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let directory = canonical(path.parent().unwrap_or(Path::new("/")));
@@ -125,10 +125,10 @@ fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Resul
     let mut kept = Vec::new();
     for made in manifest.made.iter().rev() {
         match (made, manifest.state(made.path())) {
-            (InstalledItem::Directory { .. }, _) | (_, Some(State::Gone) | None) => {}
-            (_, Some(State::AsMade)) => journal.remove(made.path())?,
-            (InstalledItem::File { path, .. }, Some(State::Changed)) => kept.push(move_aside(path, journal)?),
-            (InstalledItem::Link { path, .. }, Some(State::Changed)) => kept.push(path.clone()),
+            (InstalledItem::Directory { .. }, _) | (_, Some(FileState::Gone) | None) => {}
+            (_, Some(FileState::AsMade)) => journal.remove(made.path())?,
+            (InstalledItem::File { path, .. }, Some(FileState::Changed)) => kept.push(move_aside(path, journal)?),
+            (InstalledItem::Link { path, .. }, Some(FileState::Changed)) => kept.push(path.clone()),
         }
     }
     Ok(kept)

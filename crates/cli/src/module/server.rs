@@ -3,7 +3,7 @@
 
 use super::args::ServerLocationArgs;
 use super::classes::Class;
-use super::sources::Scratch;
+use super::sources::ScratchDirectory;
 use super::trust;
 use crate::exit::UsageError;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When a compiler, the server's headers or anything else is missing. The message says how to install it.
-    fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf>;
+    fn build(&self, scratch: &ScratchDirectory, source: Option<&Path>) -> anyhow::Result<PathBuf>;
 
     /// Checks that a module was built for this server.
     ///
@@ -59,7 +59,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When the test cannot be run.
-    fn test_alone(&self, pieces: &[ConfigFile], scratch: &Scratch) -> anyhow::Result<Result<(), String>>;
+    fn test_alone(&self, pieces: &[ConfigFile], scratch: &ScratchDirectory) -> anyhow::Result<Result<(), String>>;
 
     /// Reloads the configuration of the running server without closing connections.
     ///

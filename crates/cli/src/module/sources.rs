@@ -46,22 +46,22 @@ const SCRATCH: &str = "brimful-module-";
 
 /// A private directory with the sources, in the layout of `server-module/`. It is removed when this value is dropped.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct ScratchDirectory(PathBuf);
 
-impl Scratch {
+impl ScratchDirectory {
     /// Makes the directory and writes the sources.
     ///
     /// # Errors
     /// When the directory for temporary files cannot be written.
-    pub fn new() -> anyhow::Result<Scratch> {
-        sweep();
+    pub fn new() -> anyhow::Result<ScratchDirectory> {
+        remove_orphans();
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{now}", process::id()));
         let cannot =
             || format!("cannot write to {}; free disk space, or set TMPDIR to another directory", path.display());
         // Creating the directory fails if the name exists, even as a link.
         DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
-        let scratch = Scratch(path.clone());
+        let scratch = ScratchDirectory(path.clone());
         for (name, text) in SOURCES {
             let file = scratch.0.join(name);
             file.parent().map_or(Ok(()), fs::create_dir_all).with_context(cannot)?;
@@ -81,7 +81,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // Errors are ignored: the next sweep removes the rest.
         let _ = fs::remove_dir_all(&self.0);
@@ -89,7 +89,7 @@ impl Drop for Scratch {
 }
 
 /// Removes the scratch directories that killed runs of the caller left.
-pub fn sweep() {
+pub fn remove_orphans() {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_sources_exist_until_the_drop() {
-        let scratch = Scratch::new().unwrap();
+        let scratch = ScratchDirectory::new().unwrap();
         let header = scratch.join("layout.h");
         assert!(fs::read_to_string(&header).unwrap().contains("struct brimful_header"));
         assert_eq!(find_only_file(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));

@@ -91,7 +91,7 @@ mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{chown, lchown, symlink};
 
-    fn complaint(path: &Path) -> String {
+    fn error_text(path: &Path) -> String {
         check(path).map_or_else(|error| error.to_string(), |()| String::new())
     }
 
@@ -104,20 +104,20 @@ mod tests {
         symlink("inner", inside("link")).unwrap();
         let set = |name: &str, mode: u32| fs::set_permissions(inside(name), Permissions::from_mode(mode)).unwrap();
         for path in ["inner/file", "link/file", "link/../inner/file", "inner/none", "none/at/all"] {
-            assert_eq!(complaint(&inside(path)), "");
+            assert_eq!(error_text(&inside(path)), "");
         }
         for name in ["inner", "inner/file"] {
             set(name, 0o777);
             for path in ["inner/file", "link/file"] {
-                let said = complaint(&inside(path));
+                let said = error_text(&inside(path));
                 assert!(said.contains("other users can write to") && said.contains(&format!("{name}, and")), "{said}");
             }
             set(name, 0o755);
         }
         set("inner", 0o1777);
-        assert_eq!(complaint(&inside("link/file")), "");
+        assert_eq!(error_text(&inside("link/file")), "");
         symlink(inside("round"), inside("round")).unwrap();
-        assert!(complaint(&inside("round")).contains("more than 40 links"));
+        assert!(error_text(&inside("round")).contains("more than 40 links"));
     }
 
     #[test]
@@ -133,10 +133,14 @@ mod tests {
             eprintln!("LEFT OUT: only root can give a directory to another user");
             return;
         }
-        assert!(complaint(&inside("mine")).contains("theirs belongs to user 65534"), "{}", complaint(&inside("mine")));
+        assert!(
+            error_text(&inside("mine")).contains("theirs belongs to user 65534"),
+            "{}",
+            error_text(&inside("mine"))
+        );
         chown(inside("theirs"), Some(0), None).unwrap();
-        assert_eq!(complaint(&inside("mine")), "");
+        assert_eq!(error_text(&inside("mine")), "");
         lchown(inside("theirs/link"), Some(65_534), None).unwrap();
-        assert!(complaint(&inside("mine")).contains("theirs/link belongs to user 65534"));
+        assert!(error_text(&inside("mine")).contains("theirs/link belongs to user 65534"));
     }
 }

@@ -9,11 +9,11 @@
 
 mod partial;
 
-use super::{print, print_document, say};
+use super::{print, print_document, print_note};
 use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::panics;
-use brimful_core::text::visible;
+use brimful_core::text::escape_controls;
 use partial::{Replacement, delete_orphans};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -76,7 +76,7 @@ pub struct RewrittenFile {
 
 impl OutFile {
     /// Opens the file of a flag if the flag is given.
-    pub fn optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
+    pub fn create_optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
         path.map(|path| OutFile::create(path, flag)).transpose()
     }
 
@@ -231,7 +231,7 @@ fn to_stdout(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
         drop(stdout);
-        return super::to_stdout(&visible(text));
+        return super::to_stdout(&escape_controls(text));
     }
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -270,7 +270,7 @@ const DEFECT: &str = "this is a defect of brimful: please report it with the doc
 /// Returns the text of a document, or the document itself if making the text panics.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::catch_panic(text).unwrap_or_else(|message| {
-        say(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
+        print_note(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
         document.to_owned()
     })
 }

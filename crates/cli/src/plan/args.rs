@@ -1,8 +1,8 @@
 //! The flags of `brimful plan`.
 
 use super::result::ResultArgs;
-use crate::access_logs::zone;
-use crate::flags::values::share;
+use crate::access_logs::parse_zone;
+use crate::flags::values::parse_share;
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::calibrate::Attribution;
@@ -131,7 +131,7 @@ pub struct ForecastArgs {
     #[arg(long, value_name = "OBJECTIVE", requires = "model")]
     pub slo: Vec<Slo>,
     /// Maximum utilization of any station, like 70%
-    #[arg(long, value_name = "SHARE", requires = "model", value_parser = share)]
+    #[arg(long, value_name = "SHARE", requires = "model", value_parser = parse_share)]
     pub max_utilization: Option<f64>,
     /// Compare configurations: CSV with name, price (per month) and set (changes as for what-if --set), or TOML
     #[arg(long, value_name = "FILE", requires = "model")]
@@ -172,7 +172,7 @@ pub struct CalibrateArgs {
     pub utilization: Option<PathBuf>,
     /// Time zone of times in --utilization that have none: a name like Europe/Berlin, or an offset from UTC like +01:00
     /// [default: the offset of the logs' times, else UTC]
-    #[arg(long, value_name = "ZONE", requires = "utilization", value_parser = zone, allow_hyphen_values = true)]
+    #[arg(long, value_name = "ZONE", requires = "utilization", value_parser = parse_zone, allow_hyphen_values = true)]
     pub timezone: Option<TimeZone>,
     /// CPUs that the server can use at once [default: all that were watched; with --log, those in --utilization, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

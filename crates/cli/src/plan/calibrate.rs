@@ -15,8 +15,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     if !args.log.is_empty() {
         return super::site::main(args);
     }
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
-    let html = OutFile::optional(args.html.as_deref(), "--html")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
+    let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let records: Vec<Record> = args.records.iter().map(|path| read_record(path)).collect::<Result<_, _>>()?;
     let options =
         CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };

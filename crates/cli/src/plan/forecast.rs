@@ -3,10 +3,10 @@
 use super::args::ForecastArgs;
 use super::model;
 use super::result::ResultFiles;
-use crate::access_logs::{line_counts, log_error};
+use crate::access_logs::{describe_line_counts, log_error};
 use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, MissedObjectiveError};
-use crate::output::{OutFile, say};
+use crate::output::{OutFile, print_note};
 use anyhow::Context;
 use brimful_accesslog as accesslog;
 use brimful_accesslog::read::ReadOptions;
@@ -27,7 +27,7 @@ const HEAD_BYTES: u64 = 65_536;
 /// Forecasts the arrivals and delivers the forecast.
 pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     let places = ResultFiles::open(&args.result)?;
-    let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
+    let csv = OutFile::create_optional(args.csv.as_deref(), "--csv")?;
     let model = args.model.as_deref().map(model::read).transpose()?;
     let series = history(args)?;
     let options = ForecastOptions {
@@ -63,8 +63,9 @@ fn history(args: &ForecastArgs) -> anyhow::Result<Series> {
         }
         logs => {
             let paths: Vec<String> = logs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(log_error)?;
-            say(&line_counts(&found.read.lines));
+            let found =
+                accesslog::history::count_requests(&paths, ReadOptions::default(), &mut |_| {}).map_err(log_error)?;
+            print_note(&describe_line_counts(&found.read.lines));
             Ok(Series::parse(&found.to_csv(), Unit::Counts, zone)?)
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::documents::{display_name, from_json, read_text};
 use crate::exit::UsageError;
-use crate::output::say;
+use crate::output::print_note;
 use brimful_core::model::Model;
 use brimful_core::text::strip_bom;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> anyhow::Result<Model> {
     let text = read_text(path)?;
     let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", display_name(path))))?;
     for note in &model.notes {
-        say(&format!("note: {}: {note}", display_name(path)));
+        print_note(&format!("note: {}: {note}", display_name(path)));
     }
     Ok(model.model)
 }

@@ -31,8 +31,8 @@ impl ResultFiles {
     pub fn open(args: &ResultArgs) -> anyhow::Result<ResultFiles> {
         Ok(ResultFiles {
             json: args.json,
-            out: OutFile::optional(args.out.as_deref(), "--out")?,
-            html: OutFile::optional(args.html.as_deref(), "--html")?,
+            out: OutFile::create_optional(args.out.as_deref(), "--out")?,
+            html: OutFile::create_optional(args.html.as_deref(), "--html")?,
         })
     }
 

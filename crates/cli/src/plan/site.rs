@@ -24,7 +24,7 @@ const SATURATED: f64 = 0.98;
 
 /// Fits the demands and delivers the model.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
-    let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let Some(file) = &args.utilization else {
         let message = "--log needs --utilization FILE: the utilization of each resource over time, like the output of `sar -u` \
                        or `vmstat -t 60`; --help has more";
@@ -145,7 +145,7 @@ fn resource_notes(
     index: usize,
     reached: &[usize],
 ) -> Vec<String> {
-    let merged = found.regression.iter().flat_map(|fit| &fit.merged);
+    let merged = found.regression.iter().flat_map(|fit| &fit.indistinguishable_classes);
     let mut notes: Vec<String> = merged.map(|group| joint_demand_note(name, group, classes)).collect();
     let saturated = reached.iter().filter(|step| utilization.steps[**step].shares[index] >= SATURATED).count();
     if 2 * saturated > reached.len() {
@@ -235,7 +235,10 @@ fn resource(name: &str, classes: &[String], found: &SiteDemands) -> Resource {
         outliers: found
             .outliers
             .iter()
-            .map(|step| SiteOutlier { from: Timestamp::from_unix(step.from_s).to_string(), beyond: step.beyond })
+            .map(|step| SiteOutlier {
+                from: Timestamp::from_unix(step.from_s).to_string(),
+                beyond: step.unexplained_busy,
+            })
             .collect(),
         period_s: found.period_s,
     }

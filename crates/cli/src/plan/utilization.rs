@@ -35,7 +35,7 @@ pub struct Utilization {
     /// Names of the resources, the CPU first.
     pub resources: Vec<String>,
     /// The steps in the order of time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<UtilizationStep>,
     /// Number of CPUs whose mean is the first resource; `None` if the text does not state it.
     pub cpus: Option<u32>,
     /// Whether the text has times without a zone. They were read in the zone of the caller.
@@ -46,7 +46,7 @@ pub struct Utilization {
 
 /// A time step and its utilizations.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct UtilizationStep {
     /// Start of the step, in milliseconds since 1970.
     pub from_ms: i64,
     /// Length of the step, in seconds.
@@ -55,7 +55,7 @@ pub struct Step {
     pub shares: Vec<f64>,
 }
 
-impl Step {
+impl UtilizationStep {
     /// End of the step, in milliseconds since 1970.
     pub fn to_ms(&self) -> i64 {
         self.from_ms.saturating_add((self.seconds * 1000.0).round() as i64)
@@ -123,10 +123,10 @@ impl Utilization {
         if usual <= 0.0 || wanted < 2.0 * usual {
             return self;
         }
-        let mut longer: Vec<Step> = Vec::new();
+        let mut longer: Vec<UtilizationStep> = Vec::new();
         for step in &self.steps {
             // A gap ends the open step, even if the step is shorter than wanted.
-            let can_be_extended = |open: &&mut Step| {
+            let can_be_extended = |open: &&mut UtilizationStep| {
                 open.seconds + 0.5 * usual < wanted && (step.from_ms - open.to_ms()) as f64 <= 500.0 * usual
             };
             match longer.last_mut().filter(can_be_extended) {
@@ -144,9 +144,9 @@ impl Utilization {
     }
 }
 
-impl Step {
+impl UtilizationStep {
     /// Merges the following step into this one.
-    fn extend(&mut self, next: &Step) {
+    fn extend(&mut self, next: &UtilizationStep) {
         let seconds = self.seconds + next.seconds;
         for (share, more) in self.shares.iter_mut().zip(&next.shares) {
             *share = (*share * self.seconds + more * next.seconds) / seconds;

@@ -12,7 +12,7 @@ use brimful_report::plan::what_if::{Changed, LoadCurves, text};
 /// Solves the changed model and delivers the comparison.
 pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     let places = ResultFiles::open(&args.result)?;
-    let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
+    let csv = OutFile::create_optional(args.csv.as_deref(), "--csv")?;
     let scenario =
         Scenario { changes: args.set.clone(), classes: args.add_class.clone(), clients: args.client.clone() };
     if scenario == Scenario::default() && args.slo.is_empty() {

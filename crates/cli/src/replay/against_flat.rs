@@ -4,7 +4,7 @@ use super::args::ReplayArgs;
 use super::length;
 use super::run::{ReplayPass, check_readable_twice, mean_rate, plan, run};
 use crate::exit::{self, Exit, UsageError};
-use crate::output::{OutFile, first_failure, print, print_document, say};
+use crate::output::{OutFile, first_failure, print, print_document, print_note};
 use crate::results::deliver_record;
 use brimful_core::Nanos;
 use brimful_core::record::Record;
@@ -29,39 +29,39 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         log.flattened = true;
     }
     let stop = crate::progress::stop_flag()?;
-    let lasts = length::print_replay_length(args, length::measure(args, &stop)?.as_ref());
+    let duration = length::print_replay_length(args, length::measure(args, &stop)?.as_ref());
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let first = run(args, first_plan, ReplayPass { flattened: None, max_calls: u64::MAX, lasts }, &stop)?;
+    let first = run(args, first_plan, ReplayPass { constant_rate: None, max_calls: u64::MAX, duration }, &stop)?;
     first.print_replay_summary(args);
-    let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
+    let (false, Some(feed)) = (first.record.interrupted, &first.feed) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
         return first_failure(delivered, [first.check_logs_read()]);
     };
-    let rate = mean_rate(fed.calls, fed.last, FLAG)?;
+    let rate = mean_rate(feed.calls, feed.last_due, FLAG)?;
     if !args.output.quiet {
-        say(&format!("in {}, the same calls follow at a constant rate", PAUSE.rounded()));
+        print_note(&format!("in {}, the same calls follow at a constant rate", PAUSE.to_rounded_string()));
     }
     pause(&stop);
     if stop.load(Ordering::Relaxed) {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = run(args, flat_plan, ReplayPass { flattened: Some(rate), max_calls: fed.calls, lasts }, &stop)?;
+    let flat = run(args, flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: feed.calls, duration }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
     first_failure(delivered, [flat.check_logs_read()])
 }
 
 /// The files of the two Records. If the first is `a.json`, the file of the run at a constant rate is `a.flat.json`.
 fn out_files(args: &ReplayArgs) -> anyhow::Result<(Option<OutFile>, Option<OutFile>)> {
-    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
         let message = format!("{FLAG} makes two Records: give --out a file, or use --json to print both");
         return Err(UsageError(message).into());
     }
     let flat = args.output.out.as_deref().map(flat_path);
-    Ok((out, OutFile::optional(flat.as_deref(), "--out")?))
+    Ok((out, OutFile::create_optional(flat.as_deref(), "--out")?))
 }
 
 fn flat_path(path: &Path) -> PathBuf {

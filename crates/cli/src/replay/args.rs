@@ -104,11 +104,11 @@ impl ReplayArgs {
         self.logs_and_url().map(|(logs, _)| logs).unwrap_or_default()
     }
 
-    /// Options for turning logs into calls, `flattened` to this rate in calls per second if given.
-    pub fn replay_options(&self, flattened: Option<f64>) -> Options {
+    /// Options for turning logs into calls, `constant_rate` to this rate in calls per second if given.
+    pub fn replay_options(&self, constant_rate: Option<f64>) -> Options {
         let mut options = Options {
             speed: self.speed.get(),
-            flattened,
+            constant_rate,
             window_ns: i64::try_from(self.sort_within.0).unwrap_or(i64::MAX),
             max_gap_ns: self.max_gap.map(|gap| gap.0),
             map: self.map.clone(),

@@ -7,11 +7,11 @@ use super::args::ReplayArgs;
 use super::summary::{duration_text, no_call_message};
 use crate::access_logs::{log_error, read_options};
 use crate::exit::UsageError;
-use crate::output::say;
+use crate::output::print_note;
 use brimful_accesslog::Entry;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{EntryDecision, Progress};
-use brimful_accesslog::readout::in_words;
+use brimful_accesslog::readout::describe_fields;
 use brimful_accesslog::replay::{Call, Options, Replayer};
 use brimful_core::Nanos;
 use brimful_core::quantity::counted;
@@ -27,10 +27,10 @@ const LONG_PAUSE_PART: u64 = 4;
 const MIN_LONG_PAUSE: Nanos = Nanos::from_secs(10);
 
 /// The length of a replay.
-pub struct Length {
+pub struct ReplayLength {
     pub calls: u64,
     /// The time at which the last call is due.
-    pub last: Nanos,
+    pub last_due: Nanos,
     /// The longest pause between two calls.
     longest_pause: Nanos,
     /// The share of the logs that was read; `None` if all was read.
@@ -45,7 +45,7 @@ pub struct Length {
 
 /// Reads the logs up to the end of `--duration`, or all of them if their mean rate is needed. Returns `None` for
 /// standard input, or after an interrupt.
-pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
+pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<ReplayLength>> {
     let logs = args.logs();
     let needs_all = args.flatten;
     if !needs_all && !logs.iter().all(|log| can_be_read_twice(log)) {
@@ -54,19 +54,19 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     let ends = args.duration.filter(|_| !args.flatten).unwrap_or(Nanos::MAX);
     let is_cut = Cell::new(false);
     let mut calls = 0;
-    let mut last = Nanos::ZERO;
+    let mut last_due = Nanos::ZERO;
     let mut emit = |call: Call| {
         if Nanos(call.due_ns) >= ends {
             is_cut.set(true);
             return false;
         }
         calls += 1;
-        last = Nanos(call.due_ns);
+        last_due = Nanos(call.due_ns);
         true
     };
     let mut replayer = Replayer::new(Options { fileset: None, ..args.replay_options(None) });
     let options = read_options(&args.format).map_err(log_error)?;
-    let enough = options.enough.clone();
+    let enough = options.stop.clone();
     let mut map_error = None;
     let mut sink = |entry: &Entry<'_>| {
         if is_cut.get() || map_error.is_some() || stop.load(Ordering::Relaxed) {
@@ -102,14 +102,14 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
         return Err(UsageError(no_call_message(&read, &summary)).into());
     }
     let names: Vec<String> = read.formats.shares().into_iter().map(|format| format.name).collect();
-    Ok(Some(Length {
+    Ok(Some(ReplayLength {
         calls,
-        last,
+        last_due,
         longest_pause: Nanos(summary.longest_pause_ns),
         share: share.filter(|_| !is_cut.get()),
         is_cut: is_cut.get(),
         formats: names.join(", "),
-        sample: in_words(&read.formats.sample()),
+        sample: describe_fields(&read.formats.sample()),
         remarks: read.formats.remarks(),
     }))
 }
@@ -121,22 +121,24 @@ fn can_be_read_twice(log: &str) -> bool {
 
 /// Prints how the logs are read and how long the replay will take. Returns the duration, or `Nanos::MAX` if it is
 /// unknown.
-pub fn print_replay_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
+pub fn print_replay_length(args: &ReplayArgs, length: Option<&ReplayLength>) -> Nanos {
     let Some(length) = length else {
         if !args.output.quiet {
-            say("the duration is unknown, because this log can be read only once");
+            print_note("the duration is unknown, because this log can be read only once");
         }
         return Nanos::MAX;
     };
-    let (calls, lasts) = match length.share {
-        Some(share) => ((length.calls as f64 / share) as u64, Nanos::from_secs_f64(length.last.as_secs_f64() / share)),
-        None => (length.calls, length.last),
+    let (calls, duration) = match length.share {
+        Some(share) => {
+            ((length.calls as f64 / share) as u64, Nanos::from_secs_f64(length.last_due.as_secs_f64() / share))
+        }
+        None => (length.calls, length.last_due),
     };
     if args.output.quiet {
-        return lasts;
+        return duration;
     }
-    say(&format!("log format {}: {}", length.formats, length.sample));
-    length.remarks.iter().for_each(|remark| say(remark));
+    print_note(&format!("log format {}: {}", length.formats, length.sample));
+    length.remarks.iter().for_each(|remark| print_note(remark));
     let about = if length.share.is_some() { "about " } else { "" };
     let speed = match args.speed.get() {
         1.0 => String::new(),
@@ -144,14 +146,21 @@ pub fn print_replay_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos 
     };
     let cut = if length.is_cut { ", until --duration ends it" } else { "" };
     let estimated = if length.share.is_some() { "; estimated from the first 256 MiB" } else { "" };
-    say(&format!("{about}{} over {about}{}{speed}{cut}{estimated}", counted(calls, "call"), duration_text(lasts)));
+    print_note(&format!(
+        "{about}{} over {about}{}{speed}{cut}{estimated}",
+        counted(calls, "call"),
+        duration_text(duration)
+    ));
     let pause = length.longest_pause;
-    if !args.flatten && args.max_gap.is_none() && pause >= MIN_LONG_PAUSE && pause.0 >= length.last.0 / LONG_PAUSE_PART
+    if !args.flatten
+        && args.max_gap.is_none()
+        && pause >= MIN_LONG_PAUSE
+        && pause.0 >= length.last_due.0 / LONG_PAUSE_PART
     {
-        say(&format!(
+        print_note(&format!(
             "the longest pause between calls is {}: --max-gap 10s shortens pauses to 10 s",
             duration_text(pause)
         ));
     }
-    lasts
+    duration
 }

@@ -8,7 +8,7 @@ use crate::progress;
 use crate::run_plan::request_plan;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::read::{EntryDecision, Progress, ReadSummary};
-use brimful_accesslog::replay::{CLASSES, Call, Replayer, Summary};
+use brimful_accesslog::replay::{Call, Replayer, STATUS_CLASSES, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
@@ -21,18 +21,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayPass {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
-    pub flattened: Option<f64>,
+    pub constant_rate: Option<f64>,
     /// Maximum number of calls of the run.
     pub max_calls: u64,
     /// Expected duration; `Nanos::MAX` if unknown.
-    pub lasts: Nanos,
+    pub duration: Nanos,
 }
 
 /// The outcome of a run.
 pub struct ReplayOutcome {
     pub record: Record,
     /// The lines read and the calls made; `None` if the run ended before the logs did, or the logs could not be read.
-    pub fed: Option<ReplayFeed>,
+    pub feed: Option<ReplayFeed>,
     /// The error that ended the reading of the logs.
     read_error: Option<LogError>,
 }
@@ -43,7 +43,7 @@ pub struct ReplayFeed {
     summary: Summary,
     pub calls: u64,
     /// When the last call was due.
-    pub last: Nanos,
+    pub last_due: Nanos,
 }
 
 /// The plan of a run at the times of the logs.
@@ -58,7 +58,7 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
         max_gap_s: args.max_gap.map(Nanos::as_secs_f64),
     };
     plan.workload = Workload {
-        classes: CLASSES
+        classes: STATUS_CLASSES
             .iter()
             .map(|name| brimful_core::workload::RequestClass { name: (*name).to_owned(), ..class.clone() })
             .collect(),
@@ -71,27 +71,27 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
 
 /// Runs the plan, and reads the logs during the run.
 pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: ReplayPass, stop: &AtomicBool) -> anyhow::Result<ReplayOutcome> {
-    let lasts = plan.window.min(pass.lasts);
-    plan.live = progress::is_shown(lasts, args.output.quiet).then(Arc::default);
-    let fed = Mutex::new(None);
+    let duration = plan.window.min(pass.duration);
+    plan.live = progress::is_shown(duration, args.output.quiet).then(Arc::default);
+    let read_feed = Mutex::new(None);
     let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
         let read = feed(args, pass, push, stop);
-        *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        *read_feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     };
     let load = || run_log(&plan, Box::new(feed), stop);
-    let what = if pass.flattened.is_some() { "flat" } else { "replay" };
-    let record = progress::during(what, lasts, plan.live.as_deref(), load);
+    let what = if pass.constant_rate.is_some() { "flat" } else { "replay" };
+    let record = progress::with_progress_bar(what, duration, plan.live.as_deref(), load);
     // An error in reading the logs explains more than the error that the run had no calls.
-    match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+    match (record, read_feed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
-            Ok(ReplayOutcome { record, fed: None, read_error: Some(error) })
+            Ok(ReplayOutcome { record, feed: None, read_error: Some(error) })
         }
         (_, Some(Err(error))) => Err(log_error(error)),
-        (Err(_), Some(Ok(fed))) if fed.calls == 0 && fed.read.lines.read > 0 => {
-            Err(UsageError(summary::no_call_message(&fed.read, &fed.summary)).into())
+        (Err(_), Some(Ok(feed))) if feed.calls == 0 && feed.read.lines.read > 0 => {
+            Err(UsageError(summary::no_call_message(&feed.read, &feed.summary)).into())
         }
-        (record, Some(Ok(fed))) => Ok(ReplayOutcome { record: record?, fed: Some(fed), read_error: None }),
-        (record, None) => Ok(ReplayOutcome { record: record?, fed: None, read_error: None }),
+        (record, Some(Ok(feed))) => Ok(ReplayOutcome { record: record?, feed: Some(feed), read_error: None }),
+        (record, None) => Ok(ReplayOutcome { record: record?, feed: None, read_error: None }),
     }
 }
 
@@ -112,18 +112,19 @@ fn feed(
         }
         calls += 1;
         last = due;
-        let headers = if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
+        let headers =
+            if call.is_not_modified { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
         let Call { class, method, path, .. } = call;
         push(StreamedCall { due, class, method, path, headers })
     };
-    let mut replayer = Replayer::new(args.replay_options(pass.flattened));
+    let mut replayer = Replayer::new(args.replay_options(pass.constant_rate));
     let mut map_error = None;
     let mut accepts_more = true;
     let options = read_options(&args.format)?;
-    let enough = options.enough.clone();
+    let stop_reading = options.stop.clone();
     let mut sink = |entry: &Entry<'_>| {
         if !accepts_more || map_error.is_some() {
-            enough.store(true, Ordering::Relaxed);
+            stop_reading.store(true, Ordering::Relaxed);
             return EntryDecision::No;
         }
         match replayer.add(entry, &mut emit) {
@@ -142,18 +143,18 @@ fn feed(
         return Err(error);
     }
     let summary = if accepts_more { replayer.finish(&mut emit) } else { replayer.summary() };
-    Ok(ReplayFeed { read, summary, calls, last })
+    Ok(ReplayFeed { read, summary, calls, last_due: last })
 }
 
-/// Mean rate of these calls, in calls per second. The last call was due at `last`.
-pub fn mean_rate(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
-    if calls < 2 || last == Nanos::ZERO {
+/// Mean rate of these calls, in calls per second. The last call was due at `last_due`.
+pub fn mean_rate(calls: u64, last_due: Nanos, flag: &str) -> anyhow::Result<f64> {
+    if calls < 2 || last_due == Nanos::ZERO {
         return Err(UsageError(format!(
             "all requests of the log have the same time, so there is no mean rate: remove {flag}"
         ))
         .into());
     }
-    Ok(Rate((calls - 1) as f64 / last.as_secs_f64()).0)
+    Ok(Rate((calls - 1) as f64 / last_due.as_secs_f64()).0)
 }
 
 /// Checks that no log is stdin.
@@ -177,8 +178,8 @@ impl ReplayOutcome {
 
     /// Prints the counts of the logs' lines and requests on stderr.
     pub fn print_replay_summary(&self, args: &ReplayArgs) {
-        if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {
-            summary::print_replay_summary(&fed.read, &fed.summary, &self.record);
+        if let Some(feed) = self.feed.as_ref().filter(|_| !args.output.quiet) {
+            summary::print_replay_summary(&feed.read, &feed.summary, &self.record);
         }
     }
 }

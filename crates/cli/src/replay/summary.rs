@@ -1,8 +1,8 @@
 //! Messages about the logs' lines and the requests made of them.
 
-use crate::access_logs::line_counts;
-use crate::output::say;
-use brimful_accesslog::read::{ReadSummary, first_malformed};
+use crate::access_logs::describe_line_counts;
+use crate::output::print_note;
+use brimful_accesslog::read::{ReadSummary, describe_first_malformed};
 use brimful_accesslog::replay::Summary;
 use brimful_core::Nanos;
 use brimful_core::quantity::{count, counted, number};
@@ -16,38 +16,38 @@ fn load_of(record: &Record) -> Option<&Load> {
 
 /// Prints the counts of the logs' lines and requests on stderr.
 pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Record) {
-    say(&line_counts(&read.lines));
+    print_note(&describe_line_counts(&read.lines));
     if let Some(left_out) = unsent_requests(summary) {
-        say(&format!("not sent: {left_out}"));
+        print_note(&format!("not sent: {left_out}"));
     }
-    if summary.late > 0 {
-        say(&format!(
+    if summary.late_stamps > 0 {
+        print_note(&format!(
             "{} were too far out of order to be sorted (--sort-within), and were sent at once",
-            count(summary.late)
+            count(summary.late_stamps)
         ));
     }
-    if summary.ahead > 0 {
-        say(&format!(
+    if summary.early_stamps > 0 {
+        print_note(&format!(
             "{} have timestamps far ahead of the lines around them, and were sent at once",
-            count(summary.ahead)
+            count(summary.early_stamps)
         ));
     }
     if summary.clock_setbacks > 0 {
-        say(&format!(
+        print_note(&format!(
             "the logs' clock was set back {}; the replay continued from there",
             counted(summary.clock_setbacks, "time")
         ));
     }
     if summary.shortened_pauses > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
         let cut = Nanos(summary.removed_pause_ns);
-        say(&format!(
+        print_note(&format!(
             "{} shortened by {} in total (--max-gap)",
             counted(summary.shortened_pauses, "pause"),
             duration_text(cut)
         ));
     }
     if record.duration_s > 0.0 {
-        say(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));
+        print_note(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));
     }
 }
 
@@ -56,7 +56,7 @@ pub fn duration_text(time: Nanos) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "h"), (60, "min")];
     let seconds = time.as_secs_f64().round() as u64;
     if seconds < 10 {
-        return time.rounded();
+        return time.to_rounded_string();
     }
     if seconds < 120 {
         return format!("{seconds} s");
@@ -78,7 +78,11 @@ pub fn duration_text(time: Nanos) -> String {
 /// The message of the error that no line of the logs makes a call.
 pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
-    format!("the logs have no request to send: {}{not_sent}{}", line_counts(&read.lines), first_malformed(&read.lines))
+    format!(
+        "the logs have no request to send: {}{not_sent}{}",
+        describe_line_counts(&read.lines),
+        describe_first_malformed(&read.lines)
+    )
 }
 
 /// Counts of requests that are not sent, by reason.

@@ -1,6 +1,6 @@
 //! The flags of `brimful survey`.
 
-use crate::flags::values::{MaxConnections, max_connections, share};
+use crate::flags::values::{MaxConnections, parse_max_connections, parse_share};
 use crate::flags::{OutputArgs, RequestArgs};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
@@ -32,7 +32,7 @@ pub struct SurveyArgs {
     /// Be gentle: load the server with at most this share of its capacity on average, like 30%
     ///
     /// Levels above this share are predicted, but not measured.
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub max_load: Option<f64>,
     /// Be gentle: delay the calls of other clients by at most about this time, like 50ms
     ///
@@ -43,7 +43,7 @@ pub struct SurveyArgs {
     ///
     /// The default is larger if responses take long, and never exceeds what the server serves at a time. A call waits while
     /// all connections are in use. With `unlimited`, each such call opens another connection, as a crowd of users does.
-    #[arg(long, value_name = "N", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(long, value_name = "N", value_parser = parse_max_connections, help_heading = "Connections")]
     #[arg(hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
     /// At the end, predict the effect of a change, make the change, measure, and undo it, like quota=50%

@@ -1,14 +1,14 @@
 //! Shows the progress of a survey on stderr.
 
-use crate::output::say;
+use crate::output::print_note;
 use crate::progress;
 use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::survey::Level;
-use brimful_core::text::{one_line, visible};
+use brimful_core::text::{escape_controls, one_line};
 use brimful_core::{Nanos, panics};
 use brimful_estimate::PredictedFigure;
-use brimful_stats::Live;
-use brimful_survey::{PredictedLevel, Predictions, Step};
+use brimful_stats::LiveProgress;
+use brimful_survey::{PredictedLevel, Predictions, SurveyEvent};
 use indicatif::ProgressBar;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,43 +19,46 @@ pub struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
     /// The live figures of the current run; `None` if no bar shows them.
-    pub live: Option<Arc<Live>>,
+    pub live: Option<Arc<LiveProgress>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
 
 impl Display {
     pub fn new(quiet: bool) -> Display {
         use std::io::IsTerminal;
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::new_bar("", Nanos::from_secs(1)));
         let live = bar.is_some().then(Arc::default);
         Display { quiet, bar, live, current: Mutex::default() }
     }
 
-    pub fn step(&self, step: &Step) {
+    pub fn show(&self, step: &SurveyEvent) {
         let line = match step {
-            Step::Begin(what, lasts) => {
+            SurveyEvent::Begin(what, duration) => {
                 if let Some(bar) = &self.bar {
                     // A step without a load has no figures.
                     self.live.iter().for_each(|live| live.restart());
-                    bar.set_length(lasts.0 / 1_000_000);
+                    bar.set_length(duration.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());
                     if let Ok(mut current) = self.current.lock() {
-                        *current = Some((Instant::now(), *lasts));
+                        *current = Some((Instant::now(), *duration));
                     }
                     return;
                 }
-                format!("{what} ({})", lasts.rounded())
+                format!("{what} ({})", duration.to_rounded_string())
             }
-            Step::EstimatedDuration(lasts) => {
-                format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
+            SurveyEvent::EstimatedDuration(duration) => {
+                format!(
+                    "  the survey takes about {} in total, and longer if a level is disturbed",
+                    in_minutes(*duration)
+                )
             }
-            Step::Note(text) => format!("  {text}"),
-            Step::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
-            Step::Level(level) => format!("  {}", level_summary(level)),
+            SurveyEvent::Note(text) => format!("  {text}"),
+            SurveyEvent::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
+            SurveyEvent::Level(level) => format!("  {}", level_summary(level)),
         };
         match &self.bar {
-            Some(bar) => bar.println(visible(&line)),
-            None if !self.quiet => say(&line),
+            Some(bar) => bar.println(escape_controls(&line)),
+            None if !self.quiet => print_note(&line),
             None => {}
         }
     }
@@ -67,8 +70,8 @@ impl Display {
         std::thread::scope(|scope| {
             let refresh = || {
                 while !done.load(Ordering::Relaxed) {
-                    if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
-                        progress::show(bar, *began, *lasts, &progress::describe_progress(&live.so_far()));
+                    if let Ok(Some((began, duration))) = self.current.lock().as_deref() {
+                        progress::show(bar, *began, *duration, &progress::describe_progress(&live.summary()));
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
@@ -94,7 +97,7 @@ fn in_minutes(time: Nanos) -> String {
 
 /// A text with all predictions. It is printed before the levels are measured.
 fn predictions_text(predictions: &Predictions) -> String {
-    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
+    let time = |seconds| Nanos::from_secs_f64(seconds).to_rounded_string();
     let level = |level: &PredictedLevel| {
         let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
         let name = &level.name;
@@ -102,7 +105,7 @@ fn predictions_text(predictions: &Predictions) -> String {
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };
     let levels: Vec<String> = predictions.levels.iter().map(level).collect();
-    let between = predictions.saturation_spread.map_or(String::new(), |spread| {
+    let between = predictions.saturation_interval.map_or(String::new(), |spread| {
         let [low, high] = spread.interval90;
         format!(" ({} … {})", rate(low), rate(high))
     });
@@ -112,7 +115,7 @@ fn predictions_text(predictions: &Predictions) -> String {
 
 /// The main figures of a measured level.
 fn level_summary(level: &Level) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
+    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_rounded_string());
     let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);
     let doubt = if level.verdict.valid { "" } else { "; not valid" };
     format!(

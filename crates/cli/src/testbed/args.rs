@@ -1,6 +1,6 @@
 //! The flags of `brimful testbed`.
 
-use crate::flags::values::share_or_zero;
+use crate::flags::values::parse_share_or_zero;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_testbed::{MAX_CLIENTS, RttRange};
@@ -28,10 +28,10 @@ pub struct TestbedArgs {
     #[arg(long, value_name = "FILE")]
     pub rtts: Option<PathBuf>,
     /// Share of the round-trip time that is spent from the client to the router
-    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share_or_zero)]
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = parse_share_or_zero)]
     pub up_share: f64,
     /// Share of the packets that each client's link loses in each direction, like 0.5%
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_or_zero)]
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share_or_zero)]
     pub loss: f64,
     /// Rate of each client's link in each direction, like 10mbit [default: unlimited]
     #[arg(long, value_name = "RATE", value_parser = bits_per_s)]
@@ -41,7 +41,7 @@ pub struct TestbedArgs {
     pub queue: Nanos,
     /// Share of the packets in each direction that are held back, so that later packets overtake them, for a quarter of their
     /// delay and at least 1 ms
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_or_zero)]
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share_or_zero)]
     pub reorder: f64,
     /// CPUs for the server's receive work, like 0 or 0,2-3 [default: half of the CPUs that the router does not use]
     #[arg(long, value_name = "LIST")]
@@ -115,9 +115,12 @@ mod tests {
 
     #[test]
     fn shares_and_queues_have_bounds() {
-        assert_eq!((share_or_zero("0%"), share_or_zero("0.5%"), share_or_zero("1")), (Ok(0.0), Ok(0.005), Ok(1.0)));
+        assert_eq!(
+            (parse_share_or_zero("0%"), parse_share_or_zero("0.5%"), parse_share_or_zero("1")),
+            (Ok(0.0), Ok(0.005), Ok(1.0))
+        );
         for text in ["", "-1%", "101%", "nan", "half"] {
-            assert!(share_or_zero(text).is_err(), "{text}");
+            assert!(parse_share_or_zero(text).is_err(), "{text}");
         }
         assert_eq!(queue("50ms"), Ok(Nanos::from_millis(50)));
         assert!(queue("3s").unwrap_err().contains("at most 2s") && queue("5").is_err());

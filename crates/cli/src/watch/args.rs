@@ -1,6 +1,6 @@
 //! The flags of `brimful watch`.
 
-use crate::flags::values::{GroupInterval, duty, interval, local_address, time};
+use crate::flags::values::{GroupInterval, parse_duty, parse_interval, parse_local_address, parse_time};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
@@ -35,13 +35,13 @@ pub struct WatchArgs {
     ///
     /// Works with any server. Tracepoints are attached for SHARE of the time; the default costs the server about 1 % of its
     /// throughput.
-    #[arg(long, value_name = "SHARE", value_parser = duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
     pub requests: Option<DutyCycle>,
     /// Sampling interval, like 1s, or of one group, like process=5s (repeatable) [default: 1s]
-    #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
+    #[arg(long, value_name = "[GROUP=]TIME", value_parser = parse_interval, value_delimiter = ',')]
     pub interval: Vec<GroupInterval>,
     /// End after this time; a bare number is seconds [default: at Ctrl-C]
-    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub duration: Option<Nanos>,
     /// End after this many intervals
     #[arg(short = 'n', long, value_name = "N")]
@@ -68,7 +68,7 @@ pub struct WatchArgs {
     pub no_ebpf: bool,
     /// Access from other hosts.
     #[command(flatten)]
-    pub serving: RemoteAccessArgs,
+    pub remote: RemoteAccessArgs,
     /// Append the figures to one file per group in this directory, one line of JSON per interval
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub log: Option<PathBuf>,
@@ -91,7 +91,7 @@ pub struct WatchArgs {
 #[command(next_help_heading = "Serving")]
 pub struct RemoteAccessArgs {
     /// Serve /metrics to Prometheus at this address, like 9477 (from this host only) or 0.0.0.0:9477
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_local_address)]
     pub prometheus: Option<SocketAddr>,
     /// Accept this name of this host in requests for /metrics (repeatable) [default: localhost, the host's name]
     ///
@@ -101,7 +101,7 @@ pub struct RemoteAccessArgs {
     /// Serve samples to `brimful load --watch-from` on other hosts
     ///
     /// At an address like 7411 (for an SSH tunnel to this host) or, with TLS, 0.0.0.0:7411.
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address, conflicts_with = "once", hide_short_help = true)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_local_address, conflicts_with = "once", hide_short_help = true)]
     pub serve: Option<SocketAddr>,
     /// Token of --serve, in a file that only you can read [default: BRIMFUL_TOKEN, or a new one]
     ///

@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::options::{View, WatchOptions};
 use super::screen::Screen;
 use super::session::Session;
-use crate::output::say;
+use crate::output::print_note;
 use ratatui::crossterm::event;
 
 /// The display that the options choose.
@@ -47,10 +47,10 @@ impl Display {
 
     /// Reports a problem. Without a screen, prints it at once. A screen shows it, and it is printed after the screen is
     /// closed.
-    pub fn say(&mut self, notice: String) {
+    pub fn show_notice(&mut self, notice: String) {
         match self {
-            Display::Screen(screen) => screen.say(notice),
-            _ => say(&notice),
+            Display::Screen(screen) => screen.show_notice(notice),
+            _ => print_note(&notice),
         }
     }
 
@@ -58,7 +58,7 @@ impl Display {
     pub fn show_news(&mut self, news: String) {
         match self {
             Display::Screen(screen) => screen.show_news(news),
-            _ => say(&news),
+            _ => print_note(&news),
         }
     }
 

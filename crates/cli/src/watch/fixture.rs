@@ -8,7 +8,7 @@ use brimful_core::server::{
 };
 use brimful_monitor::{Rates, Stretch};
 
-pub fn busy() -> Rates {
+pub fn busy_rates() -> Rates {
     let shares = |user, system, steal| CpuShares {
         user,
         system,
@@ -127,7 +127,7 @@ fn socket_requests() -> SocketRequests {
 }
 
 /// The figures of the same server if it has a Server Module.
-pub fn busy_with_module() -> Rates {
+pub fn busy_rates_with_module() -> Rates {
     let elapsed =
         |mean: f64| Some(Elapsed { count: 4_000, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
     let class = |name: &str, requests: u64| ModuleClass {
@@ -159,7 +159,7 @@ pub fn busy_with_module() -> Rates {
         servers: vec![server],
         classes: vec![class("under-5k", 3_900), class("images", 100), class("other", 0)],
     };
-    Rates { module: second(module), requests: second(socket_requests()), ..busy() }
+    Rates { module: second(module), requests: second(socket_requests()), ..busy_rates() }
 }
 
 fn second<T>(figures: T) -> Option<Stretch<T>> {

@@ -77,14 +77,14 @@ impl Lines {
 
     /// Prints the line of an interval. Ends the loop if stdout is closed.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
-        let has_module = module(session.current()).is_some();
+        let has_module = module(session.latest_rates()).is_some();
         if std::mem::replace(&mut self.has_module, has_module) != has_module {
             self.shown = 0;
         }
         let mut text = if self.shown.is_multiple_of(LINES_PER_HEADER) { self.header() } else { String::new() };
         self.shown += 1;
         let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        text += &self.line(time.get(11..19).unwrap_or_default(), session.current());
+        text += &self.line(time.get(11..19).unwrap_or_default(), session.latest_rates());
         match output::write(&text) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Flow::Leave),
             written => Ok(written.map(|()| Flow::Stay)?),
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn header_and_lines_have_the_same_columns() {
         let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0, has_module: true };
-        let busy = lines.line("12:00:00", &fixture::busy_with_module());
+        let busy = lines.line("12:00:00", &fixture::busy_rates_with_module());
         let unknown = lines.line("12:00:01", &Rates::default());
         let text = lines.header() + &busy + &unknown;
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();

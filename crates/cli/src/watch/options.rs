@@ -15,7 +15,7 @@ const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 pub struct WatchOptions {
     pub config: MonitorConfig,
     /// Description of the watched programs and ports.
-    pub what: String,
+    pub targets: String,
     /// Duration of the watch; `None` if only the user ends it.
     pub duration: Option<Nanos>,
     /// Maximum number of sampling intervals.
@@ -75,7 +75,7 @@ impl WatchOptions {
         };
         Ok(WatchOptions {
             config,
-            what: description(args),
+            targets: description(args),
             duration: args.duration,
             count: if args.once { 1 } else { args.count.map_or(u64::MAX, |count| count.0) },
             once: args.once,
@@ -86,17 +86,17 @@ impl WatchOptions {
     }
 
     /// The exit code of the watch. A watch without a planned end is meant to be ended by Ctrl-C.
-    pub fn exit(&self, ended: End) -> Exit {
+    pub fn exit_code(&self, ended: End) -> Exit {
         let endless = self.duration.is_none() && self.count == u64::MAX;
         if ended == End::Planned || endless { Exit::Ok } else { Exit::Interrupted }
     }
 }
 
 fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
-    let mut intervals = Intervals::every(DEFAULT_INTERVAL);
+    let mut intervals = Intervals::uniform(DEFAULT_INTERVAL);
     for GroupInterval(group, interval) in &args.interval {
         if group.is_none() {
-            intervals = Intervals::every(*interval);
+            intervals = Intervals::uniform(*interval);
         }
     }
     for GroupInterval(group, interval) in &args.interval {

@@ -25,7 +25,7 @@ impl Presence {
     }
 
     /// Messages after a sample, which say that a program is missing, has started or has ended.
-    pub fn news(&mut self, sample: &Sample) -> Vec<String> {
+    pub fn status_messages(&mut self, sample: &Sample) -> Vec<String> {
         let programs = sample.groups.process.iter().flatten();
         let mut news = Vec::new();
         for ((selector, state), program) in self.programs.iter_mut().zip(programs) {
@@ -72,14 +72,14 @@ mod tests {
         let mut presence = Presence::new(&[ProcessSelector::Name("nginx".to_owned()), ProcessSelector::Pid(7)]);
         let mut news = |nginx: &[u32], other: &[u32]| {
             let program = |pids: &[u32]| ProgramSample { pids: pids.into(), ..ProgramSample::default() };
-            presence.news(&sample(vec![program(nginx), program(other)])).join("; ")
+            presence.status_messages(&sample(vec![program(nginx), program(other)])).join("; ")
         };
         assert_eq!(news(&[], &[7]), "no process named `nginx` is running yet: waiting for one");
         assert_eq!(news(&[], &[7]), "");
         assert_eq!(news(&[3, 4], &[]), "a process named `nginx` is running now; the process with pid 7 has ended");
         assert_eq!(news(&[], &[]), "the last process named `nginx` has ended: waiting for another");
         assert_eq!(news(&[5], &[]), "a process named `nginx` is running now");
-        assert_eq!(presence.news(&Sample::default()), Vec::<String>::new());
+        assert_eq!(presence.status_messages(&Sample::default()), Vec::<String>::new());
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let mut news = |https| {
             let [http, https] =
                 [Membership::Hidden, https].map(|membership| ProgramSample { membership, ..ProgramSample::default() });
-            presence.news(&sample(vec![http, https])).join("; ")
+            presence.status_messages(&sample(vec![http, https])).join("; ")
         };
         let hidden = "this user may not see the process that listens on TCP port 80: run as root";
         assert_eq!(news(Membership::Shared), hidden);

@@ -1,7 +1,7 @@
 //! The live screen: the bottleneck in words, and the figures of every group below it, on one page.
 //!
-//! A frame is a pure function of a [`Picture`]. The terminal is restored however the watch ends, even if it ends by a
-//! panic or a signal.
+//! A frame is a pure function of a [`ScreenState`]. The terminal is restored however the watch ends, even if it ends by
+//! a panic or a signal.
 
 mod layout;
 mod panels;
@@ -12,7 +12,7 @@ use super::events::Flow;
 use super::options::WatchOptions;
 use super::session::Session;
 use anyhow::Context;
-use picture::Picture;
+use picture::ScreenState;
 use ratatui::DefaultTerminal;
 use ratatui::backend::Backend;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -21,7 +21,7 @@ use rustix::process::{Signal, getpid, kill_process};
 /// The terminal and its content.
 pub struct Screen {
     terminal: DefaultTerminal,
-    picture: Picture,
+    picture: ScreenState,
     /// Messages to print again after the screen is closed.
     notices: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl Screen {
     pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
         // After a panic, ratatui restores the terminal. Otherwise `drop` does.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
-        let mut screen = Screen { terminal, picture: Picture::new(options), notices: Vec::new() };
+        let mut screen = Screen { terminal, picture: ScreenState::new(options), notices: Vec::new() };
         screen.draw()?;
         Ok(screen)
     }
@@ -46,7 +46,7 @@ impl Screen {
         self.picture.set_notice(news);
     }
 
-    pub fn say(&mut self, notice: String) {
+    pub fn show_notice(&mut self, notice: String) {
         self.picture.set_notice(notice.clone());
         self.notices.push(notice);
     }
@@ -77,7 +77,7 @@ impl Screen {
             KeyCode::Char('l') if control => self.clear()?,
             KeyCode::Esc if self.picture.help => self.picture.help = false,
             KeyCode::Char('q') | KeyCode::Esc => return Ok(Flow::Leave),
-            KeyCode::Char(key) => self.picture.press(key),
+            KeyCode::Char(key) => self.picture.handle_key(key),
             _ => {}
         }
         Ok(Flow::Stay)

@@ -2,21 +2,21 @@
 
 use super::args::WatchArgs;
 use super::events::Events;
-use crate::output::say;
+use crate::output::print_note;
 use crate::remote::find_token;
-use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
+use brimful_monitor::{Identity, MonitorConfig, MonitorServer, ServeConfig, Token};
 
 /// A running server of samples, which serves until it is dropped.
 pub struct RemoteService {
-    _serving: Serving,
+    _serving: MonitorServer,
     /// A message with the server's address, and with the token if that is new.
     pub message: String,
 }
 
 /// Starts to serve if `--serve` is given, and prints the server's address on stderr.
 pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<RemoteService>> {
-    let Some(address) = args.serving.serve else { return Ok(None) };
-    let (token, new_token) = match find_token(args.serving.token_file.as_deref())? {
+    let Some(address) = args.remote.serve else { return Ok(None) };
+    let (token, new_token) = match find_token(args.remote.token_file.as_deref())? {
         Some(token) => (token, String::new()),
         None => {
             let token = Token::generate()?;
@@ -24,11 +24,11 @@ pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow
             (token, new_token)
         }
     };
-    let identity = args.serving.tls_cert.clone().zip(args.serving.tls_key.clone());
+    let identity = args.remote.tls_cert.clone().zip(args.remote.tls_key.clone());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let config = ServeConfig { address, token, identity, watch: watch.clone() };
-    let serving = Serving::start(config, events.client_sender())?;
+    let serving = MonitorServer::start(config, events.client_sender())?;
     let message = format!("samples are served at {}{new_token}", serving.address());
-    say(&message);
+    print_note(&message);
     Ok(Some(RemoteService { _serving: serving, message }))
 }

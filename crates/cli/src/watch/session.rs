@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// The latest figures of each group.
-    pub fn current(&self) -> &Rates {
+    pub fn latest_rates(&self) -> &Rates {
         &self.current
     }
 
@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// CPU time of this whole process, as a share of one CPU.
-    pub fn cost(&self) -> f64 {
+    pub fn monitor_cpu_share(&self) -> f64 {
         self.cpu().as_secs_f64() / self.elapsed().as_secs_f64().max(1e-9)
     }
 

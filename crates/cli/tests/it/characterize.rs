@@ -2,7 +2,7 @@
 
 use crate::documents::document;
 use crate::plan::{Files, word};
-use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::profile::Profile;
 use brimful_core::workload::Workload;
 use rustix::process::{Pid, Signal, kill_process};
@@ -381,7 +381,7 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
         let err = scope.spawn(move || read(Box::new(err)));
         let tasks = format!("/proc/{}/task", child.id());
         let name = |task: PathBuf| fs::read_to_string(task.join("comm")).unwrap_or_default();
-        until(|| {
+        wait_until(|| {
             let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
             tasks.map(|task| task.path()).any(|task| name(task).trim() == "signals")
         });

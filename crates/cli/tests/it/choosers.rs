@@ -30,7 +30,7 @@ fn recording(log: &Path, what: &str) -> Nginx {
 /// Waits until the log has this many lines. Returns how often it has each line.
 fn requests_in(log: &Path, lines: usize) -> BTreeMap<String, usize> {
     let read = || fs::read_to_string(log).unwrap_or_default();
-    crate::program::until(|| read().lines().count() >= lines);
+    crate::program::wait_until(|| read().lines().count() >= lines);
     let mut asked = BTreeMap::new();
     for line in read().lines() {
         *asked.entry(line.trim().to_owned()).or_default() += 1;

@@ -9,7 +9,7 @@
 //! compared with an example survey.
 
 use crate::documents;
-use crate::program::{Running, lock_machine_exclusively, lock_machine_shared, until};
+use crate::program::{Running, lock_machine_exclusively, lock_machine_shared, wait_until};
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::symlink;
@@ -35,7 +35,7 @@ fn the_commands_of_readme_and_tutorial_work() {
             if let Some(server) = run.strip_suffix('&') {
                 let child = shell(&format!("exec {server}"), dir.path()).stdout(Stdio::null()).spawn().unwrap();
                 servers.push(Server(child));
-                until(|| TcpStream::connect((here, 8080)).is_ok());
+                wait_until(|| TcpStream::connect((here, 8080)).is_ok());
                 continue;
             }
             let what = format!("{page}: {run}");

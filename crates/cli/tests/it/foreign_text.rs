@@ -24,7 +24,7 @@ impl Hostile {
         let child = Command::new(&path).arg("3600").spawn().unwrap();
         // A process has the name of the file that it executes.
         let comm = format!("/proc/{}/comm", child.id());
-        crate::program::until(|| std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with(NAME)));
+        crate::program::wait_until(|| std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with(NAME)));
         Hostile { child, _dir: dir }
     }
 }

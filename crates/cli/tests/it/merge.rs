@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::plan::Files;
-use crate::program::{Done, Running, brimful, lock_machine_shared, run, until, words};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until, words};
 use crate::target;
 use brimful_core::record::{ReasonCode, Record, ShardOrigin};
 use brimful_stats::Account;
@@ -192,7 +192,7 @@ fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
         let text = std::fs::read_to_string(path).ok()?;
         Some(serde_json::from_str::<Record>(&text).expect("the kept Record is complete at any time").counts.completed)
     };
-    until(|| completed(&kept).is_some_and(|calls| calls > 0));
+    wait_until(|| completed(&kept).is_some_and(|calls| calls > 0));
     lost.kill();
     let own = documents::record(&other.finish().exits(&[0, 4]).stdout);
     drop(machine);
@@ -249,7 +249,7 @@ fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     ]);
     let mut shard = shard.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let stdin = shard.stdin.take();
-    until(|| std::path::Path::new(&kept).exists());
+    wait_until(|| std::path::Path::new(&kept).exists());
     drop(stdin);
     assert_eq!(shard.wait().unwrap().code(), Some(130));
     let record: Record = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();

@@ -2,7 +2,7 @@
 //! directory and configuration.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::Nanos;
 use brimful_monitor::module::ServerSample;
 use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
@@ -59,7 +59,7 @@ pub fn files_without_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// nginx's module, which is built only once.
-pub fn built() -> &'static Vec<u8> {
+pub fn built_module() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
         let directory = prefix(NGINX_CONF_WITH_MODULES);
@@ -84,7 +84,7 @@ fn installed_in_and_removed_from_nginx() {
         ..Default::default()
     });
     let file = nginx.directory().join("module.so");
-    fs::write(&file, built()).unwrap();
+    fs::write(&file, built_module()).unwrap();
     let given = format!("--module={}", file.display());
     install_and_remove(
         &nginx,
@@ -126,7 +126,7 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
     assert!(said.contains("now has the module") && said.contains("on: "), "{said}");
 
     // The old workers serve and log requests until they are stopped.
-    until(|| !server.workers().iter().any(|worker| former.contains(worker)));
+    wait_until(|| !server.workers().iter().any(|worker| former.contains(worker)));
 
     // No request is lost during the reload, and each request is counted once.
     let load = {
@@ -137,7 +137,7 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
         for _ in 0..3 {
             let lines = || fs::read_to_string(directory.join("access.log")).unwrap_or_default().lines().count();
             let so_far = lines();
-            until(|| lines() > so_far + 20);
+            wait_until(|| lines() > so_far + 20);
             kill_process(Pid::from_raw(server.pid() as i32).unwrap(), graceful).unwrap();
         }
         running.ctrl_c();
@@ -145,7 +145,7 @@ fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Sign
     };
     assert_eq!(load.counts.errors(), 0, "{:#?}", load.counts);
     let lines = || fs::read_to_string(directory.join("access.log")).unwrap().lines().count() as u64;
-    until(|| counted(&memory).requests() == lines());
+    wait_until(|| counted(&memory).requests() == lines());
     assert!(counted(&memory).requests() >= load.counts.status.s2xx);
     let of_class = |wanted: &str| {
         let sample = counted(&memory);
@@ -221,7 +221,7 @@ fn a_configuration_without_includes_is_not_edited() {
     let at = |name: &str| directory.path().join(name);
     let config = fs::read_to_string(at("nginx.conf")).unwrap();
     let file = at("given.so");
-    fs::write(&file, built()).unwrap();
+    fs::write(&file, built_module()).unwrap();
     let given = format!("--module={}", file.display());
     let said = module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]).stdout;
     for line in ["at the top of", "within `http { … }` of"] {
@@ -245,7 +245,7 @@ fn a_configuration_without_includes_is_not_edited() {
 fn changed_files_are_kept() {
     let directory = prefix(NGINX_CONF_WITH_MODULES);
     let at = |name: &str| directory.path().join(name);
-    fs::write(at("given.so"), built()).unwrap();
+    fs::write(at("given.so"), built_module()).unwrap();
     let given = format!("--module={}", at("given.so").display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
     // The module is installed again, with other classes.

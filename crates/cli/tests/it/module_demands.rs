@@ -3,7 +3,7 @@
 
 use crate::documents;
 use crate::plan::{Files, plan, word};
-use crate::program::{Running, brimful, lock_machine_shared, run, until, words};
+use crate::program::{Running, brimful, lock_machine_shared, run, wait_until, words};
 use brimful_core::model::Model;
 use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let former = server.workers();
     let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
     run(&[&install[..], &place, classes].concat()).exits(&[0]);
-    until(|| !server.workers().iter().any(|worker| former.contains(worker)));
+    wait_until(|| !server.workers().iter().any(|worker| former.contains(worker)));
     // Apache checks once a second whether it needs more workers, so new workers may not run yet.
     run(&["load", &server.url(), "--clients", "1", "-n", "1", "--quiet"]).exits(&[0, 4]);
 }

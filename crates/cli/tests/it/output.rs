@@ -1,7 +1,7 @@
 //! Tests output to full disks, pipes, links and terminals.
 
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use crate::small_disk::SmallDisk;
 use brimful_testkit::{RawServer, SilentPort};
 use std::fs::{self, File};
@@ -185,7 +185,7 @@ fn an_existing_file_is_replaced_only_by_a_complete_one() {
     let _machine = lock_machine_shared();
     let load = Running::start(brimful(&["load", &server.url(), "--rate", "100", "--out", out.to_str().unwrap()]));
     // The check that the server listens makes one connection.
-    until(|| server.connections() >= 2);
+    wait_until(|| server.connections() >= 2);
     load.kill();
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");
 }

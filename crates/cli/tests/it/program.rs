@@ -49,7 +49,7 @@ pub fn words(text: &str) -> String {
 }
 
 /// Polls until a condition is true.
-pub fn until(happened: impl Fn() -> bool) {
+pub fn wait_until(happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
         assert!(began.elapsed() < LIMIT, "the condition was not true within the time limit");

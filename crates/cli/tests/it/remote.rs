@@ -2,7 +2,7 @@
 //! load --watch-from`.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, lock_machine_shared, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, wait_until};
 use brimful_core::record::Record;
 use brimful_testkit::{Nginx, NginxOptions, RawServer};
 use std::io::{Read, Write};
@@ -92,7 +92,7 @@ fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let args = [&nginx.url(), "--clients", "2", "--duration", "1h", "--watch-from", &address];
     let loading = Running::start(load(&args, Some(&token)));
     // The load ends after the seventh sample, however long responses take.
-    until(|| lines.load(Ordering::Relaxed) >= BEFORE_SAMPLES + 7);
+    wait_until(|| lines.load(Ordering::Relaxed) >= BEFORE_SAMPLES + 7);
     loading.ctrl_c();
     let record = record(&loading.finish().exits(&[130]), &token);
     let server = record.server.expect("a server was watched");
@@ -122,7 +122,7 @@ fn a_load_whose_monitor_is_killed_has_a_record() {
     let killed = Arc::new(AtomicBool::new(false));
     let may_answer = killed.clone();
     let server = RawServer::with_handler(move |_| {
-        until(|| may_answer.load(Ordering::Relaxed));
+        wait_until(|| may_answer.load(Ordering::Relaxed));
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()
     });
     let (mut serving, address, token) = serve(&["--port", &port(&server.url())]);

@@ -1,7 +1,7 @@
 //! Tests Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
 
 use crate::documents;
-use crate::program::{LIMIT, Running, brimful, lock_machine_shared, until};
+use crate::program::{LIMIT, Running, brimful, lock_machine_shared, wait_until};
 use brimful_core::record::ReasonCode;
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
@@ -110,7 +110,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
     }
 
     survey("a first look").kill();
-    until(|| affinity(target.pid()) == before);
+    wait_until(|| affinity(target.pid()) == before);
 
     // A second Ctrl-C ends the survey at once, during a pause that the first Ctrl-C does not end.
     let impatient = survey("the idle server");
@@ -118,7 +118,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
     thread::sleep(Duration::from_millis(1100));
     impatient.ctrl_c();
     impatient.finish().exits(&[130]);
-    until(|| affinity(target.pid()) == before);
+    wait_until(|| affinity(target.pid()) == before);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
     let server = RawServer::never_answers();
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
     // The check that the server listens makes one more connection.
-    until(|| server.connections() >= 6);
+    wait_until(|| server.connections() >= 6);
     // Two signals in quick succession, as `timeout -s INT` sends them, count as one.
     load.ctrl_c();
     load.ctrl_c();

@@ -2,7 +2,7 @@
 //! Without these they fail and say so. Only lower bounds of times are asserted.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::record::Record;
 use brimful_core::testbed::Testbed;
 use rustix::process::Signal;
@@ -189,7 +189,7 @@ fn nothing_is_left_behind_however_it_ends() {
             }
             None => running.kill(),
         }
-        until(|| !runs(&time));
+        wait_until(|| !runs(&time));
     }
 }
 

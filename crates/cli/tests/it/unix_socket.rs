@@ -1,7 +1,7 @@
 //! Tests servers on Unix sockets: nginx, Node, and a server with a full accept queue.
 
 use crate::documents;
-use crate::program::{run, until};
+use crate::program::{run, wait_until};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ impl Drop for Node {
 fn node(socket: &Path) -> Node {
     let script = "require('http').createServer((q, s) => s.end('hello\\n')).listen(process.argv[1])";
     let child = Command::new("node").arg("-e").arg(script).arg(socket).stdin(Stdio::null()).spawn().unwrap();
-    until(|| UnixStream::connect(socket).is_ok());
+    wait_until(|| UnixStream::connect(socket).is_ok());
     Node(child)
 }
 

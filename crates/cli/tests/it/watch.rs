@@ -7,7 +7,7 @@ mod requests;
 mod screen;
 
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::server::{Server, ServerInterval};
 use brimful_testkit::{Nginx, NginxOptions, SilentPort, full_backlog_listener};
 use rustix::process::Signal;
@@ -167,7 +167,7 @@ fn a_closed_pipe_ends_the_watch() {
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let ended = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z ");
-    until(ended);
+    wait_until(ended);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 

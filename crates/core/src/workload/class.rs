@@ -9,7 +9,7 @@ use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forb
 use super::{FileContents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
 use crate::template::{TemplatePart, is_template, parse};
 use crate::text::strip_bom_bytes;
-use crate::url::{encode_target, is_whole_url};
+use crate::url::{encode_target, is_absolute_url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -339,7 +339,7 @@ impl RequestClass {
         let path = (!self.path.is_empty()).then_some((self.path.as_str(), 1.0));
         for (path, weight) in path.into_iter().chain(urls) {
             let (name, path) = (self.name.clone(), path.to_owned());
-            if !path.starts_with('/') && !is_whole_url(&path) {
+            if !path.starts_with('/') && !is_absolute_url(&path) {
                 return Err(WorkloadError::BadPath { name, path });
             }
             if let Err((at, expected)) = check_target(&path) {

@@ -64,7 +64,7 @@ enum WrittenOne {
 
 impl Expect {
     /// Whether an answer with this status and this number of content bytes is expected.
-    pub fn admits(&self, status: u16, length: u64) -> bool {
+    pub fn accepts(&self, status: u16, length: u64) -> bool {
         self.status.as_ref().is_none_or(|statuses| statuses.contains(status))
             && self.length.is_none_or(|is| is == length)
     }
@@ -234,8 +234,8 @@ mod tests {
             ("", &[200, 500], &[]),
         ] {
             let expect = read(toml).unwrap();
-            assert!(have.iter().all(|status| expect.admits(*status, 7)), "{toml}");
-            assert!(!have_not.iter().any(|status| expect.admits(*status, 7)), "{toml}");
+            assert!(have.iter().all(|status| expect.accepts(*status, 7)), "{toml}");
+            assert!(!have_not.iter().any(|status| expect.accepts(*status, 7)), "{toml}");
             let written = toml::to_string(&expect).unwrap();
             assert_eq!(read(&written).as_ref(), Ok(&expect), "{written}");
         }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn lengths_and_digests() {
         let expect = read(&format!("length = 0\nsha256 = '{EMPTY}'")).unwrap();
-        assert!(expect.admits(500, 0) && !expect.admits(500, 1) && !expect.is_empty());
+        assert!(expect.accepts(500, 0) && !expect.accepts(500, 1) && !expect.is_empty());
         assert_eq!(expect.to_string(), "0 bytes, SHA-256 e3b0c442…");
         assert_eq!(read(&toml::to_string(&expect).unwrap()), Ok(expect));
         assert_eq!(read("status = [200, '3xx']").unwrap().to_string(), "status 200 or 3xx");

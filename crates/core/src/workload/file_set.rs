@@ -43,7 +43,7 @@ fn is_one(number: &u32) -> bool {
 
 impl FileSet {
     /// A set from which each call requests a random file.
-    pub fn random(files: u32) -> FileSet {
+    pub fn new(files: u32) -> FileSet {
         FileSet { files, ratio: None, first: 0, stride: 1, bytes: None }
     }
 
@@ -70,7 +70,7 @@ impl FileSet {
     }
 
     /// The number of the file that call number `call` requests, if the share `ratio` of the calls advances.
-    pub fn walk(&self, ratio: f64, call: u64) -> u32 {
+    pub fn file_for_call(&self, ratio: f64, call: u64) -> u32 {
         // 100 calls with the ratio 0.57 advance 57 times, despite rounding errors.
         const ROUNDING: f64 = 1e-9;
         let files = u64::from(self.files.max(1));
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn files(files: u32) -> FileSet {
-        FileSet::random(files)
+        FileSet::new(files)
     }
 
     /// This is the example of httperf's manual.
@@ -123,14 +123,14 @@ mod tests {
 
     #[test]
     fn a_walk_goes_on_as_often_as_its_ratio_says() {
-        let walked = |ratio, calls: u64| (0..calls).map(|call| files(3).walk(ratio, call)).collect::<Vec<_>>();
+        let walked = |ratio, calls: u64| (0..calls).map(|call| files(3).file_for_call(ratio, call)).collect::<Vec<_>>();
         assert_eq!(walked(1.0, 5), [1, 2, 0, 1, 2]);
         assert_eq!(walked(0.25, 9), [0, 0, 0, 1, 1, 1, 1, 2, 2]);
         assert_eq!(walked(0.0, 3), [0, 0, 0]);
         let many = files(1000);
-        assert!((1..1000).all(|call| many.walk(0.57, 100 * call - 1) == (57 * call % 1000) as u32));
+        assert!((1..1000).all(|call| many.file_for_call(0.57, 100 * call - 1) == (57 * call % 1000) as u32));
         let second_of_three = FileSet { first: 1, stride: 3, ..files(10) };
-        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|call| second_of_three.walk(0.5, call)), [1, 4, 4, 7, 7, 0, 0]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|call| second_of_three.file_for_call(0.5, call)), [1, 4, 4, 7, 7, 0, 0]);
     }
 
     #[test]

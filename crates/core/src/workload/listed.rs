@@ -15,7 +15,7 @@ use crate::csv;
 use crate::quantity::counted;
 use crate::template::is_template;
 use crate::text::strip_bom_bytes;
-use crate::url::{encode_target, is_whole_url};
+use crate::url::{encode_target, is_absolute_url};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl LineError {
     ///
     /// # Errors
     /// If the file is not UTF-8, with the position of the first wrong byte.
-    pub fn text(bytes: &[u8]) -> Result<&str, LineError> {
+    pub fn decode_utf8(bytes: &[u8]) -> Result<&str, LineError> {
         std::str::from_utf8(bytes).map_err(|error| {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
             let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -95,7 +95,7 @@ const UNKNOWN_SIZE: u64 = u64::MAX;
 
 impl UrlList {
     pub fn parse(bytes: &[u8]) -> Result<UrlList, LineError> {
-        let text = LineError::text(bytes)?;
+        let text = LineError::decode_utf8(bytes)?;
         let mut list = UrlList::default();
         if text.contains('\0') {
             let entries = text.split('\0').map(|entry| entry.trim_start_matches(['\n', '\r']));
@@ -222,7 +222,7 @@ impl ListedRequest {
     /// Parses a list of requests.
     pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ListedRequest>, LineError> {
         let mut requests = Vec::new();
-        for (index, line) in LineError::text(bytes)?.lines().enumerate() {
+        for (index, line) in LineError::decode_utf8(bytes)?.lines().enumerate() {
             let number = index + 1;
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
@@ -298,7 +298,7 @@ pub struct Rows {
 
 impl Rows {
     pub(super) fn parse(bytes: &[u8]) -> Result<Rows, LineError> {
-        let mut rows = csv::read(LineError::text(bytes)?).into_iter();
+        let mut rows = csv::parse(LineError::decode_utf8(bytes)?).into_iter();
         let columns = rows.next().map(|row| row.fields).unwrap_or_default();
         let mut table = Rows { columns, text: String::new(), ends: Vec::new(), lines: Vec::new() };
         for row in rows {
@@ -356,7 +356,7 @@ impl Rows {
     }
 
     /// Length of the longest value of a column, in bytes.
-    pub fn longest(&self, column: usize) -> usize {
+    pub fn max_cell_bytes(&self, column: usize) -> usize {
         (0..self.len()).map(|row| self.cell(row, column).len()).max().unwrap_or(0)
     }
 }
@@ -376,7 +376,7 @@ pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
 
 /// Checks a path or a whole URL. Requests to a proxy contain a whole URL (RFC 9112 §3.2.2).
 pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
-    match is_whole_url(target) {
+    match is_absolute_url(target) {
         true => target.chars().position(is_forbidden_in_path).map_or(Ok(()), |at| Err((at, UNENCODED))),
         false => check_path(target),
     }
@@ -505,7 +505,7 @@ mod tests {
         let rows = Rows::parse(b"user,pass\nann,x y\n\"b,ob\",z\n").unwrap();
         assert_eq!((rows.len(), rows.column("pass"), rows.column("mail")), (2, Some(1), None));
         assert_eq!((rows.cell(0, 0), rows.cell(1, 0), rows.cell(1, 1), rows.cell(2, 0)), ("ann", "b,ob", "z", ""));
-        assert_eq!((rows.longest(0), rows.find(1, is_forbidden_in_path).unwrap().line), (4, 2));
+        assert_eq!((rows.max_cell_bytes(0), rows.find(1, is_forbidden_in_path).unwrap().line), (4, 2));
         for (text, line, word) in
             [("", 1, "names of the columns"), ("a,b\n", 1, "names of the columns"), ("a,b\n1,2\n3\n", 3, "2 fields")]
         {

@@ -89,7 +89,7 @@ pub struct Stage {
 
 impl Stage {
     /// The total length of stages.
-    pub fn total(stages: &[Stage]) -> Nanos {
+    pub fn total_duration(stages: &[Stage]) -> Nanos {
         stages.iter().fold(Nanos::ZERO, |sum, stage| sum + Nanos::from_secs_f64(stage.length_s))
     }
 }

@@ -54,7 +54,7 @@ const BROWSER_CONNECTIONS: u32 = 6;
 #[schemars(with = "Fields", rename = "SessionLoad")]
 pub struct Sessions {
     /// Determines when sessions begin.
-    pub comes: SessionArrivals,
+    pub session_arrivals: SessionArrivals,
     /// Total number of sessions; `None` without a bound.
     pub number: Option<u64>,
     /// Number of bursts of a session, at least 1, drawn by [`Spread::count`].
@@ -178,9 +178,9 @@ struct Fields {
 
 impl Sessions {
     /// Sessions of one call with these arrivals, and default values for all other fields.
-    pub fn with_arrivals(comes: SessionArrivals) -> Sessions {
+    pub fn with_arrivals(session_arrivals: SessionArrivals) -> Sessions {
         Sessions {
-            comes,
+            session_arrivals,
             number: None,
             bursts: one(),
             calls_in_all: None,
@@ -198,7 +198,7 @@ impl Sessions {
 
     /// The kind of load, which determines when the next session begins.
     pub fn kind(&self) -> LoadKind {
-        match self.comes {
+        match self.session_arrivals {
             SessionArrivals::Open { .. } => LoadKind::Open,
             SessionArrivals::Closed { .. } => LoadKind::Closed,
         }
@@ -229,7 +229,7 @@ impl Sessions {
     /// [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`], with the first problem.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
-        match &self.comes {
+        match &self.session_arrivals {
             SessionArrivals::Open { rate, .. } if !(rate.0.is_finite() && rate.0 > 0.0) => {
                 return bad("a rate of sessions is above zero: write how many begin per second, like rate = 2.0");
             }
@@ -283,7 +283,7 @@ impl TryFrom<Fields> for Sessions {
     type Error = &'static str;
 
     fn try_from(fields: Fields) -> Result<Sessions, &'static str> {
-        let comes = match (fields.rate, fields.users) {
+        let session_arrivals = match (fields.rate, fields.users) {
             (Some(rate), None) if fields.rest_s.is_none() => SessionArrivals::Open {
                 rate: Rate(rate),
                 arrivals: fields.arrivals.unwrap_or_else(|| "poisson".to_owned()),
@@ -312,7 +312,7 @@ impl TryFrom<Fields> for Sessions {
             None => bursts.unwrap_or_else(one),
         };
         Ok(Sessions {
-            comes,
+            session_arrivals,
             number: sessions,
             bursts,
             calls_in_all: calls,
@@ -331,8 +331,8 @@ impl TryFrom<Fields> for Sessions {
 
 impl From<Sessions> for Fields {
     fn from(sessions: Sessions) -> Fields {
-        let Sessions { comes, bursts, calls_in_all, calls_per_burst, scripts, .. } = sessions;
-        let (rate, arrivals, users, rest_s) = match comes {
+        let Sessions { session_arrivals, bursts, calls_in_all, calls_per_burst, scripts, .. } = sessions;
+        let (rate, arrivals, users, rest_s) = match session_arrivals {
             SessionArrivals::Open { rate, arrivals } => (Some(rate.0), Some(arrivals), None, None),
             SessionArrivals::Closed { users, rest_s } => (None, None, Some(users), Some(rest_s)),
         };
@@ -371,7 +371,7 @@ mod tests {
     fn what_is_left_out_is_as_documented() {
         let sessions = read("rate = 2").unwrap();
         let expected = Sessions {
-            comes: SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() },
+            session_arrivals: SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() },
             number: None,
             bursts: Spread::Constant(1.0),
             calls_in_all: None,
@@ -385,11 +385,11 @@ mod tests {
             in_progress: false,
             scripts: Vec::new(),
         };
-        assert_eq!(Sessions::with_arrivals(expected.comes.clone()), expected);
+        assert_eq!(Sessions::with_arrivals(expected.session_arrivals.clone()), expected);
         assert_eq!((sessions.validate(), sessions.kind()), (Ok(()), LoadKind::Open));
         assert_eq!(sessions, expected);
         let users = read("users = 50").unwrap();
-        assert_eq!(users.comes, SessionArrivals::Closed { users: 50, rest_s: Spread::Constant(0.0) });
+        assert_eq!(users.session_arrivals, SessionArrivals::Closed { users: 50, rest_s: Spread::Constant(0.0) });
         assert_eq!(users.kind(), LoadKind::Closed);
     }
 

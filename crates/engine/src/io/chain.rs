@@ -1,6 +1,6 @@
 //! Opens a TCP connection by one chain of linked ring operations: socket, options, bind, connect.
 
-use super::operation::{Kind, user_data};
+use super::operation::{OperationKind, user_data};
 use super::{Route, Settings, SocketOptions, Token};
 use crate::Address;
 use io_uring::opcode;
@@ -50,7 +50,7 @@ impl OperationChain {
         let fd = Fixed(token.slot);
         let address = &addresses[route.address];
         let family = i32::from(address.address_family().as_raw());
-        let setup = user_data(token, Kind::Setup);
+        let setup = user_data(token, OperationKind::Setup);
         let nothing = opcode::Nop::new().build();
         let mut chain: [Entry; MAX_OPERATIONS] = std::array::from_fn(|_| nothing.clone());
         let mut length = 0;
@@ -79,7 +79,7 @@ impl OperationChain {
             link(bind, part, setup);
         }
         let connect = opcode::Connect::new(fd, address.as_ptr().cast(), address.addr_len()).build();
-        link(connect, Flags::empty(), user_data(token, Kind::Connect));
+        link(connect, Flags::empty(), user_data(token, OperationKind::Connect));
         (chain, length)
     }
 }

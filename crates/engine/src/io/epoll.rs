@@ -1,6 +1,6 @@
 //! I/O by system calls on sockets that edge-triggered epoll reports as ready. Works on every Linux since 5.11.
 
-use super::unsent::Unsent;
+use super::unsent::SendQueue;
 use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, WaitTimes};
@@ -51,7 +51,7 @@ struct Socket<'a> {
     /// Whether [`IoEvent::Sent`] was requested.
     notify_sent: bool,
     fd: OwnedFd,
-    unsent: Unsent<'a>,
+    unsent: SendQueue<'a>,
 }
 
 /// A connection that still has to be read.
@@ -240,7 +240,7 @@ impl<'a> Epoll<'a> {
             self.sockets.resize_with(slot + 1, || None);
         }
         let generation = token.generation;
-        let unsent = Unsent::default();
+        let unsent = SendQueue::default();
         self.sockets[slot] = Some(Socket { generation, connecting, broken: false, notify_sent: false, fd, unsent });
         Ok(())
     }
@@ -311,7 +311,7 @@ impl<'a> Epoll<'a> {
     fn write_unsent(&mut self, token: Token) {
         let Some(socket) = self.get_mut(token) else { return };
         while !socket.unsent.is_empty() {
-            let (pieces, n) = socket.unsent.pieces();
+            let (pieces, n) = socket.unsent.io_slices();
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             let written = sendmsg(&socket.fd, &pieces[..n], &mut SendAncillaryBuffer::default(), flags);
             match socket.written(written) {

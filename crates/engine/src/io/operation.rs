@@ -7,7 +7,7 @@ const SLOT_BITS: u32 = 28;
 
 /// The kind of an operation. It is stored in the operation's user data together with the connection's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// An operation that precedes `Connect` in the chain that opens a connection.
     Setup,
     Connect,
@@ -18,19 +18,19 @@ pub enum Kind {
 }
 
 /// The user data of an operation.
-pub fn user_data(token: Token, kind: Kind) -> u64 {
+pub fn user_data(token: Token, kind: OperationKind) -> u64 {
     u64::from(token) | (kind as u64) << SLOT_BITS
 }
 
 /// Splits user data into the connection's token and the kind of the operation.
-pub fn parse_user_data(bits: u64) -> (Token, Kind) {
+pub fn parse_user_data(bits: u64) -> (Token, OperationKind) {
     let Token { slot, generation } = Token::from(bits);
     let kind = match slot >> SLOT_BITS {
-        0 => Kind::Setup,
-        1 => Kind::Connect,
-        2 => Kind::Receive,
-        3 => Kind::Send,
-        _ => Kind::Farewell,
+        0 => OperationKind::Setup,
+        1 => OperationKind::Connect,
+        2 => OperationKind::Receive,
+        3 => OperationKind::Send,
+        _ => OperationKind::Farewell,
     };
     (Token { slot: slot & ((1 << SLOT_BITS) - 1), generation }, kind)
 }
@@ -41,7 +41,13 @@ mod tests {
 
     #[test]
     fn user_data_round_trips() {
-        for kind in [Kind::Setup, Kind::Connect, Kind::Receive, Kind::Send, Kind::Farewell] {
+        for kind in [
+            OperationKind::Setup,
+            OperationKind::Connect,
+            OperationKind::Receive,
+            OperationKind::Send,
+            OperationKind::Farewell,
+        ] {
             let token = Token { slot: (1 << 28) - 1, generation: u32::MAX };
             assert_eq!(parse_user_data(user_data(token, kind)), (token, kind));
         }

@@ -258,7 +258,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                     slot.session = Some(Box::new(session));
                 }
             }
-            Err(error) => self.events.push_back((token, IoEvent::Broken(fault::kind(&error)))),
+            Err(error) => self.events.push_back((token, IoEvent::Broken(fault::classify(&error)))),
         }
     }
 
@@ -304,7 +304,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                 if has_plaintext && session.is_secured() {
                     events.push_back((token, IoEvent::Received { last: true }));
                 }
-                self.break_off(token, fault::kind(&error));
+                self.break_off(token, fault::classify(&error));
             }
         }
     }
@@ -343,7 +343,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         };
         let Some(session) = slot.session.as_mut() else { return scratch.outgoing.clear() };
         if let Err(error) = session.encrypt(plaintext, &mut scratch.outgoing) {
-            return self.break_off(token, fault::kind(&error));
+            return self.break_off(token, fault::classify(&error));
         }
         if inner.unsent(token.slot) == 0 {
             slot.sends.clear();

@@ -9,14 +9,14 @@ pub const MAX_IO_SLICES: usize = 64;
 
 /// A queue of requests. The bytes of a request are either shared by many calls or belong to one call.
 #[derive(Debug, Default)]
-pub struct Unsent<'a> {
+pub struct SendQueue<'a> {
     requests: VecDeque<Cow<'a, [u8]>>,
     /// Number of bytes of the first request that the kernel has taken.
     taken: usize,
     bytes: usize,
 }
 
-impl<'a> Unsent<'a> {
+impl<'a> SendQueue<'a> {
     pub fn push(&mut self, request: Cow<'a, [u8]>) {
         self.bytes += request.len();
         self.requests.push_back(request);
@@ -32,7 +32,7 @@ impl<'a> Unsent<'a> {
     }
 
     /// The first requests, for a gathering write, and the number of them.
-    pub fn pieces(&self) -> ([IoSlice<'_>; MAX_IO_SLICES], usize) {
+    pub fn io_slices(&self) -> ([IoSlice<'_>; MAX_IO_SLICES], usize) {
         let mut pieces = [IoSlice::new(&[]); MAX_IO_SLICES];
         let mut taken = self.taken;
         for (piece, request) in pieces.iter_mut().zip(&self.requests) {
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn removed_bytes_are_gone_and_the_rest_stays_in_order() {
-        let mut unsent = Unsent::default();
+        let mut unsent = SendQueue::default();
         for request in ["abc", "de", "fgh"] {
             unsent.push(request.as_bytes().into());
             unsent.push(Vec::new().into());
@@ -79,7 +79,7 @@ mod tests {
         unsent.remove(1);
         unsent.remove(3);
         assert_eq!(unsent.bytes(), 4);
-        let (pieces, n) = unsent.pieces();
+        let (pieces, n) = unsent.io_slices();
         assert_eq!(pieces[..n].iter().flat_map(|piece| piece.to_vec()).collect::<Vec<u8>>(), b"efgh");
         let mut rest = Vec::new();
         unsent.drain_into(&mut rest, 1);
@@ -90,6 +90,6 @@ mod tests {
         assert!(unsent.is_empty());
         unsent.push(b"k".to_vec().into());
         unsent.remove(1);
-        assert_eq!((unsent.is_empty(), unsent.pieces().1), (true, 0));
+        assert_eq!((unsent.is_empty(), unsent.io_slices().1), (true, 0));
     }
 }

@@ -14,8 +14,8 @@ mod sending;
 
 use super::buffers::{self, Buffers};
 use super::chain::OperationChain;
-use super::operation::{Kind, parse_user_data, user_data};
-use super::unsent::Unsent;
+use super::operation::{OperationKind, parse_user_data, user_data};
+use super::unsent::SendQueue;
 use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, WaitTimes};
@@ -86,7 +86,7 @@ struct Slot<'a> {
     notify_sent: bool,
     /// Number of bytes that were not sent, or whose send has not completed.
     short: usize,
-    unsent: Unsent<'a>,
+    unsent: SendQueue<'a>,
     /// The buffer of the send under way.
     outgoing: Vec<u8>,
 }
@@ -114,7 +114,7 @@ impl<'a> Io<'a> for Uring<'a> {
         ring.submitter().register_files_sparse(limit).map_err(unavailable)?;
         let buffers = Buffers::new();
         // SAFETY: the memory holds `buffers::COUNT` entries, and outlives the ring.
-        unsafe { ring.submitter().register_buf_ring_with_flags(buffers.address(), buffers::COUNT, 0, 0) }
+        unsafe { ring.submitter().register_buf_ring_with_flags(buffers.address(), buffers::BUFFER_COUNT, 0, 0) }
             .map_err(unavailable)?;
         Ok(Uring {
             ring,
@@ -228,12 +228,14 @@ impl<'a> Io<'a> for Uring<'a> {
         let Slot { outgoing, .. } = std::mem::take(slot);
         slot.generation = token.generation.wrapping_add(1);
         if sending {
-            self.farewells.push((user_data(token, Kind::Send), outgoing));
+            self.farewells.push((user_data(token, OperationKind::Send), outgoing));
         } else if tried_in == self.turn {
             self.parting.push(outgoing);
         }
         // An operation under way keeps its socket open even after the descriptor was closed.
-        for (under_way, kind) in [(connecting, Kind::Connect), (receiving, Kind::Receive), (sending, Kind::Send)] {
+        for (under_way, kind) in
+            [(connecting, OperationKind::Connect), (receiving, OperationKind::Receive), (sending, OperationKind::Send)]
+        {
             if under_way {
                 let entry = opcode::AsyncCancel::new(user_data(token, kind)).build();
                 self.push(&farewell(entry, token));
@@ -282,7 +284,7 @@ impl<'a> Io<'a> for Uring<'a> {
     fn next(&mut self) -> Option<(Token, IoEvent)> {
         self.rearm_receive();
         if let Some((id, _)) = self.received.take() {
-            self.buffers.give_back(id);
+            self.buffers.recycle(id);
         }
         if let Some(token) = self.sent.pop() {
             return Some((token, IoEvent::Sent));
@@ -341,7 +343,7 @@ impl<'a> Uring<'a> {
     /// for room in the server's accept queue.
     fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
         self.register(token, socket, true)?;
-        self.push(&opcode::Nop::new().build().user_data(user_data(token, Kind::Connect)));
+        self.push(&opcode::Nop::new().build().user_data(user_data(token, OperationKind::Connect)));
         Ok(())
     }
 
@@ -366,16 +368,16 @@ impl<'a> Uring<'a> {
         let result = entry.result();
         let Some(slot) = self.get_mut(token) else {
             if let Some(id) = cqueue::buffer_select(entry.flags()) {
-                self.buffers.give_back(id);
+                self.buffers.recycle(id);
             }
-            if kind == Kind::Send {
+            if kind == OperationKind::Send {
                 self.farewells.retain(|(send, _)| *send != entry.user_data());
             }
             return None;
         };
         match kind {
-            Kind::Farewell => None,
-            Kind::Setup | Kind::Connect => {
+            OperationKind::Farewell => None,
+            OperationKind::Setup | OperationKind::Connect => {
                 slot.connecting = false;
                 match result {
                     // An earlier operation of the chain has failed; its completion has the reason.
@@ -388,8 +390,8 @@ impl<'a> Uring<'a> {
                     }
                 }
             }
-            Kind::Send => self.send_completed(token, result),
-            Kind::Receive => {
+            OperationKind::Send => self.send_completed(token, result),
+            OperationKind::Receive => {
                 slot.receiving = cqueue::more(entry.flags());
                 self.receive_completed(token, entry)
             }
@@ -458,7 +460,7 @@ impl Drop for Uring<'_> {
 }
 
 fn farewell(entry: Entry, token: Token) -> Entry {
-    entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, Kind::Farewell))
+    entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, OperationKind::Farewell))
 }
 
 /// Whether the error only ends the wait, or reports a shortage that later completions will relieve.

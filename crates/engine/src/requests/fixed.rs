@@ -10,7 +10,7 @@ use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
 use crate::EngineError;
 use crate::body_file::BodyFile;
-use brimful_core::alias::Alias;
+use brimful_core::alias::AliasTable;
 use brimful_core::template::TemplateError;
 use brimful_core::workload::{Expect, Order, RequestClass, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId};
@@ -59,7 +59,7 @@ enum TargetChoice {
     /// Targets are chosen by a walk through a set of files.
     Walk { ratio: f64 },
     /// Targets are chosen at random, by the call's number.
-    Random(Alias),
+    Random(AliasTable),
 }
 
 /// The origin of a class's requests. In a pair, the first form is for a connection that stays open, and the second ends
@@ -154,8 +154,8 @@ impl<'a> Requests<'a> for &'a FixedRequests {
         false
     }
 
-    fn longest(&self) -> usize {
-        self.classes.iter().map(ClassRequests::longest).max().unwrap_or(0)
+    fn max_request_bytes(&self) -> usize {
+        self.classes.iter().map(ClassRequests::max_request_bytes).max().unwrap_or(0)
     }
 
     fn expected(&self, class: ClassId) -> Option<&Expect> {
@@ -182,7 +182,7 @@ impl ClassRequests {
             (None, Order::Random) if class.len() <= 1 => TargetChoice::InOrder,
             (None, Order::Random) => {
                 let weights: Vec<f64> = (0..class.len()).map(|place| class.weight(place)).collect();
-                Alias::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
+                AliasTable::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
             }
         };
         let file = (!class.body_file.is_empty()).then(|| BodyFile::open(Path::new(&class.body_file)));
@@ -266,23 +266,25 @@ impl ClassRequests {
             TargetChoice::ByIndex { first } => number - *first as usize,
             TargetChoice::InOrder => number % self.class.len().max(1),
             TargetChoice::Walk { ratio } => {
-                self.class.file_set.as_ref().map_or(0, |set| set.walk(*ratio, number as u64) as usize)
+                self.class.file_set.as_ref().map_or(0, |set| set.file_for_call(*ratio, number as u64) as usize)
             }
             TargetChoice::Random(shares) => shares.index_at(draws().unit()),
         }
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         let longest = match &self.source {
-            Source::Rendered(all) => all.iter().map(Forms::longest).max().unwrap_or(0),
+            Source::Rendered(all) => all.iter().map(Forms::max_request_bytes).max().unwrap_or(0),
             Source::AnyPath(forms) => {
                 let path = match &self.class.file_set {
                     Some(_) => self.class.path(0).len(),
                     None => (0..self.class.len()).map(|place| self.class.path(place).len()).max().unwrap_or(0),
                 };
-                forms.iter().map(|template| template.longest(path)).max().unwrap_or(0)
+                forms.iter().map(|template| template.max_request_bytes(path)).max().unwrap_or(0)
             }
-            Source::PerTarget(all) => all.iter().flatten().map(|template| template.longest(0)).max().unwrap_or(0),
+            Source::PerTarget(all) => {
+                all.iter().flatten().map(|template| template.max_request_bytes(0)).max().unwrap_or(0)
+            }
         };
         let streamed = self.body.as_ref().map_or(0, |file| file.bytes());
         longest.saturating_add(streamed as usize)
@@ -290,7 +292,7 @@ impl ClassRequests {
 }
 
 impl Forms {
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
         // A connection-ending form that has not been rendered yet is longer by at most this line.
         let last = || kept_open + "Connection: close\r\n".len();
@@ -361,7 +363,7 @@ mod tests {
                 assert_eq!(line(&requests, call(2, 4), last), "GET /z");
             }
             assert!(matches!(requests.render_call(&call(2, 4), false), Cow::Borrowed(_)) || max_rendered == 0);
-            assert!((&requests).longest() >= requests.render_call(&call(0, 2), true).bytes().len());
+            assert!((&requests).max_request_bytes() >= requests.render_call(&call(0, 2), true).bytes().len());
         }
     }
 
@@ -418,7 +420,7 @@ mod tests {
                 // classes before.
                 let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
-                assert!(request.bytes().len() <= (&requests).longest());
+                assert!(request.bytes().len() <= (&requests).max_request_bytes());
             }
             let request = requests.render_call(&call(2, 0), false);
             assert!(String::from_utf8_lossy(&request.text()).to_lowercase().contains("a: kürz\r\n"));
@@ -442,7 +444,7 @@ mod tests {
             for last in [false, true] {
                 let request = requests.render_call(&call(0, number), last).into_owned();
                 assert_eq!(request, expected);
-                assert!(request.bytes().len() <= (&requests).longest());
+                assert!(request.bytes().len() <= (&requests).max_request_bytes());
             }
         }
         let drawn: Vec<Request> = (0..50).map(|n| requests.render_call(&call(1, n), false).into_owned()).collect();
@@ -476,7 +478,7 @@ mod tests {
                 let head = String::from_utf8_lossy(&request.text()).to_ascii_lowercase();
                 assert!(head.contains("content-length: 7\r\n") && head.ends_with("\r\n\r\n"), "{head}");
                 assert_eq!((&requests).body(&call).map(BodyFile::bytes), Some(7));
-                assert!((&requests).longest() >= request.bytes().len() + request.streamed_bytes() as usize);
+                assert!((&requests).max_request_bytes() >= request.bytes().len() + request.streamed_bytes() as usize);
             }
         }
         std::fs::remove_file(&path).unwrap();
@@ -517,6 +519,6 @@ mod tests {
         let toml = "[[class]]\nname='x'\npath='/'\n[[class]]\nname='y'\npath='/'\nexpect={status=200}";
         let requests = FixedRequests::render(&workload(toml), &settings(Close::Server)).unwrap();
         assert!((&requests).expected(ClassId(0)).is_none());
-        assert!((&requests).expected(ClassId(1)).is_some_and(|expect| !expect.admits(404, 0)));
+        assert!((&requests).expected(ClassId(1)).is_some_and(|expect| !expect.accepts(404, 0)));
     }
 }

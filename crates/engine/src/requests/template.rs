@@ -139,7 +139,7 @@ impl Template {
     }
 
     /// Upper bound of the request's length in bytes, with a path of this length.
-    pub fn longest(&self, path: usize) -> usize {
+    pub fn max_request_bytes(&self, path: usize) -> usize {
         self.max_bytes + path
     }
 
@@ -196,9 +196,9 @@ impl Part {
             Part::Path => 0,
             Part::Length | Part::Seq | Part::Rand { .. } => MAX_DIGITS,
             Part::Uuid => UUID_BYTES,
-            Part::Csv(column) => rows.map_or(0, |rows| rows.longest(*column)),
+            Part::Csv(column) => rows.map_or(0, |rows| rows.max_cell_bytes(*column)),
             // Encoding turns one byte into at most three.
-            Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.longest(*column)),
+            Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.max_cell_bytes(*column)),
         }
     }
 }
@@ -359,7 +359,7 @@ mod tests {
             assert!(head.starts_with(&format!("POST /u/{number} HTTP/1.1\r\n")), "{text}");
             assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{text}");
             assert!(body.starts_with(&format!("{{\"id\":{number},\"n\":")), "{text}");
-            assert!(text.len() <= template.longest(0));
+            assert!(text.len() <= template.max_request_bytes(0));
             lengths.push(body.len());
         }
         assert!(lengths.iter().min() < lengths.iter().max());

@@ -68,15 +68,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
         connection.attempted_at = now;
         connection.source = match connection.session {
-            None => self.sources.take(now),
+            None => self.sources.next_source(now),
             Some(session) => self.sources.source_for_session(session),
         };
-        connection.address = self.addresses.take(connection.session);
+        connection.address = self.addresses.next_address(connection.session);
         if self.addresses.counts_by_address() {
             let routed = Event::Routed { address: connection.address };
-            connection.calls.iter_mut().for_each(|call| self.observer.on(&mut call.observed, &routed));
+            connection.calls.iter_mut().for_each(|call| self.observer.on(&mut call.observer_data, &routed));
         }
-        let stamp = self.connections.fresh_stamp();
+        let stamp = self.connections.next_stamp();
         connection.stamp = stamp;
         let route = Route { address: usize::from(connection.address), source: connection.source };
         let token = self.connections.insert(connection);
@@ -108,7 +108,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Notes that the TLS handshake has begun, and starts its timer. The handshake has the timeout of a response.
     fn await_handshake(&mut self, slot: u32) {
-        let stamp = self.connections.fresh_stamp();
+        let stamp = self.connections.next_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Securing;
             connection.stamp = stamp;
@@ -122,7 +122,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         connection.phase = Phase::Open;
         let calls = connection.calls.len();
         if let Some(call) = connection.calls.front_mut() {
-            self.observer.on(&mut call.observed, &Event::Secured { at: now, resumed });
+            self.observer.on(&mut call.observer_data, &Event::Secured { at: now, resumed });
         }
         self.send_first(slot, calls, now);
         self.connections.update_availability(slot);
@@ -135,8 +135,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let attempted_at = connection.attempted_at;
         let calls = connection.calls.len();
         if let Some(call) = connection.calls.front_mut() {
-            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: attempted_at });
-            self.observer.on(&mut call.observed, &Event::Established { at: now });
+            self.observer.on(&mut call.observer_data, &Event::ConnectStarted { at: attempted_at });
+            self.observer.on(&mut call.observer_data, &Event::Established { at: now });
         }
         self.connections.note_established(slot);
         self.workload.on_established(now);
@@ -151,10 +151,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(connection) = self.connections.get(slot) else { return };
         if end == End::ClientLimited(ExhaustedResource::Ports) {
             self.sources.note_no_port(connection.source, self.time.now());
-            if connection.tries < self.sources.count() && connection.session.is_none() {
+            if connection.attempts < self.sources.count() && connection.session.is_none() {
                 self.sockets.close(self.connections.token(slot), self.time.now());
                 if let Some(mut connection) = self.connections.remove(slot) {
-                    connection.tries += 1;
+                    connection.attempts += 1;
                     self.attempt(connection, self.time.now());
                 }
                 return;
@@ -169,7 +169,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if let Some(call) = connection.calls.front_mut()
             && !matches!(end, End::ClientLimited(_))
         {
-            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: connection.attempted_at });
+            self.observer.on(&mut call.observer_data, &Event::ConnectStarted { at: connection.attempted_at });
         }
         if matches!(end, End::Refused | End::Abandoned) {
             self.addresses.attempt_failed(connection.session, self.time.now());
@@ -222,9 +222,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(mut connection) = self.remove(slot) else { return };
         self.bodies.forget(slot);
         let take_sent = |call: &Call<O::PerCall>| {
-            let missing = unsent.min(call.length);
+            let missing = unsent.min(call.request_bytes);
             unsent -= missing;
-            (call.length - missing) as u64
+            (call.request_bytes - missing) as u64
         };
         // Bytes that the kernel has not taken belong to the newest calls.
         let mut sent: Vec<u64> = connection.calls.iter().rev().map(take_sent).collect();
@@ -254,7 +254,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         // closed the connection before the call.
         let last_received_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.last_received_at);
         self.drop_connection(slot, |_, call| {
-            let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);
+            let is_silent = call.response_bytes == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);
             if is_reused && is_silent { End::ClosedOnReuse { sent: true } } else { RESET }
         });
     }
@@ -272,9 +272,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     fn send_again(&mut self, mut call: Call<O::PerCall>, why: Retry, bytes_sent: u64) {
-        call.earlier.tries += 1;
+        call.earlier.attempts += 1;
         call.earlier.bytes_sent += bytes_sent;
-        self.observer.on(&mut call.observed, &Event::Retried { why });
+        self.observer.on(&mut call.observer_data, &Event::Retried { why });
         self.due_calls.push_retry(call);
     }
 
@@ -304,7 +304,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         while let Some(call) = self.bodies.pop_overdue(self.time.now(), &self.connections) {
             match self.connections.get_mut(call.slot).and_then(|connection| connection.protocol.http2_mut()) {
                 Some(http2) => {
-                    http2.proceed(call.stream);
+                    http2.continue_body(call.stream);
                     self.sockets.note_output(call.slot, self.time.now());
                 }
                 None => self.send_body(call.slot),

@@ -16,7 +16,7 @@ use crate::pacing::WaitTimes;
 use crate::timers::PassedDeadline;
 use crate::{ConnectionPolicy, EngineError, Requests};
 use brimful_core::panics;
-use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
+use brimful_core::{CallSpec, End, Event, Nanos, NextCall, Observer, TlsFault, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of calls begun in a row before the sockets are checked.
@@ -36,7 +36,7 @@ pub struct ShardUsage {
     pub duration: Nanos,
     pub interrupted: bool,
     pub cpu: CpuTime,
-    pub busy: f64,
+    pub busy_share: f64,
     pub longest_gap: Nanos,
     pub max_open: u64,
     /// Time for which the thread was ready to run while something else used the CPU.
@@ -52,7 +52,7 @@ struct TurnsEnd {
     interrupted: bool,
     /// Share of the time in which the shard had work to do; 0 for a shard without any work, for example if there are
     /// fewer clients than shards.
-    busy: f64,
+    busy_share: f64,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -60,12 +60,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// early, the observer has seen everything before the panic.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUsage), EngineError> {
         let ended = panics::catch_panic(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
-        let (TurnsEnd { interrupted, busy }, panic) = match ended {
+        let (TurnsEnd { interrupted, busy_share }, panic) = match ended {
             Ok(ended) => (ended?, None),
             Err(message) => {
                 // The calls under way end as unfinished. If this panics too, the counts show that calls are missing.
                 let _ = panics::catch_panic(|| self.end_all());
-                (TurnsEnd { interrupted: false, busy: self.time.busy() }, Some(message))
+                (TurnsEnd { interrupted: false, busy_share: self.time.busy_share() }, Some(message))
             }
         };
         let used = ShardUsage {
@@ -73,7 +73,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             interrupted,
             cpu: host::thread_cpu(),
             longest_gap: self.time.longest_gap(),
-            busy,
+            busy_share,
             max_open: self.connections.max_open(),
             cpu_wait: self.time.cpu_wait(),
             panic,
@@ -86,7 +86,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn take_turns(&mut self, stop: &AtomicBool) -> Result<TurnsEnd, EngineError> {
         self.time.wait_for_start();
         let mut published = Nanos::ZERO;
-        let mut busy = None;
+        let mut busy_share = None;
         let mut has_waited = false;
         let interrupted = loop {
             let is_behind = self.begin_due(self.burst());
@@ -105,13 +105,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             // Measured before the wait for the last responses, because that wait would dilute the share.
             let has_begun_all = self.due_calls.is_exhausted() && self.time.now() >= PUBLISH_INTERVAL;
-            if busy.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
-                busy = Some(self.time.busy());
+            if busy_share.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
+                busy_share = Some(self.time.busy_share());
             }
             self.wait()?;
             has_waited = true;
         };
-        Ok(TurnsEnd { interrupted, busy: if has_waited { busy.unwrap_or_else(|| self.time.busy()) } else { 0.0 } })
+        Ok(TurnsEnd {
+            interrupted,
+            busy_share: if has_waited { busy_share.unwrap_or_else(|| self.time.busy_share()) } else { 0.0 },
+        })
     }
 
     /// Ends all calls that are still under way, and reports the last figures.
@@ -172,19 +175,19 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 continue;
             }
             match self.workload.next(now, self.due_calls.in_flight()) {
-                Next::Due { due, call } => self.begin(call, due, self.due_calls.earliest_begin(due), now),
-                Next::Waited { due, ready, call } => {
+                NextCall::Due { due, call } => self.begin(call, due, self.due_calls.earliest_begin(due), now),
+                NextCall::Waited { due, ready, call } => {
                     self.begin(call, due, self.due_calls.earliest_begin(ready), now);
                 }
-                Next::NotBefore(due) => {
+                NextCall::NotBefore(due) => {
                     self.due_calls.ask_again(due);
                     return false;
                 }
-                Next::WaitForOutcome => {
+                NextCall::WaitForOutcome => {
                     self.due_calls.ask_again(Nanos::MAX);
                     return false;
                 }
-                Next::Done => {
+                NextCall::Done => {
                     self.due_calls.exhaust();
                     return false;
                 }
@@ -202,7 +205,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     fn begin(&mut self, spec: CallSpec, due: Nanos, ready: Nanos, now: Nanos) {
         let mut observed = O::PerCall::default();
-        let stamp = self.connections.fresh_stamp();
+        let stamp = self.connections.next_stamp();
         self.observer.on(&mut observed, &Event::Scheduled { class: spec.class, due });
         self.due_calls.note_begun(due);
         if now > self.config.window + self.max_overrun() {
@@ -219,8 +222,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Begins the call that has waited longest to be sent again. Returns whether there was one.
     fn begin_retry(&mut self, now: Nanos) -> bool {
         let Some(mut call) = self.due_calls.pop_retry() else { return false };
-        call.stamp = self.connections.fresh_stamp();
-        let may_open = self.due_calls.may_open(self.connections.open()) && self.may_have_new_connection(call.spec);
+        call.stamp = self.connections.next_stamp();
+        let may_open =
+            self.due_calls.may_open(self.connections.open_count()) && self.may_have_new_connection(call.spec);
         let fresh = call.earlier.needs_new_connection && may_open;
         self.place(call, fresh, now);
         true
@@ -232,7 +236,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let spec = call.spec;
         let available = match spec.session {
             _ if fresh => None,
-            None if self.config.connections.holds => None,
+            None if self.config.connections.keeps_connections_open => None,
             None if self.addresses.has_several_addresses() => self.available_in_turn(),
             None => self.connections.available(),
             Some(session) => self.connections.available_for_session(session),
@@ -256,7 +260,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// A connection for a call to a server with several addresses; `None` if one more connection may be opened to an
     /// address that this shard has not connected to.
     fn available_in_turn(&mut self) -> Option<u32> {
-        if self.addresses.has_unvisited_address() && self.due_calls.may_open(self.connections.open()) {
+        if self.addresses.has_unvisited_address() && self.due_calls.may_open(self.connections.open_count()) {
             return None;
         }
         self.connections.available_in_turn()
@@ -267,7 +271,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let policy = &self.config.connections;
         let Some(connection) = self.connections.get_with_queue(slot, session_queue_capacity(policy)) else { return };
         if self.addresses.counts_by_address() {
-            self.observer.on(&mut call.observed, &Event::Routed { address: connection.address });
+            self.observer.on(&mut call.observer_data, &Event::Routed { address: connection.address });
         }
         enqueue(connection, call, policy);
         let is_open = connection.phase == Phase::Open;
@@ -290,7 +294,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let until = self.due_calls.wake_at().min(next_deadline);
         let waited = self.sockets.wait(self.time.clock(), until, self.due_calls.wants_exact_waits())?;
         self.end_turn(waited);
-        let open_before = self.connections.open();
+        let open_before = self.connections.open_count();
         let attempts_have_begun = self.sockets.attempts_have_begun();
         while let Some((token, event)) = self.sockets.next_event() {
             self.handle(token, event);
@@ -307,7 +311,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.end_unreadable();
         self.sockets.take_failure()?;
         self.connections.count_open(open_before, attempts_have_begun);
-        self.sockets.end_look(waited.looked, open_before);
+        self.sockets.end_poll(waited.polled_at, open_before);
         Ok(())
     }
 
@@ -350,7 +354,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.end(&mut call, End::Unfinished { sent: false }, 0);
         }
         // Attempts that began since the last wait have not been counted yet.
-        self.connections.count_open(self.connections.open(), true);
+        self.connections.count_open(self.connections.open_count(), true);
         self.say_goodbyes();
         for slot in self.connections.slots() {
             match self.connections.get(slot).map(|connection| connection.phase) {
@@ -369,7 +373,7 @@ fn session_queue_capacity(policy: &ConnectionPolicy) -> usize {
 /// Adds a call to a connection's queue.
 #[inline]
 fn enqueue<P>(connection: &mut Connection<P>, mut call: Call<P>, policy: &ConnectionPolicy) {
-    connection.begun += 1;
-    call.last = policy.calls_per_connection.is_some_and(|lifetime| connection.begun >= lifetime);
+    connection.calls_begun += 1;
+    call.is_last = policy.calls_per_connection.is_some_and(|lifetime| connection.calls_begun >= lifetime);
     connection.calls.push_back(call);
 }

@@ -2,12 +2,12 @@
 //! (`ObservedCall::check`); these tests check the counts themselves.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, connects, count, refused, reset};
+use crate::seen::{ObservedCall, completed, count, count_connects, refused, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
-use brimful_stats::{Account, Collector, Live};
+use brimful_stats::{Account, Collector, LiveProgress};
 use brimful_testkit::{RawServer, Request, SilentPort, Step, script, with_length};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -26,7 +26,7 @@ on_each_engine!(
 fn a_port_where_nothing_listens_refuses(case: Case) {
     let port = SilentPort::reserve();
     let calls = Plan::new(case, port.addr()).calls(20).open(1000.0);
-    assert_eq!((count(&calls, refused), connects(&calls)), (20, 20));
+    assert_eq!((count(&calls, refused), count_connects(&calls)), (20, 20));
 }
 
 fn a_stop_ends_every_call_in_flight(case: Case) {
@@ -97,17 +97,17 @@ fn live_figures_are_published_during_the_run_and_at_its_end(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello"))]));
     let mut plan = Plan::new(case, server.addr()).calls(u64::MAX);
     plan.shards = 2;
-    let (live, control) = (Live::default(), Control::default());
+    let (live, control) = (LiveProgress::default(), Control::default());
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
-            until(|| live.so_far().counts().completed >= 20);
+            until(|| live.summary().counts().completed >= 20);
             control.stop.store(true, Ordering::Relaxed);
         });
         let collector = || Collector::with_live(Account::new(&["all".to_owned()], plan.config.window), &live);
         plan.drive(|shard| plan.constant(400.0, shard), collector, &control)
     });
     assert!(run.interrupted, "the run was stopped before its end");
-    assert_eq!(live.so_far().counts(), run.observer.into_account().counts());
+    assert_eq!(live.summary().counts(), run.observer.into_account().counts());
 }
 
 fn shards_account_for_the_same_calls(case: Case) {

@@ -1,7 +1,7 @@
 //! Tests bodies that are sent after their heads: bodies from files, and bodies that the server must request.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, connects, count};
+use crate::seen::{ObservedCall, completed, count, count_connects};
 use crate::support::{Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, ExhaustedResource, Nanos};
@@ -111,13 +111,13 @@ fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
         let expected = content(length);
         let (server, file) = (wants(expected.clone()), TempFile::of(&expected));
         let calls = upload(case, server.addr(), &file, false).calls(8).closed(2);
-        assert_eq!((ok(&calls), connects(&calls)), (8, 2), "{length} bytes");
+        assert_eq!((ok(&calls), count_connects(&calls)), (8, 2), "{length} bytes");
         for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!((1..1000).contains(&(outcome.bytes_sent - length as u64)), "head and whole body: {outcome:?}");
         }
         let renewed = upload(case, server.addr(), &file, false).calls(4);
         let renewed = renewed.configure(|c| c.connections.calls_per_connection = Some(1)).closed(2);
-        assert_eq!((ok(&renewed), connects(&renewed)), (4, 4), "{length} bytes");
+        assert_eq!((ok(&renewed), count_connects(&renewed)), (4, 4), "{length} bytes");
     }
 }
 
@@ -136,7 +136,7 @@ fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
         assert_eq!(call.end(), End::Completed { status: 413 });
         assert!(call.outcome().bytes_sent < LENGTH as u64, "{call:?}");
     }
-    assert_eq!(connects(&calls), 2);
+    assert_eq!(count_connects(&calls), 2);
     // If the server resets the connection during the body, the call ends as reset.
     let server = RawServer::start(script([Step::Read(100_000), Step::Reset]));
     let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
@@ -203,7 +203,7 @@ fn a_body_is_sent_when_it_is_requested(case: Case) {
     for first in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"] {
         let server = asks(first, 5);
         let calls = posting_expectantly(case, server.addr(), "hello").calls(4).closed(1);
-        assert_eq!((ok(&calls), connects(&calls)), (4, 1));
+        assert_eq!((ok(&calls), count_connects(&calls)), (4, 1));
         for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!(outcome.bytes_sent > 5, "{outcome:?}");
         }
@@ -222,7 +222,7 @@ fn a_rejected_body_is_not_sent(case: Case) {
     let server = asks(refusal, 5_000);
     let calls = posting_expectantly(case, server.addr(), &"x".repeat(5_000)).calls(3).closed(1);
     assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 3);
-    assert_eq!(connects(&calls), 3, "after a rejected body, each call opens a new connection");
+    assert_eq!(count_connects(&calls), 3, "after a rejected body, each call opens a new connection");
     assert!(calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
 }
 
@@ -231,7 +231,7 @@ fn a_file_may_wait_for_a_request_too(case: Case) {
     let file = TempFile::of(&content(LENGTH));
     let server = asks("HTTP/1.1 100 Continue\r\n\r\n", LENGTH);
     let calls = upload(case, server.addr(), &file, true).calls(3).closed(1);
-    assert_eq!((ok(&calls), connects(&calls), count(&calls, completed)), (3, 1, 3));
+    assert_eq!((ok(&calls), count_connects(&calls), count(&calls, completed)), (3, 1, 3));
 }
 
 /// Reads the bodies of all streams, replenishes the windows, and responds 200 to each expected body.
@@ -261,7 +261,7 @@ fn streams_share_the_flow_control_window(case: Case) {
         let file = TempFile::of(&expected);
         let server = http2_server(settings(&[(4, window)]), move |peer, _| take_bodies(peer, &expected));
         let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(STREAMS as u64);
-        assert_eq!((ok(&calls), connects(&calls)), (8, 1), "{length} bytes, {window} at once");
+        assert_eq!((ok(&calls), count_connects(&calls)), (8, 1), "{length} bytes, {window} at once");
         for outcome in calls.iter().map(ObservedCall::outcome) {
             assert!(outcome.bytes_sent > length as u64, "bytes_sent includes frame headers: {outcome:?}");
         }
@@ -280,7 +280,7 @@ fn real_servers_take_files_on_streams(case: Case) {
         ..NginxOptions::default()
     });
     let calls = upload_on_streams(case, nginx.addr(), &file, false).calls(20).closed(STREAMS as u64);
-    assert_eq!((ok(&calls), connects(&calls)), (20, 1));
+    assert_eq!((ok(&calls), count_connects(&calls)), (20, 1));
     let log = || std::fs::read_to_string(nginx.directory().join("access.log")).unwrap_or_default();
     until(|| log().lines().count() == 20);
     for line in log().lines() {
@@ -302,7 +302,7 @@ fn a_stream_whose_body_is_rejected_ends_alone(case: Case) {
         {}
     });
     let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(2);
-    assert_eq!((ok(&calls), connects(&calls)), (8, 1));
+    assert_eq!((ok(&calls), count_connects(&calls)), (8, 1));
     assert!(calls.iter().all(|call| call.outcome().bytes_sent < LENGTH as u64), "{calls:?}");
 }
 
@@ -349,7 +349,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
         }
     });
     let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).closed(1);
-    assert_eq!((ok(&calls), connects(&calls)), (5, 1));
+    assert_eq!((ok(&calls), count_connects(&calls)), (5, 1));
     // If the server rejects the request by its head, no body is sent.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some((kind, _, stream, _)) = peer.frame() {
@@ -361,7 +361,7 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
     });
     let calls = upload_on_streams(case, server.addr(), &file, true).calls(10).closed(2);
     assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 10);
-    assert!(connects(&calls) == 1 && calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
+    assert!(count_connects(&calls) == 1 && calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
 }
 
 fn a_stream_sends_its_body_after_a_second(case: Case) {

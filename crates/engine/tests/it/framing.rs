@@ -1,7 +1,7 @@
 //! Tests every framing of a response, however the bytes are split, and other bytes that a server can send.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, connects, count};
+use crate::seen::{ObservedCall, completed, count, count_connects};
 use crate::support::Plan;
 use brimful_core::End;
 use brimful_engine::Close;
@@ -34,21 +34,21 @@ fn three(case: Case, server: &RawServer) -> Vec<ObservedCall> {
 
 fn every_framing_is_understood(case: Case) {
     let kept = three(case, &RawServer::content_length("hello"));
-    assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "Content-Length");
+    assert_eq!((count(&kept, completed), count_connects(&kept)), (3, 1), "Content-Length");
     let kept = three(case, &RawServer::chunked(&["hel", "lo"]));
-    assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "chunked");
+    assert_eq!((count(&kept, completed), count_connects(&kept)), (3, 1), "chunked");
     let kept = three(case, &RawServer::start(script([Step::Request, Step::Send(TRAILERS.to_vec())])));
-    assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "trailers");
+    assert_eq!((count(&kept, completed), count_connects(&kept)), (3, 1), "trailers");
     let closed = three(case, &RawServer::close_delimited("hello"));
-    assert_eq!((count(&closed, completed), connects(&closed)), (3, 3), "each response ends with its connection");
+    assert_eq!((count(&closed, completed), count_connects(&closed)), (3, 3), "each response ends with its connection");
     for code in [204, 304] {
         let kept = three(case, &RawServer::status(code));
         assert!(kept.iter().all(|call| call.end() == End::Completed { status: code }), "{code}");
-        assert_eq!(connects(&kept), 1, "{code}");
+        assert_eq!(count_connects(&kept), 1, "{code}");
     }
     let head = RawServer::content_length("hello");
     let head = Plan::with_method(case, head.addr(), "HEAD", Close::Server).calls(3).closed(1);
-    assert_eq!((count(&head, completed), connects(&head)), (3, 1), "HEAD");
+    assert_eq!((count(&head, completed), count_connects(&head)), (3, 1), "HEAD");
 }
 
 fn a_response_in_single_bytes_is_complete(case: Case) {
@@ -67,7 +67,7 @@ fn a_response_may_be_cut_anywhere(case: Case) {
         };
         let server = RawServer::start(script((1..response.len()).flat_map(cut)));
         let calls = Plan::new(case, server.addr()).calls(response.len() as u64 - 1).closed(1);
-        assert_eq!((count(&calls, completed), connects(&calls)), (response.len() - 1, 1));
+        assert_eq!((count(&calls, completed), count_connects(&calls)), (response.len() - 1, 1));
         assert!(calls.iter().all(|call| call.outcome().bytes_received == response.len() as u64));
     }
 }
@@ -80,7 +80,7 @@ fn a_large_body_is_counted_to_the_byte(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Send(head)].into_iter().chain(body)));
     let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.response_timeout = c.window);
     let calls = plan.closed(1);
-    assert_eq!((count(&calls, completed), connects(&calls)), (2, 1));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (2, 1));
     assert!(calls.iter().all(|call| call.outcome().bytes_received == expected), "{calls:?}");
 }
 
@@ -92,7 +92,7 @@ fn bytes_that_are_not_http_are_malformed(case: Case) {
 fn excess_bytes_end_the_connection_but_not_the_call(case: Case) {
     let excess = [&with_length(b"hi")[..], b", and more"].concat();
     let calls = three(case, &RawServer::start(script([Step::Request, Step::Send(excess)])));
-    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
 /// More bytes arrive while the connection is idle, long before the next call.
@@ -101,7 +101,7 @@ fn bytes_on_an_idle_connection_end_it(case: Case) {
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
     let server = RawServer::start(script(steps));
     let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
-    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
 /// The empty line comes directly after a response, some time after it, or before one.
@@ -118,7 +118,7 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
         // expected.
         let plan = Plan::new(case, server.addr()).calls(4);
         for calls in [plan.closed(1), plan.open(10.0)] {
-            assert_eq!((count(&calls, completed), connects(&calls)), (4, 1), "{steps:?}");
+            assert_eq!((count(&calls, completed), count_connects(&calls)), (4, 1), "{steps:?}");
             let lines: u32 = calls.iter().map(|call| call.empty_lines).sum();
             assert_eq!(lines, if steps == before { 4 } else { 3 }, "{steps:?}");
             assert!(calls.iter().all(|call| call.outcome().bytes_received == answer.len() as u64), "{calls:?}");
@@ -126,7 +126,7 @@ fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     }
     let many = [&answer[..], b"\r\n\r\n\r\n\r\n\r\n"].concat();
     let calls = three(case, &RawServer::start(script([Step::Request, Step::Send(many)])));
-    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "many empty lines end the connection");
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3), "many empty lines end the connection");
 }
 
 fn a_switch_of_protocols_ends_the_connection(case: Case) {
@@ -134,7 +134,7 @@ fn a_switch_of_protocols_ends_the_connection(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Send(switch), Step::Drain]));
     let calls = three(case, &server);
     assert!(calls.iter().all(|call| call.end() == End::Completed { status: 101 }), "{calls:?}");
-    assert_eq!(connects(&calls), 3);
+    assert_eq!(count_connects(&calls), 3);
 }
 
 fn informational_responses_are_skipped(case: Case) {
@@ -144,7 +144,7 @@ fn informational_responses_are_skipped(case: Case) {
     let server = RawServer::start(script([Step::Request, first, second, Step::Send(with_length(b"hi"))]));
     let calls = three(case, &server);
     assert!(calls.iter().all(|call| call.end() == End::Completed { status: 200 }));
-    assert_eq!(connects(&calls), 1);
+    assert_eq!(count_connects(&calls), 1);
 }
 
 const BIG: usize = 8 << 20;
@@ -163,7 +163,7 @@ fn a_response_may_come_before_the_request_is_sent(case: Case) {
 fn a_large_request_is_sent_whole(case: Case) {
     let server = RawServer::with_handler(|request| with_length(request.body.len().to_string().as_bytes()));
     let calls = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(3).closed(1);
-    assert_eq!((count(&calls, completed), connects(&calls)), (3, 1));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 1));
     for outcome in calls.iter().map(ObservedCall::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "a short head and the body: {outcome:?}");
         assert_eq!(outcome.bytes_received, with_length(BIG.to_string().as_bytes()).len() as u64, "received whole");
@@ -177,7 +177,7 @@ fn small_buffers_lose_nothing(case: Case) {
         let plan = Plan::with_post_body(case, server.addr(), "x".repeat(length)).calls(5);
         let plan = plan.configure(|c| (c.connections.send_buffer, c.connections.receive_buffer) = (Some(1), Some(1)));
         let calls = plan.closed(1);
-        assert_eq!((count(&calls, completed), connects(&calls)), (5, 1));
+        assert_eq!((count(&calls, completed), count_connects(&calls)), (5, 1));
         let answer = with_length(&vec![b'x'; length]).len() as u64;
         assert!(calls.iter().all(|call| call.outcome().bytes_received == answer), "{length}");
     }

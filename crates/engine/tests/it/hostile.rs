@@ -5,7 +5,7 @@
 //! never be accepted as a response.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall};
+use crate::seen::{CallRecorder, ObservedCall};
 use crate::support::{Control, Plan};
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
@@ -77,7 +77,7 @@ fn next(queue: &Mutex<Vec<HostileBehaviour>>) -> Option<HostileBehaviour> {
 
 fn law(hostile: &HostileBehaviour, plan: &Plan, open: bool) -> Result<(), String> {
     let account = || Account::new(&["all".to_owned()], plan.config.window);
-    let observer = || (Keeper::default(), Collector::new(account()));
+    let observer = || (CallRecorder::default(), Collector::new(account()));
     let control = Control::default();
     let run = if open {
         plan.drive(|shard| plan.constant(1000.0, shard), observer, &control)

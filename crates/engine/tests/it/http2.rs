@@ -1,7 +1,7 @@
 //! Tests calls on HTTP/2 streams, with real servers and with scripted ones.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, connects, count, reset};
+use crate::seen::{ObservedCall, completed, count, count_connects, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, Retry};
@@ -93,7 +93,7 @@ fn nginx_answers_every_call(case: Case) {
     let sum = |nth: usize| log.iter().map(|fields| fields[nth].parse::<u64>().unwrap()).sum::<u64>();
     assert!(log.len() == CALLS as usize && log.iter().all(|fields| fields[0] == "200" && fields[5] == "HTTP/2.0"));
     let connections: std::collections::BTreeSet<&String> = log.iter().map(|fields| &fields[1]).collect();
-    assert_eq!((connections.len(), connects(&calls)), (4, 4));
+    assert_eq!((connections.len(), count_connects(&calls)), (4, 4));
     assert_eq!((sum(4), received(&calls)), (6 * CALLS, sum(2)), "nginx logs as many bytes as the client counted");
 }
 
@@ -145,7 +145,7 @@ fn bodies_arrive_whole_at_real_servers(case: Case) {
     });
     let plan = Plan::new(case, nginx.addr()).with_http2(&post(&body), STREAMS).calls(200);
     let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(2 * STREAMS as u64);
-    assert_eq!((count(&calls, completed), connects(&calls)), (200, 2), "{:?}", calls[0].end());
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (200, 2), "{:?}", calls[0].end());
     let log = log(nginx.directory(), 200);
     assert!(log.iter().all(|fields| fields[2] == body.len().to_string()), "{:?}", log[0]);
     assert!(sent(&calls) > 200 * body.len() as u64, "bytes_sent includes frames and heads");
@@ -165,7 +165,7 @@ fn answer_all(peer: &mut Http2Peer<'_>) {
 fn streams_share_connections(case: Case) {
     let server = answering();
     let calls = plan(case, server.addr()).calls(1_000).closed(3 * STREAMS as u64);
-    assert_eq!((count(&calls, completed), connects(&calls), server.connections()), (1_000, 3, 3));
+    assert_eq!((count(&calls, completed), count_connects(&calls), server.connections()), (1_000, 3, 3));
     for call in &calls {
         let outcome = call.outcome();
         assert_eq!(outcome.bytes_received, 9 + 1 + 9 + 5);
@@ -226,9 +226,9 @@ fn a_connection_ends_after_its_last_call_with_a_goodbye(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(100).configure(|c| c.connections.calls_per_connection = Some(10));
     let calls = plan.closed(STREAMS as u64);
-    assert_eq!((count(&calls, completed), server.connections()), (100, connects(&calls)));
-    assert!(connects(&calls) >= 10);
-    until(|| goodbyes.load(Ordering::SeqCst) == connects(&calls));
+    assert_eq!((count(&calls, completed), server.connections()), (100, count_connects(&calls)));
+    assert!(count_connects(&calls) >= 10);
+    until(|| goodbyes.load(Ordering::SeqCst) == count_connects(&calls));
 }
 
 /// The length of each response depends on its stream's number, and the responses come in reverse order.
@@ -248,7 +248,7 @@ fn answers_belong_to_their_streams(case: Case) {
         }
     });
     let calls = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4).closed(4);
-    assert_eq!((count(&calls, completed), connects(&calls)), (40, 1));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (40, 1));
     let mut bodies: Vec<u64> = calls.iter().map(|call| call.outcome().bytes_received - 9 - 1 - 9).collect();
     bodies.sort_unstable();
     assert!(
@@ -300,7 +300,7 @@ fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> boo
     }
     let timed_out = count(&calls, |end| end == End::TimedOut);
     let unfinished = count(&calls, |end| matches!(end, End::Unfinished { .. }));
-    assert_eq!((timed_out, connects(&calls)), (1, 1), "{calls:?}");
+    assert_eq!((timed_out, count_connects(&calls)), (1, 1), "{calls:?}");
     assert_eq!(count(&calls, completed), calls.len() - 1 - unfinished);
     assert_eq!(*given_up.lock().unwrap(), [(1, vec![0, 0, 0, 8])], "CANCEL");
     true
@@ -325,7 +325,7 @@ fn a_server_of_one_stream_answers_every_call(case: Case) {
     let calls = plan(case, nghttpd.addr()).calls(400).closed(STREAMS as u64);
     let retries: u32 = calls.iter().map(|call| call.retries).sum();
     assert_eq!((count(&calls, completed), retries), (400, 0));
-    assert!(connects(&calls) <= STREAMS + 1, "{} connections", connects(&calls));
+    assert!(count_connects(&calls) <= STREAMS + 1, "{} connections", count_connects(&calls));
 }
 
 /// The server refuses streams beyond the new limit.
@@ -389,7 +389,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
         }
     });
     let calls = plan(case, server.addr()).calls(2_000).closed(2 * STREAMS as u64);
-    assert_eq!((count(&calls, |end| end == End::StreamReset), connects(&calls)), (2_000, 2));
+    assert_eq!((count(&calls, |end| end == End::StreamReset), count_connects(&calls)), (2_000, 2));
 }
 
 fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
@@ -497,7 +497,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     });
     let calls = plan(case, server.addr()).calls(200).closed(STREAMS as u64);
     let malformed = count(&calls, |end| end == End::Malformed);
-    assert_eq!((count(&calls, completed), connects(&calls)), (200 - malformed, 1));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (200 - malformed, 1));
     assert!(malformed >= 50, "{malformed}");
     // The server cuts a response off.
     let server = http2_server(settings(&[]), |peer, _| {
@@ -518,7 +518,7 @@ fn waiting_for_a_stream_counts_as_response_time(case: Case) {
         peer.drain();
     });
     let calls = plan(case, server.addr()).calls(STREAMS as u64).open(1_000.0);
-    assert_eq!((count(&calls, completed), connects(&calls)), (STREAMS, 1));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (STREAMS, 1));
     let all_sent = calls.iter().filter_map(|call| call.sent).max().unwrap();
     for (nth, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(nth as u64));

@@ -118,7 +118,7 @@ fn a_missing_cpu_is_an_error(case: Case) {
     let server = RawServer::content_length("hello");
     let plan = |cpu| Plan::new(case, server.addr()).calls(1).configure(|c| c.cpus = vec![cpu]);
     for absent in [1000, 1 << 20] {
-        let error = plan(absent).fails();
+        let error = plan(absent).expect_error();
         assert!(matches!(&error, EngineError::Cpu { cpu, .. } if *cpu == absent), "{error}");
         assert!(error.to_string().contains("nproc"), "{error}");
     }
@@ -133,7 +133,7 @@ fn where_io_uring_is_forbidden_epoll_takes_its_place() {
         let plan = |engine| Plan::with_engine(engine, server.addr()).calls(5);
         let run = plan(Engine::Auto).run_open_load(1000.0, &Control::default());
         assert_eq!((run.engine, count(&run.observer.calls, completed)), ("epoll", 5));
-        let message = plan(Engine::Uring).fails().to_string();
+        let message = plan(Engine::Uring).expect_error().to_string();
         assert!(message.contains("io_uring") && message.contains("epoll"), "{message}");
     })
     .join()

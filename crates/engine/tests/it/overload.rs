@@ -2,7 +2,7 @@
 //! §4.2).
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, completed, connects, count};
+use crate::seen::{CallRecorder, completed, count, count_connects};
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::{End, Nanos};
 use brimful_engine::Run;
@@ -18,7 +18,7 @@ on_each_engine!(
 );
 
 /// Keeps this number of connection attempts under way during the window (D in the paper).
-fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, window: Nanos) -> Run<Keeper> {
+fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, window: Nanos) -> Run<CallRecorder> {
     let plan = Plan::new(case, server).calls(u64::MAX).configure(|c| {
         (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
             (Some(timeout), window, Some(1));
@@ -36,7 +36,7 @@ fn an_attempt_is_abandoned_after_t(case: Case) {
 }
 
 /// Checks that attempts were abandoned on time, with allowance for the generator's own delay.
-fn abandoned_on_time(run: &Run<Keeper>, timeout: Nanos) {
+fn abandoned_on_time(run: &Run<CallRecorder>, timeout: Nanos) {
     let delay = max_generator_delay(run);
     for call in run.observer.calls.iter().filter(|call| call.end() == End::Abandoned) {
         let took = call.time_to_connect();
@@ -88,7 +88,8 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     assert!(served > 0 && served == answered, "{served} calls completed, the server sent {answered} responses");
     for run in [&at_dead, &at_slow] {
         let calls = &run.observer.calls;
-        let (attempts, established) = (connects(calls), calls.iter().filter(|call| call.established.is_some()).count());
+        let (attempts, established) =
+            (count_connects(calls), calls.iter().filter(|call| call.established.is_some()).count());
         // A successful attempt makes room for another before its timeout T has passed.
         assert!((2 * D..=D * 6 + established).contains(&attempts), "{attempts} attempts, {established} established");
         abandoned_on_time(run, timeout);

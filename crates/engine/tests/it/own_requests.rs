@@ -1,13 +1,13 @@
 //! Tests requests that are rendered for one call, mixed with shared requests, and calls of sessions.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall, completed, connects, count};
+use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::support::{Control, Plan};
-use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, ClassId, Nanos, NextCall, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Redirect, Requests, Run};
 use brimful_http::{Request, Version};
 use brimful_testkit::{RawServer, Request as Received, Step, script, with_length};
-use brimful_workload::{Chooser, Closed, Extent, Shard};
+use brimful_workload::{Chooser, ClosedWorkload, Extent, Shard};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -65,7 +65,7 @@ impl<'a> Requests<'a> for Own<'a> {
         request
     }
 
-    fn longest(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         usize::MAX
     }
 
@@ -105,8 +105,8 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
 /// Runs four clients that send these requests.
 fn four(plan: &Plan, requests: &Own<'_>) -> Vec<ObservedCall> {
     let extent = Extent { window: plan.config.window, calls: plan.calls };
-    let workload = |shard| Closed::new(4, Nanos::ZERO, Numbered(0), extent, shard);
-    let run = plan.drive_with(workload, || requests.clone(), Keeper::default, &Control::default());
+    let workload = |shard| ClosedWorkload::new(4, Nanos::ZERO, Numbered(0), extent, shard);
+    let run = plan.drive_with(workload, || requests.clone(), CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);
     run.observer.calls
 }
@@ -187,7 +187,7 @@ impl Visits {
 }
 
 impl Workload for Visits {
-    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall {
         if self.sessions.len() < self.side_by_side && self.begun < self.all {
             self.sessions.insert(SessionId(self.begun), (Visits::CALLS, 0));
             self.begun += 1;
@@ -198,10 +198,10 @@ impl Workload for Visits {
                 (*left, *under_way) = (*left - 1, *under_way + 1);
                 let call =
                     CallSpec { class: ClassId(0), request: RequestId(u64::from(session.0)), session: Some(*session) };
-                Next::Due { due: now, call }
+                NextCall::Due { due: now, call }
             }
-            None if in_flight == 0 => Next::Done,
-            None => Next::WaitForOutcome,
+            None if in_flight == 0 => NextCall::Done,
+            None => NextCall::WaitForOutcome,
         }
     }
 
@@ -227,8 +227,8 @@ impl Workload for Visits {
     }
 }
 
-fn visit(plan: &Plan, visits: impl Fn() -> Visits) -> Run<Keeper> {
-    let run = plan.drive_with(|_: Shard| visits(), || Own::of(0), Keeper::default, &Control::default());
+fn visit(plan: &Plan, visits: impl Fn() -> Visits) -> Run<CallRecorder> {
+    let run = plan.drive_with(|_: Shard| visits(), || Own::of(0), CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);
     run
 }
@@ -251,7 +251,7 @@ fn sessions_do_not_share_connections(case: Case) {
         let plan = Plan::new(case, server.addr()).configure(|c| c.connections.pipeline = pipeline);
         let run = visit(&plan, || Visits::new(12, 5, at_once));
         let calls = run.observer.calls;
-        assert_eq!((count(&calls, completed), connects(&calls)), (12 * Visits::CALLS as usize, 12));
+        assert_eq!((count(&calls, completed), count_connects(&calls)), (12 * Visits::CALLS as usize, 12));
         crate::support::until(|| targets.lock().unwrap().len() == 12);
         for asked in targets.lock().unwrap().drain(..) {
             assert_eq!(asked.len(), Visits::CALLS as usize);

@@ -2,7 +2,7 @@
 //! however the bytes are split, and calls without a response end with their connection.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{ObservedCall, completed, connects, count, reset};
+use crate::seen::{ObservedCall, completed, count, count_connects, reset};
 use crate::support::Plan;
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, SessionId};
@@ -50,7 +50,7 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
     let astride = [Step::Send(hello(DEPTH)[..middle].to_vec()), Step::Send(hello(DEPTH)[middle..].to_vec())];
     for server in [after_four(once), after_four(singly), after_four(astride)] {
         let calls = four(case, server.addr(), 40);
-        assert_eq!((count(&calls, completed), connects(&calls)), (40, 1));
+        assert_eq!((count(&calls, completed), count_connects(&calls)), (40, 1));
         assert!(calls.iter().all(|call| call.outcome().bytes_received == hello(1).len() as u64));
     }
 }
@@ -72,7 +72,7 @@ fn each_call_gets_its_own_response(case: Case) {
     let plan = Plan::of_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
     let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(3 * DEPTH as u64);
     assert_eq!(count(&calls, completed), 1000);
-    assert_eq!(connects(&calls), 3, "clients share connections, and none is lost");
+    assert_eq!(count_connects(&calls), 3, "clients share connections, and none is lost");
     for outcome in calls.iter().map(ObservedCall::outcome) {
         let n = usize::from(outcome.call.class.0);
         let method = if n == 3 { "HEAD" } else { "GET" }.to_owned();
@@ -106,7 +106,7 @@ fn calls_behind_a_malformed_response_are_reset(case: Case) {
 fn an_excess_response_ends_the_connection_but_no_call(case: Case) {
     let server = after_four([Step::Send(hello(DEPTH + 1))]);
     let calls = four(case, server.addr(), 12);
-    assert_eq!((count(&calls, completed), connects(&calls)), (12, 3));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (12, 3));
 }
 
 fn a_connection_ends_after_its_calls(case: Case) {
@@ -124,9 +124,9 @@ fn a_connection_ends_after_its_calls(case: Case) {
             .configure(|c| (c.connections.pipeline, c.connections.calls_per_connection) = (DEPTH, Some(6)))
             .closed(DEPTH as u64);
         assert_eq!(count(&calls, completed), 60, "{close:?}");
-        assert_eq!(connects(&calls), server.connections(), "{close:?}");
+        assert_eq!(count_connects(&calls), server.connections(), "{close:?}");
         // After a connection has begun its last call, further calls go to another connection.
-        assert!((10..=20).contains(&connects(&calls)), "{close:?}: {} connections", connects(&calls));
+        assert!((10..=20).contains(&count_connects(&calls)), "{close:?}: {} connections", count_connects(&calls));
     }
 }
 
@@ -135,7 +135,7 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     let server = RawServer::with_handler(|request| with_length(request.body.len().to_string().as_bytes()));
     let plan = Plan::with_post_body(case, server.addr(), "x".repeat(BIG)).calls(20);
     let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64);
-    assert_eq!((count(&calls, completed), connects(&calls)), (20, 1));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (20, 1));
     let answer = with_length(BIG.to_string().as_bytes()).len() as u64;
     for outcome in calls.iter().map(ObservedCall::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "a short head and the body: {outcome:?}");
@@ -149,7 +149,7 @@ fn a_closing_connection_gets_no_call(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed(1);
-    assert_eq!((count(&calls, completed), connects(&calls)), (10, 10), "{calls:?}");
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (10, 10), "{calls:?}");
 }
 
 /// Calls are made at intervals on one connection, without responses. When the first call times out, the later calls are
@@ -160,7 +160,7 @@ fn only_the_overdue_time_out(case: Case) {
     let plan = Plan::new(case, server.addr()).calls(DEPTH as u64);
     let calls =
         plan.configure(|c| (c.connections.pipeline, c.connections.response_timeout) = (DEPTH, timeout)).open(20.0);
-    assert_eq!((calls[0].end(), connects(&calls)), (End::TimedOut, 1));
+    assert_eq!((calls[0].end(), count_connects(&calls)), (End::TimedOut, 1));
     for call in &calls {
         let lost = call.end() == End::Reset { sent: true };
         assert!(lost || call.end() == End::TimedOut && call.service() >= timeout, "{call:?}");
@@ -172,7 +172,7 @@ fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
     let server = RawServer::with_handler(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(3 * DEPTH as u64);
-    assert_eq!((count(&calls, completed), connects(&calls)), (120, 3));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (120, 3));
     for group in 0..3 {
         let of_group = |call: &&ObservedCall| call.outcome().call.session == Some(SessionId(group));
         let mut of_group: Vec<&ObservedCall> = calls.iter().filter(of_group).collect();
@@ -189,7 +189,7 @@ fn calls_lost_with_a_connection_are_not_replaced(case: Case) {
     let server = after_four([Step::Send(hello(2)), Step::Close]);
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(DEPTH as u64);
-    assert_eq!((count(&calls, completed), count(&calls, reset), connects(&calls)), (6, 6, 3));
+    assert_eq!((count(&calls, completed), count(&calls, reset), count_connects(&calls)), (6, 6, 3));
 }
 
 fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Case) {
@@ -198,5 +198,5 @@ fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Ca
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(DEPTH as u64);
     // The calls sent after the first one are lost, because it was not yet known that the server closes.
-    assert_eq!((count(&calls, completed), connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
+    assert_eq!((count(&calls, completed), count_connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

@@ -1,7 +1,7 @@
 //! Tests connections that end at each stage of a call, by RST and by FIN.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, completed, connects, count, reset};
+use crate::seen::{CallRecorder, completed, count, count_connects, reset};
 use crate::support::Plan;
 use brimful_core::End;
 use brimful_testkit::{RawServer, Step, script, with_length};
@@ -30,7 +30,11 @@ fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
             for calls in
                 [Plan::new(case, server.addr()).calls(4).closed(2), Plan::new(case, server.addr()).calls(4).open(200.0)]
             {
-                assert_eq!((calls.len(), count(&calls, reset), connects(&calls)), (4, 4, 4), "{end:?} after {stage}");
+                assert_eq!(
+                    (calls.len(), count(&calls, reset), count_connects(&calls)),
+                    (4, 4, 4),
+                    "{end:?} after {stage}"
+                );
                 for call in &calls {
                     assert_eq!(call.outcome().bytes_received, received as u64, "{end:?} after {stage}");
                     let unsent_is_possible = stage == "accept";
@@ -45,7 +49,7 @@ fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
 fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([end.clone()]));
-        let stall = || Keeper { stall: Some((0, Duration::from_millis(20))), ..Keeper::default() };
+        let stall = || CallRecorder { stall: Some((0, Duration::from_millis(20))), ..CallRecorder::default() };
         let calls = Plan::new(case, server.addr()).calls(8).open_with(1e6, stall).observer.calls;
         assert_eq!((calls.len(), count(&calls, reset)), (8, 8), "{end:?}: {calls:?}");
     }
@@ -69,7 +73,7 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
         let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
-        assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "{end:?}: {calls:?}");
+        assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3), "{end:?}: {calls:?}");
     }
 }
 

@@ -103,7 +103,7 @@ impl ObservedCall {
 
 /// An observer that keeps every call. That is affordable because the runs of tests are short.
 #[derive(Debug, Default)]
-pub struct Keeper {
+pub struct CallRecorder {
     pub calls: Vec<ObservedCall>,
     pub sessions: Vec<SessionEnded>,
     pub connections: Vec<ConnectionEnded>,
@@ -120,7 +120,7 @@ pub struct Keeper {
 #[derive(Debug, Default)]
 pub struct PerCall(Option<usize>);
 
-impl Observer for Keeper {
+impl Observer for CallRecorder {
     type PerCall = PerCall;
 
     fn on(&mut self, call: &mut PerCall, event: &Event) {
@@ -211,7 +211,7 @@ pub fn count(calls: &[ObservedCall], end: impl Fn(End) -> bool) -> usize {
 }
 
 /// Number of connections that were opened.
-pub fn connects(calls: &[ObservedCall]) -> usize {
+pub fn count_connects(calls: &[ObservedCall]) -> usize {
     calls.iter().filter(|call| call.connect_started.is_some()).count()
 }
 

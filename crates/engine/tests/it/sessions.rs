@@ -2,7 +2,7 @@
 //! than allowed.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall, completed, count};
+use crate::seen::{CallRecorder, ObservedCall, completed, count};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{Nanos, Rate};
@@ -27,21 +27,21 @@ on_each_engine!(
 
 /// A load of this number of sessions. They begin within 50 ms, and each has two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
-    let comes = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
+    let session_arrivals = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
         bursts: Spread::Constant(2.0),
         calls_per_burst: Spread::Constant(5.0),
         think_s: Spread::Constant(0.02),
         connections: 2,
-        ..Load::with_arrivals(comes)
+        ..Load::with_arrivals(session_arrivals)
     }
 }
 
-fn run(plan: &Plan, load: &Load) -> Run<Keeper> {
+fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
     // The run ends before the next period begins.
     let extent = Extent { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
-    let run = plan.drive(sessions, Keeper::default, &Control::default());
+    let run = plan.drive(sessions, CallRecorder::default, &Control::default());
     run.observer.calls.iter().for_each(ObservedCall::check);
     run
 }
@@ -191,8 +191,8 @@ fn a_failed_call_ends_its_session(case: Case) {
 
 fn sessions_are_in_progress_if_the_run_ends_before_them(case: Case) {
     let (server, _) = counting();
-    let comes = SessionArrivals::Open { rate: Rate(100.0), arrivals: "constant".to_owned() };
-    let load = Load { comes, think_s: Spread::Constant(100.0), ..sessions(0.0) };
+    let session_arrivals = SessionArrivals::Open { rate: Rate(100.0), arrivals: "constant".to_owned() };
+    let load = Load { session_arrivals, think_s: Spread::Constant(100.0), ..sessions(0.0) };
     for shards in [1, 2] {
         let mut plan = Plan::new(case, server.addr()).configure(|c| c.window = Nanos::from_millis(200));
         plan.shards = shards;

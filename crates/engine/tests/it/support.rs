@@ -1,13 +1,15 @@
 //! Helpers that run a load in a few lines.
 
 use crate::case::Case;
-use crate::seen::{Keeper, ObservedCall};
+use crate::seen::{CallRecorder, ObservedCall};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{
     Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings, Requests, Run, run,
 };
-use brimful_workload::{Arrivals, Closed, ClosedBursts, Extent, Mix, Open, Process, SClients, Shard};
+use brimful_workload::{
+    ArrivalProcess, Arrivals, ClosedBursts, ClosedWorkload, Extent, Mix, OpenWorkload, SClients, Shard,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -102,21 +104,21 @@ impl Plan {
         self.run_open_load(rate, &Control::default()).observer.calls
     }
 
-    pub fn run_open_load(&self, rate: f64, control: &Control) -> Run<Keeper> {
+    pub fn run_open_load(&self, rate: f64, control: &Control) -> Run<CallRecorder> {
         self.go(
             |shard| self.constant(rate, shard),
-            || Keeper { ended: Arc::clone(&control.ended), ..Keeper::default() },
+            || CallRecorder { ended: Arc::clone(&control.ended), ..CallRecorder::default() },
             control,
         )
     }
 
     /// Like [`Plan::open`], but with another observer, which may block the shard.
-    pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Run<Keeper> {
+    pub fn open_with(&self, rate: f64, keeper: impl Fn() -> CallRecorder) -> Run<CallRecorder> {
         self.go(|shard| self.constant(rate, shard), keeper, &Control::default())
     }
 
     /// Like [`Plan::open`], but stops when this condition holds, so that the test does not depend on time.
-    pub fn open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<Keeper> {
+    pub fn open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<CallRecorder> {
         let control = &Control::default();
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -129,37 +131,43 @@ impl Plan {
 
     /// Runs a closed workload without think time; all classes are equally likely.
     pub fn closed(&self, clients: u64) -> Vec<ObservedCall> {
-        self.go(|shard| self.clients(clients, shard), Keeper::default, &Control::default()).observer.calls
+        self.go(|shard| self.clients(clients, shard), CallRecorder::default, &Control::default()).observer.calls
     }
 
     /// Like [`Plan::closed`], but groups of clients share a connection: as many clients as a pipeline is deep.
     pub fn closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
-        self.go(bursts, Keeper::default, &Control::default()).observer.calls
+        self.go(bursts, CallRecorder::default, &Control::default()).observer.calls
     }
 
     /// Runs S-Clients (Banga & Druschel 1997), whose T is the connect timeout.
-    pub fn s_clients(&self, attempts: u64) -> Run<Keeper> {
+    pub fn s_clients(&self, attempts: u64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
-        self.go(workload, Keeper::default, &Control::default())
+        self.go(workload, CallRecorder::default, &Control::default())
     }
 
     /// Returns the error that prevents the run from starting.
-    pub fn fails(&self) -> EngineError {
+    pub fn expect_error(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);
-        run(&self.config, vec![(workload, &self.requests, Keeper::default())], &AtomicBool::new(false)).unwrap_err()
+        run(&self.config, vec![(workload, &self.requests, CallRecorder::default())], &AtomicBool::new(false))
+            .unwrap_err()
     }
 
     /// A workload of this number of clients without think time.
-    pub fn clients(&self, clients: u64, shard: Shard) -> Closed {
-        Closed::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
+    pub fn clients(&self, clients: u64, shard: Shard) -> ClosedWorkload {
+        ClosedWorkload::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
     }
 
     /// A workload of evenly spaced calls at this rate.
-    pub fn constant(&self, rate: f64, shard: Shard) -> Open {
-        Open::new(Arrivals::new(Process::Constant, Rate(rate), 1).unwrap(), self.mix(), self.extent(), shard)
+    pub fn constant(&self, rate: f64, shard: Shard) -> OpenWorkload {
+        OpenWorkload::new(
+            Arrivals::new(ArrivalProcess::Constant, Rate(rate), 1).unwrap(),
+            self.mix(),
+            self.extent(),
+            shard,
+        )
     }
 
     fn mix(&self) -> Mix {
@@ -173,9 +181,9 @@ impl Plan {
     fn go<W: Workload + Send>(
         &self,
         workload: impl Fn(Shard) -> W,
-        keeper: impl Fn() -> Keeper,
+        keeper: impl Fn() -> CallRecorder,
         control: &Control,
-    ) -> Run<Keeper> {
+    ) -> Run<CallRecorder> {
         let run = self.drive(workload, keeper, control);
         run.observer.calls.iter().for_each(ObservedCall::check);
         run

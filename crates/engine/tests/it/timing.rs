@@ -1,7 +1,7 @@
 //! Tests that due times, response times and lateness are right even if the server or the generator stalls.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall, completed, connects, count, median};
+use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects, median};
 use crate::support::{Control, Plan, max_generator_delay};
 use brimful_core::Nanos;
 use brimful_engine::Close;
@@ -46,7 +46,7 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
 /// time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = serial_server(Duration::from_millis(1), None);
-    let keeper = || Keeper { stall: Some((30, Duration::from_millis(100))), ..Keeper::default() };
+    let keeper = || CallRecorder { stall: Some((30, Duration::from_millis(100))), ..CallRecorder::default() };
     let run = Plan::new(case, server.addr()).calls(100).open_with(100.0, keeper);
     assert!(run.longest_gap >= Nanos::from_millis(100), "the generator knows of its stall: {}", run.longest_gap);
     let calls = run.observer.calls;
@@ -80,7 +80,7 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     assert_eq!(count(calls, completed), 50);
     let (late, delay) = (calls.iter().map(ObservedCall::lateness).max().unwrap(), max_generator_delay(&run));
     assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
-    let connections = connects(calls);
+    let connections = count_connects(calls);
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
     let slowest = calls.iter().map(ObservedCall::response).max().unwrap();
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last call waits for all others: {slowest}");
@@ -118,7 +118,7 @@ fn connections_are_kept_or_renewed_as_configured(case: Case) {
             .configure(|c| c.connections.calls_per_connection = limit);
         let calls = plan.closed(1);
         assert_eq!(count(&calls, completed), 60);
-        connects(&calls)
+        count_connects(&calls)
     };
     assert_eq!(connections(None, Close::Server), 1);
     for close in [Close::Server, Close::Fin, Close::Rst] {
@@ -134,7 +134,7 @@ fn the_first_calls_use_warm_connections(case: Case) {
         plan.shards = shards;
         let calls = plan.closed(6);
         assert_eq!(count(&calls, completed), 60);
-        connects(&calls)
+        count_connects(&calls)
     };
     assert_eq!((connections(0, 1), connections(4, 1), connections(6, 1)), (6, 2, 0));
     assert_eq!(connections(6, 3), 0, "each shard gets its share of the warm connections");

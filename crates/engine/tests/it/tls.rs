@@ -1,7 +1,7 @@
 //! Tests the engine with TLS servers: real nginx, and servers that violate the protocol.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Keeper, ObservedCall, completed, connects, count, reset};
+use crate::seen::{CallRecorder, ObservedCall, completed, count, count_connects, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::tls::TlsVersion;
 use brimful_core::{End, Nanos, TlsFault};
@@ -118,7 +118,7 @@ fn nginx_responds_by_both_versions_of_tls(case: Case) {
             let kept = plan(case, nginx.addr(), &options, close);
             let calls = kept.closed(2);
             assert_eq!(
-                (count(&calls, completed), connects(&calls), secured(&calls)),
+                (count(&calls, completed), count_connects(&calls), secured(&calls)),
                 (12, 2, 2),
                 "{version} {close:?}"
             );
@@ -167,7 +167,7 @@ fn connections_are_secured_before_the_run(case: Case) {
     let nginx = nginx(&good(&certificates), "");
     let plan = plan(case, nginx.addr(), &trusting(&certificates), Close::Server);
     let calls = plan.configure(|config| config.connections.warm_connections = 3).closed(3);
-    assert_eq!((count(&calls, completed), connects(&calls), secured(&calls)), (12, 0, 0));
+    assert_eq!((count(&calls, completed), count_connects(&calls), secured(&calls)), (12, 0, 0));
 }
 
 fn a_client_sends_its_certificate(case: Case) {
@@ -332,7 +332,7 @@ fn bytes_after_close_notify_are_not_waited_for(case: Case) {
 
 fn bytes_may_come_one_by_one(case: Case) {
     let certificates = certificates();
-    let behaviour = TlsBehaviour { piece: 1, ..TlsBehaviour::with_response(with_length(b"hello")) };
+    let behaviour = TlsBehaviour { chunk_bytes: 1, ..TlsBehaviour::with_response(with_length(b"hello")) };
     let server = RawServer::start_tls(&good(&certificates), behaviour);
     let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(3);
     let calls = plan.configure(|config| config.connections.response_timeout = config.window).closed(1);
@@ -460,7 +460,7 @@ fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
         let server = RawServer::start_tls(&identity, behaviour.clone());
         let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(40);
         let plan = new_connections(plan).configure(|config| config.connections.response_timeout = NEVER);
-        let run = plan.drive(|shard| plan.clients(2, shard), Keeper::default, &Control::default());
+        let run = plan.drive(|shard| plan.clients(2, shard), CallRecorder::default, &Control::default());
         assert_eq!(count(&run.observer.calls, completed), 40);
         assert!(run.max_open_connections <= 4, "{} connections at once", run.max_open_connections);
         // The last connections end with the run.

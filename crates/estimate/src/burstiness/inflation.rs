@@ -9,7 +9,7 @@
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
 use brimful_core::model::Model;
-use brimful_core::number::{NumberError, non_negative, positive};
+use brimful_core::number::{NumberError, check_non_negative, check_positive};
 use brimful_model::{Estimate, saturation_rate};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub struct BurstDemand {
 pub fn fit_burst_demand(levels: &[BurstLevel]) -> Result<BurstDemand, EstimateError> {
     for (i, level) in levels.iter().enumerate() {
         share(level.b, || format!("b of level {i}"))?;
-        positive(level.demand, || format!("the demand of level {i}"))?;
+        check_positive(level.demand, || format!("the demand of level {i}"))?;
     }
     let b: Vec<f64> = levels.iter().map(|l| l.b).collect();
     let demands: Vec<f64> = levels.iter().map(|l| l.demand).collect();
@@ -80,7 +80,7 @@ pub fn with_burstiness(
 ) -> Result<BurstEffect, EstimateError> {
     share(measured_at, || "the burstiness at which demands were measured".into())?;
     share(b, || "the burstiness asked for".into())?;
-    let before = positive(demand.demand(measured_at), || "the demand at the burstiness measured".into())?;
+    let before = check_positive(demand.demand(measured_at), || "the demand at the burstiness measured".into())?;
     let Some(index) = model.stations.iter().position(|s| s.name == station) else {
         let names: Vec<&str> = model.stations.iter().map(|s| s.name.as_str()).collect();
         return Err(EstimateError::Shape(format!("there is no station `{station}`: name one of {}", names.join(", "))));
@@ -96,9 +96,9 @@ pub fn with_burstiness(
 }
 
 fn share(value: f64, what: impl FnOnce() -> String) -> Result<f64, EstimateError> {
-    match non_negative(value, String::new) {
+    match check_non_negative(value, String::new) {
         Ok(share) if share <= 1.0 => Ok(share),
-        _ => Err(EstimateError::Number(NumberError { what: what(), value, need: "between 0 and 1" })),
+        _ => Err(EstimateError::Number(NumberError { what: what(), value, requirement: "between 0 and 1" })),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::EstimateError;
 use crate::window::{completed_in_window, window_means};
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};
 
@@ -84,5 +84,5 @@ fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<()
 const REFUSED: &str = "no run has such figures, so measure again";
 
 fn figure(what: &str, value: f64) -> Result<(), String> {
-    non_negative(value, || what.to_owned()).map(|_| ()).map_err(|error| format!("{error}: {REFUSED}"))
+    check_non_negative(value, || what.to_owned()).map(|_| ()).map_err(|error| format!("{error}: {REFUSED}"))
 }

@@ -53,10 +53,10 @@ pub(super) struct CpuFit {
     pub demands: Vec<f64>,
     pub uncertainty: Vec<Uncertainty>,
     /// Groups of classes that the runs cannot distinguish.
-    pub merged: Vec<Vec<usize>>,
+    pub indistinguishable_classes: Vec<Vec<usize>>,
     pub condition_number: f64,
     pub load_dependence: Option<LoadDependence>,
-    pub odd: Option<OddRun>,
+    pub outlier: Option<OddRun>,
     pub errors: DemandErrors,
     /// Number of busy servers without requests, at saturation.
     fixed: f64,
@@ -91,16 +91,17 @@ fn fit_law(
     warnings: &mut Vec<String>,
 ) -> CpuFit {
     let observations = observe(&runs.used);
-    let servers = Servers::new(runs.servers, runs.idle.others(runs.servers));
+    let servers = Servers::new(runs.servers, runs.idle.utilization_by_others(runs.servers));
     let load_dependence = beyond_constant(&law, constant, &counted(&observations), servers);
-    let odd = odd::find(&law, &runs.used, &observations, servers);
+    let outlier = odd::find(&law, &runs.used, &observations, servers);
     warn(runs, &law, constant, module, warnings);
     warnings.extend(load_dependence.as_ref().map(|load| load_warning(load, runs)));
     let fit = load_dependence.as_ref().map_or(constant, LoadDependence::fit).clone();
     let (load_per_request, load_fixed) = load_dependence.as_ref().map_or((0.0, 0.0), |load| load.shape.at_saturation());
     let load_weight = load_dependence.as_ref().map_or(0.0, |load| load.weight.value);
-    let merged = if module.is_some() { Vec::new() } else { constant.merged.clone() };
-    let factors = factors(runs, &merged, options.attribution, warnings);
+    let indistinguishable_classes =
+        if module.is_some() { Vec::new() } else { constant.indistinguishable_classes.clone() };
+    let factors = factors(runs, &indistinguishable_classes, options.attribution, warnings);
     let law = Law { term: load_dependence.as_ref().map(|load| Term { shape: load.shape, servers }), ..law };
     let sampling_error = |class: usize| module.map_or(0.0, |module| module[class].standard_error());
     let fixed = fit.background.value + load_fixed * load_weight;
@@ -115,9 +116,9 @@ fn fit_law(
         fit,
         factors,
         load_per_request,
-        sampling: (0..runs.classes.len()).map(sampling_error).collect(),
+        sampling_errors: (0..runs.classes.len()).map(sampling_error).collect(),
     };
-    let source = |class| match (module, merged.iter().any(|group| group.contains(&class))) {
+    let source = |class| match (module, indistinguishable_classes.iter().any(|group| group.contains(&class))) {
         (Some(_), _) => Source::Direct,
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
@@ -126,10 +127,10 @@ fn fit_law(
     CpuFit {
         uncertainty: uncertainty.collect(),
         demands,
-        merged,
+        indistinguishable_classes,
         condition_number: constant.condition_number,
         load_dependence,
-        odd,
+        outlier,
         errors,
         fixed,
     }
@@ -175,7 +176,7 @@ impl CpuFit {
     pub fn unavailable_share(&self, runs: &Runs) -> f64 {
         let servers = f64::from(runs.servers);
         let own = self.fixed / servers;
-        own.max(own - self.background().value / servers + runs.idle.share.unwrap_or(0.0)).min(0.99)
+        own.max(own - self.background().value / servers + runs.idle.utilization.unwrap_or(0.0)).min(0.99)
     }
 
     /// The load dependence in the form of a model.

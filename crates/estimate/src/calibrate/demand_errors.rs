@@ -16,13 +16,13 @@ pub(super) struct DemandErrors {
     /// The addition of the load dependence to each demand at saturation, divided by the weight of the load dependence.
     pub load_per_request: f64,
     /// Standard error of the Server Module's measurement of each class.
-    pub sampling: Vec<f64>,
+    pub sampling_errors: Vec<f64>,
 }
 
 impl DemandErrors {
     /// The uncertainty of a class's demand.
     pub fn uncertainty(&self, class: usize, demand: f64, source: Source) -> Uncertainty {
-        let sampling = NORMAL_95 * self.sampling[class];
+        let sampling = NORMAL_95 * self.sampling_errors[class];
         let with_sampling = |half_width: f64| half_width.hypot(sampling);
         let mut gradient = vec![0.0; self.factors.len()];
         gradient[class] = self.factors[class];
@@ -53,7 +53,7 @@ impl DemandErrors {
         else {
             return identity(classes);
         };
-        (0..classes).for_each(|class| widest[class][class] += self.sampling[class].powi(2));
+        (0..classes).for_each(|class| widest[class][class] += self.sampling_errors[class].powi(2));
         correlation_of(&widest)
     }
 

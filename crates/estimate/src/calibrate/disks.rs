@@ -15,7 +15,7 @@ pub(super) struct DiskFit {
     pub demands: Vec<f64>,
     pub uncertainty: Vec<Uncertainty>,
     /// Groups of classes that the runs cannot distinguish.
-    pub merged: Vec<Vec<usize>>,
+    pub indistinguishable_classes: Vec<Vec<usize>>,
     /// Correlation of the errors of the demands, classes × classes.
     pub correlation: Vec<Vec<f64>>,
     /// Utilization by work other than requests.
@@ -43,7 +43,7 @@ pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
 impl DiskFit {
     fn new(name: String, fit: DemandFit, runs: &Runs) -> DiskFit {
         let classes = fit.demands.len();
-        let source = |class| match fit.merged.iter().any(|group| group.contains(&class)) {
+        let source = |class| match fit.indistinguishable_classes.iter().any(|group| group.contains(&class)) {
             true => Source::Proportional,
             false => runs.source(class),
         };
@@ -53,7 +53,7 @@ impl DiskFit {
             uncertainty: (0..classes).map(|class| Uncertainty::of_fit(source(class), &fit, class)).collect(),
             correlation: fit.covariance(0.0).map_or_else(|| identity(classes), |c| correlation_of(&c)),
             background: fit.background.value.min(0.99),
-            merged: fit.merged,
+            indistinguishable_classes: fit.indistinguishable_classes,
         }
     }
 }

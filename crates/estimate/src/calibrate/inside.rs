@@ -10,7 +10,7 @@ use super::certainty::Source;
 use super::cpu::{CpuFit, fit_without_module};
 use super::runs::Runs;
 use crate::demand::Interval;
-use crate::inside::{ModuleDemand, NORMAL_95, variability};
+use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::quantity::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -100,7 +100,7 @@ impl InsideDemands {
                 ratio: regression_s.map(|other| demand_s / other).filter(|ratio| ratio.is_finite()),
             }
         };
-        let (scv, scv_standard_error) = variability(module, &model.demands, &runs.mix()).unzip();
+        let (scv, scv_standard_error) = scv_within_classes(module, &model.demands, &runs.mix()).unzip();
         InsideDemands {
             classes: module.iter().enumerate().map(class).collect(),
             scv,

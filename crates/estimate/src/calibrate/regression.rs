@@ -25,8 +25,8 @@ pub(super) fn regress(
     check(classes, observations, Background::Known(idle.unwrap_or(0.0)))?;
     let counted = counted(observations);
     let law_with = |background| match known {
-        Some(known) => Ok(Law::shared(known.to_vec(), background)),
-        None => Law::distinct(classes, &counted, background),
+        Some(known) => Ok(Law::with_shared_unknown(known.to_vec(), background)),
+        None => Law::with_unknown_per_class(classes, &counted, background),
     };
     let fit = |law: Law| law.fit(&counted).map(|fit| (law, fit));
     if idle.is_none()
@@ -38,7 +38,7 @@ pub(super) fn regress(
     let background = Background::Known(idle.unwrap_or(0.0));
     match law_with(background) {
         Err(EstimateError::TooFewObservations { .. }) if classes > 1 => {
-            fit(Law::shared(vec![0.0; classes], background))
+            fit(Law::with_shared_unknown(vec![0.0; classes], background))
         }
         law => fit(law?),
     }
@@ -53,7 +53,9 @@ pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Res
     let of_steady = regress(classes, &observe(&steady), runs.idle.busy, known);
     match of_steady {
         Ok(of_steady)
-            if !bursty.is_empty() && of_steady.1.merged == of_all.1.merged && of_steady.1.degrees_of_freedom > 0 =>
+            if !bursty.is_empty()
+                && of_steady.1.indistinguishable_classes == of_all.1.indistinguishable_classes
+                && of_steady.1.degrees_of_freedom > 0 =>
         {
             let reason = "its arrivals came in bursts, and there are steady runs to take demands from: it tells what bursts cost";
             runs.left_out.extend(bursty.iter().map(|run| LeftOut { record: run.record, reason: reason.into() }));

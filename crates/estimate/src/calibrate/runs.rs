@@ -6,7 +6,7 @@ use super::figures::{self, TimeSlice, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
-use crate::inside::{ModuleDemand, ModuleMismatch, threads};
+use crate::inside::{ModuleDemand, ModuleMismatch, competing_workers};
 use crate::window::{WindowMeans, WindowMeasurement, in_use, window_means};
 use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
@@ -86,15 +86,15 @@ pub(super) struct Idle {
     /// Number of CPUs that the server keeps busy.
     pub busy: Option<f64>,
     /// Utilization of the CPUs by all programs.
-    pub share: Option<f64>,
+    pub utilization: Option<f64>,
     pub disks: BTreeMap<String, f64>,
 }
 
 impl Idle {
     /// Utilization of the CPUs by programs other than the server.
-    pub fn others(&self, servers: u32) -> f64 {
+    pub fn utilization_by_others(&self, servers: u32) -> f64 {
         let own = self.busy.unwrap_or(0.0) / f64::from(servers);
-        self.share.map_or(0.0, |share| (share - own).max(0.0))
+        self.utilization.map_or(0.0, |share| (share - own).max(0.0))
     }
 }
 
@@ -279,7 +279,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         arrivals: figures::arrivals(r).filter(|_| open),
         bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
         module: ModuleDemand::from_record(r, &named),
-        threads: threads(r),
+        threads: competing_workers(r),
     })
 }
 
@@ -298,7 +298,7 @@ fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> 
     Idle {
         records: idle.iter().map(|(i, _)| *i).collect(),
         busy: mean(&|m, _| Some(m.busy)),
-        share: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| all_cpus),
+        utilization: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| all_cpus),
         disks: names
             .into_iter()
             .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disks(s).get(n).copied())?)))

@@ -23,7 +23,7 @@ pub(crate) fn merge_collinear(
             return Ok(groups);
         }
         let near_null: Vec<usize> =
-            (0..groups.len()).filter(|k| design.sigma[*k] * COLLINEAR < design.sigma[0]).collect();
+            (0..groups.len()).filter(|k| design.singular_values[*k] * COLLINEAR < design.singular_values[0]).collect();
         let shared = |i: usize, j: usize| near_null.iter().map(|k| design.v[(i, *k)] * design.v[(j, *k)]).sum::<f64>();
         let pairs: Vec<(usize, usize)> = (0..groups.len()).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
         let strongest = pairs.iter().map(|(i, j)| shared(*i, *j)).fold(0.0, f64::min);

@@ -20,7 +20,7 @@ pub struct DemandFit {
     /// Groups of at least two classes that the observations cannot distinguish, in ascending order. Each class of a
     /// group has the demand of the group's mean request at the observed mix; at another mix, that demand may be
     /// different.
-    pub merged: Vec<Vec<usize>>,
+    pub indistinguishable_classes: Vec<Vec<usize>>,
     /// w: the weight of the load dependence, if the law has one.
     pub(crate) term: Option<Estimate>,
     pub(crate) covariance: Option<FitCovariance>,

@@ -17,15 +17,18 @@ pub(crate) struct Law {
     /// Groups of classes that share an unknown. Each class is in one group.
     pub groups: Vec<Vec<usize>>,
     /// Known part of each class's demand, in seconds.
-    pub known: Vec<f64>,
+    pub known_demands: Vec<f64>,
     pub background: Background,
     pub term: Option<Term>,
 }
 
 impl Law {
-    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one
-    /// unknown.
-    pub fn distinct(classes: usize, counted: &[&Observation], background: Background) -> Result<Law, EstimateError> {
+    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one.
+    pub fn with_unknown_per_class(
+        classes: usize,
+        counted: &[&Observation],
+        background: Background,
+    ) -> Result<Law, EstimateError> {
         let needed = classes + usize::from(background == Background::Fitted);
         if counted.len() < needed {
             return Err(EstimateError::TooFewObservations { needed, given: counted.len() });
@@ -34,12 +37,12 @@ impl Law {
             return Err(EstimateError::Unobserved { class });
         }
         let groups = merge_collinear(classes, &weights(counted), |groups| columns(groups, counted))?;
-        Ok(Law { groups, known: vec![0.0; classes], background, term: None })
+        Ok(Law { groups, known_demands: vec![0.0; classes], background, term: None })
     }
 
     /// Creates a law with one unknown that all classes share, in addition to the known parts.
-    pub fn shared(known: Vec<f64>, background: Background) -> Law {
-        Law { groups: vec![(0..known.len()).collect()], known, background, term: None }
+    pub fn with_shared_unknown(known_demands: Vec<f64>, background: Background) -> Law {
+        Law { groups: vec![(0..known_demands.len()).collect()], known_demands, background, term: None }
     }
 
     /// Fits the law to observations that have been checked and have a positive weight.
@@ -53,15 +56,16 @@ impl Law {
                 0.0
             }
         };
-        let known = |o: &Observation| o.throughput.iter().zip(&self.known).map(|(x, k)| x * k).sum::<f64>();
-        let busy: Vec<f64> = counted.iter().map(|o| o.busy - background - known(o)).collect();
+        let known_demands =
+            |o: &Observation| o.throughput.iter().zip(&self.known_demands).map(|(x, k)| x * k).sum::<f64>();
+        let busy: Vec<f64> = counted.iter().map(|o| o.busy - background - known_demands(o)).collect();
         let fit = fit_non_negative(&columns, &busy, &weights(counted))?;
         let demand = |class: usize| {
             let unknown = fit.estimate(group_of(&self.groups, class));
-            Estimate { value: self.known[class] + unknown.value, ..unknown }
+            Estimate { value: self.known_demands[class] + unknown.value, ..unknown }
         };
         Ok(DemandFit {
-            demands: (0..self.known.len()).map(demand).collect(),
+            demands: (0..self.known_demands.len()).map(demand).collect(),
             background: match self.background {
                 Background::Fitted => fit.estimate(columns.len() - 1),
                 Background::Known(value) => Estimate { value, ci95_half_width: None },
@@ -69,7 +73,7 @@ impl Law {
             condition_number: fit.condition_number,
             residual_stddev: fit.uncertainty.as_ref().map(|u| u.residual_stddev),
             degrees_of_freedom: counted.len() - columns.len(),
-            merged: self.groups.iter().filter(|g| g.len() > 1).cloned().collect(),
+            indistinguishable_classes: self.groups.iter().filter(|g| g.len() > 1).cloned().collect(),
             term: self.term.map(|_| fit.estimate(self.groups.len())),
             covariance: fit.uncertainty.map(|uncertainty| self.covariance(uncertainty)),
         })

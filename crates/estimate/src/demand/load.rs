@@ -78,7 +78,7 @@ pub fn fit_load_dependence(
 ) -> Result<Option<LoadDependence>, EstimateError> {
     check(classes, observations, background)?;
     let counted = counted(observations);
-    let law = Law::distinct(classes, &counted, background)?;
+    let law = Law::with_unknown_per_class(classes, &counted, background)?;
     let constant = law.fit(&counted)?;
     Ok(beyond_constant(&law, &constant, &counted, Servers::new(servers, 0.0)))
 }

@@ -1,7 +1,7 @@
 //! Observations of a station, as the input of the utilization law.
 
 use crate::EstimateError;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 
 /// Throughput and busy servers of one station at one load level.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ pub(crate) fn check(classes: usize, observations: &[Observation], background: Ba
         return Err(EstimateError::Shape("there is no class whose demand to fit".into()));
     }
     if let Background::Known(busy) = background {
-        non_negative(busy, || "the known background".into())?;
+        check_non_negative(busy, || "the known background".into())?;
     }
     for (i, o) in observations.iter().enumerate() {
         if o.throughput.len() != classes {
@@ -51,10 +51,10 @@ pub(crate) fn check(classes: usize, observations: &[Observation], background: Ba
             return Err(EstimateError::Shape(format!("observation {i} has {given} throughputs for {classes} classes")));
         }
         for x in &o.throughput {
-            non_negative(*x, || format!("a throughput of observation {i}"))?;
+            check_non_negative(*x, || format!("a throughput of observation {i}"))?;
         }
-        non_negative(o.busy, || format!("the busy servers of observation {i}"))?;
-        non_negative(o.weight, || format!("the weight of observation {i}"))?;
+        check_non_negative(o.busy, || format!("the busy servers of observation {i}"))?;
+        check_non_negative(o.weight, || format!("the weight of observation {i}"))?;
     }
     Ok(())
 }

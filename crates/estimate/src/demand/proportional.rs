@@ -6,16 +6,16 @@
 //! request the same.
 
 use crate::EstimateError;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 
 /// The same demand for every class (Eq. 4): busy time divided by all completions.
 ///
 /// `busy_s` is utilization × servers × the time measured; `completions` are the completed requests of each class in
 /// that time.
 pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, EstimateError> {
-    let busy_s = non_negative(busy_s, || "the busy time".into())?;
+    let busy_s = check_non_negative(busy_s, || "the busy time".into())?;
     for (class, completed) in completions.iter().enumerate() {
-        non_negative(*completed, || format!("the completions of class {class}"))?;
+        check_non_negative(*completed, || format!("the completions of class {class}"))?;
     }
     let total: f64 = completions.iter().sum();
     if total == 0.0 {
@@ -43,11 +43,13 @@ pub fn attribute_by_share(
         if known[class].is_none() && *completed == 0.0 {
             return Err(EstimateError::Unobserved { class });
         }
-        non_negative(*completed, || format!("the completions of class {class}"))?;
-        non_negative(known[class].unwrap_or(shares[class]), || format!("the share or known demand of class {class}"))?;
+        check_non_negative(*completed, || format!("the completions of class {class}"))?;
+        check_non_negative(known[class].unwrap_or(shares[class]), || {
+            format!("the share or known demand of class {class}")
+        })?;
     }
     let set_aside: f64 = known.iter().zip(completions).map(|(d, c)| d.unwrap_or(0.0) * c).sum();
-    let rest = non_negative(busy_s - set_aside, || "the busy time, less that of the known classes,".into())?;
+    let rest = check_non_negative(busy_s - set_aside, || "the busy time, less that of the known classes,".into())?;
     let demand = |class: usize| known[class].unwrap_or(rest * shares[class] / completions[class]);
     Ok((0..completions.len()).map(demand).collect())
 }

@@ -8,7 +8,7 @@
 
 use crate::EstimateError;
 use crate::least_squares::{SIGNIFICANCE, fit_non_negative};
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,8 +71,8 @@ impl SizeFit {
 /// Fits the line to at least three points of at least two sizes.
 pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     for (i, point) in points.iter().enumerate() {
-        non_negative(point.bytes, || format!("the size of point {i}"))?;
-        non_negative(point.cpu_s, || format!("the CPU time of point {i}"))?;
+        check_non_negative(point.bytes, || format!("the size of point {i}"))?;
+        check_non_negative(point.cpu_s, || format!("the CPU time of point {i}"))?;
     }
     if points.len() < 3 {
         return Err(EstimateError::TooFewObservations { needed: 3, given: points.len() });

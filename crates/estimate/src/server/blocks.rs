@@ -1,7 +1,7 @@
 //! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads in its own order,
 //! so the drift of the host's speed affects all loads alike.
 
-use super::programs::{self, ProgramSeen};
+use super::programs::{self, ProgramUsage};
 use crate::inside::{ModuleDemand, Workers};
 use crate::window::RunStretch;
 use brimful_core::moments::Moments;
@@ -24,7 +24,7 @@ pub struct ServerFacts {
     pub background: f64,
     /// Whether the largest number of clients achieved no more throughput than half as many clients, which shows that a
     /// resource is full.
-    pub filled: bool,
+    pub is_saturated: bool,
     /// Number of connections that the server serves at a time, if the largest number of clients used all of them.
     pub served_at_once: Option<u32>,
 }
@@ -69,7 +69,7 @@ pub struct KernelFigures {
     /// Utilization of each of the host's disks.
     pub disks: BTreeMap<String, f64>,
     /// The server's programs.
-    pub programs: Vec<ProgramSeen>,
+    pub programs: Vec<ProgramUsage>,
 }
 
 /// The Server Module's figures of a measurement. Without the module they are empty.
@@ -100,9 +100,9 @@ pub struct Timeline {
     /// Length of the warm-up, which the other figures exclude, in seconds.
     pub warm_up: f64,
     /// Time for which the server rested after the measurement, in seconds.
-    pub rest: f64,
+    pub pause_after: f64,
     /// CPU time and completions in short intervals ("stretches"), from the start.
-    pub course: Vec<RunStretch>,
+    pub stretches: Vec<RunStretch>,
     /// Seconds since the start, and class, of each arrival; empty unless arrivals were random.
     pub arrivals: Vec<(f64, usize)>,
 }
@@ -275,7 +275,7 @@ fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     let seen: Vec<(Workers, f64)> = measurements.iter().filter_map(|m| Some((m.module.workers?, m.seconds))).collect();
     let total: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
     let busy = seen.iter().map(|(workers, seconds)| workers.busy * seconds / total).sum();
-    seen.iter().map(|(workers, _)| workers.most).max().map(|most| Workers { most, busy })
+    seen.iter().map(|(workers, _)| workers.max_workers).max().map(|max_workers| Workers { max_workers, busy })
 }
 
 /// Geometric means of the ratios of each percentile.

@@ -138,8 +138,8 @@ fn host_slowness(
     measurement: &Measurement,
 ) -> Option<HostSlowness> {
     let all = &loads.get(&measurement.load)?.measurement;
-    let lasts = measurement.timeline.warm_up + measurement.seconds + measurement.timeline.rest;
-    if let Some(mean_cost) = all.cost(facts.idle_busy).filter(|_| !measurement.timeline.course.is_empty()) {
+    let lasts = measurement.timeline.warm_up + measurement.seconds + measurement.timeline.pause_after;
+    if let Some(mean_cost) = all.cost(facts.idle_busy).filter(|_| !measurement.timeline.stretches.is_empty()) {
         if all.kernel.busy? < MIN_UTILIZATION * f64::from(facts.servers) {
             return None;
         }
@@ -147,7 +147,7 @@ fn host_slowness(
         let saturated = mix.iter().zip(&fit.cpu.demands).map(|(share, demand)| share * demand).sum();
         let expected = fit.expected_cost(facts, saturated, mean_cost, all.rate());
         let timeline = &measurement.timeline;
-        let counted = timeline.course.iter().filter(|stretch| stretch.begins >= timeline.warm_up);
+        let counted = timeline.stretches.iter().filter(|stretch| stretch.start_s >= timeline.warm_up);
         let mut stretches: Vec<(f64, f64, f64)> = counted
             .map(|stretch| (stretch.seconds, expected.slowness(stretch), stretch.calls))
             .filter(|(_, slowness, _)| is_factor(*slowness))

@@ -93,8 +93,8 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
         demands.push(cpu.demands.clone());
     }
     if let Some(pool) = &bottleneck.pool {
-        stations.push(Station { servers: pool.places, ..new_station(&bottleneck.name, StationKind::Queue) });
-        demands.push(pool.held.clone());
+        stations.push(Station { servers: pool.capacity, ..new_station(&bottleneck.name, StationKind::Queue) });
+        demands.push(pool.holding_time.clone());
     }
     stations.push(new_station("elsewhere", StationKind::Delay));
     demands.push(vec![0.0; cpu.demands.len()]);

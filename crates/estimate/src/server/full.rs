@@ -7,7 +7,7 @@
 mod occupancy;
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, alone, most_clients};
-use super::programs::ProgramSeen;
+use super::programs::ProgramUsage;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
@@ -39,9 +39,9 @@ pub(super) struct Bottleneck {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pool {
     /// Number of calls that can hold the resource at once.
-    pub places: u32,
+    pub capacity: u32,
     /// Time for which a call of each class holds the resource, in seconds.
-    pub held: Vec<f64>,
+    pub holding_time: Vec<f64>,
     /// Whether calls hold the resource while they are on the CPUs too. This is so for workers, but not for a lock or a
     /// disk.
     pub includes_cpu_time: bool,
@@ -50,9 +50,9 @@ pub(super) struct Pool {
 /// The pool that explains the throughput of the mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MixPool {
-    places: u32,
+    capacity: u32,
     /// Time for which a call of the mix holds the pool, in seconds.
-    held: f64,
+    holding_time: f64,
     includes_cpu_time: bool,
 }
 
@@ -80,7 +80,7 @@ impl Bottleneck {
         let free = 1.0 - facts.background;
         // If there are no more clients than CPUs, each client is idle at times. Such clients may not fill any resource.
         let leaves_no_rest = |(clients, pooled): &(u64, &PooledMeasurement)| {
-            facts.filled || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
+            facts.is_saturated || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
         let Some((clients, pooled)) = most_clients(loads).filter(leaves_no_rest) else {
             let evidence = "no load without think time was tried".to_owned();
@@ -102,7 +102,8 @@ impl Bottleneck {
         let Some(FullPool { name, pool, held_by_class, evidence }) = full else {
             return Bottleneck::cpus(facts, free, cost, format!("nothing was full {}", highest.conditions()));
         };
-        let pool = Pool { places: pool.places, held: held_by_class, includes_cpu_time: pool.includes_cpu_time };
+        let pool =
+            Pool { capacity: pool.capacity, holding_time: held_by_class, includes_cpu_time: pool.includes_cpu_time };
         Bottleneck { name, evidence, cpu_share: free, saturated_cost: cost, pool: Some(pool) }
     }
 
@@ -116,7 +117,7 @@ impl HighestLoad<'_> {
         self.pooled.measurement.rate()
     }
 
-    fn programs(&self) -> &[ProgramSeen] {
+    fn programs(&self) -> &[ProgramUsage] {
         &self.pooled.measurement.kernel.programs
     }
 
@@ -167,35 +168,39 @@ impl HighestLoad<'_> {
 
     fn full_disk(&self, pool_by_throughput: Option<MixPool>) -> Option<FullPool> {
         let (disk, busy) = busiest_disk(self.pooled).filter(|(_, busy)| *busy >= FULL)?;
-        let places = pool_by_throughput.map_or(1, |pool| pool.places);
-        let held = |pooled: &PooledMeasurement| {
+        let capacity = pool_by_throughput.map_or(1, |pool| pool.capacity);
+        let holding_time = |pooled: &PooledMeasurement| {
             let measurement = &pooled.measurement;
-            Some(f64::from(places) * measurement.kernel.disks.get(disk)? / measurement.rate())
+            Some(f64::from(capacity) * measurement.kernel.disks.get(disk)? / measurement.rate())
         };
-        let mean = held(self.pooled).unwrap_or_default();
+        let mean = holding_time(self.pooled).unwrap_or_default();
         Some(FullPool {
             name: format!("disk {disk}"),
-            pool: MixPool { places, held: mean, includes_cpu_time: false },
-            held_by_class: self.held_by_class(mean, &held),
+            pool: MixPool { capacity, holding_time: mean, includes_cpu_time: false },
+            held_by_class: self.held_by_class(mean, &holding_time),
             evidence: format!("{} busy {}", percent(busy), self.conditions()),
         })
     }
 
     fn busy_workers(&self) -> Option<FullPool> {
-        let workers = self.pooled.measurement.module.workers.filter(|workers| workers.share() >= FULL)?;
-        let pool = MixPool { places: workers.most, held: workers.busy / self.rate(), includes_cpu_time: true };
-        let held = |pooled: &PooledMeasurement| {
-            let full = pooled.measurement.module.workers.filter(|workers| workers.share() >= FULL)?;
+        let workers = self.pooled.measurement.module.workers.filter(|workers| workers.busy_share() >= FULL)?;
+        let pool = MixPool {
+            capacity: workers.max_workers,
+            holding_time: workers.busy / self.rate(),
+            includes_cpu_time: true,
+        };
+        let holding_time = |pooled: &PooledMeasurement| {
+            let full = pooled.measurement.module.workers.filter(|workers| workers.busy_share() >= FULL)?;
             Some(full.busy / pooled.measurement.rate())
         };
         Some(FullPool {
             name: "workers".to_owned(),
             pool,
-            held_by_class: self.held_by_class(pool.held, &held),
+            held_by_class: self.held_by_class(pool.holding_time, &holding_time),
             evidence: format!(
                 "{} of {} workers busy, as the server itself counts them; {}",
                 number(workers.busy),
-                workers.most,
+                workers.max_workers,
                 self.conditions()
             ),
         })
@@ -203,13 +208,13 @@ impl HighestLoad<'_> {
 
     fn connection_limit(&self) -> Option<FullPool> {
         let served = self.facts.served_at_once?;
-        let pool = MixPool { places: served, held: f64::from(served) / self.rate(), includes_cpu_time: true };
+        let pool = MixPool { capacity: served, holding_time: f64::from(served) / self.rate(), includes_cpu_time: true };
         let conditions = self.conditions();
         let evidence = match served {
             1 => format!("one connection at a time is served; {conditions}"),
             _ => format!("{served} connections at a time are served, each by a worker; {conditions}"),
         };
-        let held_by_class = self.held_by_class(pool.held, &|pooled| self.held_if_full(pool, pooled));
+        let held_by_class = self.held_by_class(pool.holding_time, &|pooled| self.held_if_full(pool, pooled));
         Some(FullPool { name: "workers".to_owned(), pool, held_by_class, evidence })
     }
 
@@ -222,11 +227,11 @@ impl HighestLoad<'_> {
         });
         let workers = workers.filter(|workers| workers.size > 1 && u64::from(workers.size) < self.clients);
         let pool = workers.as_ref().map_or(by_throughput, |workers| MixPool {
-            places: workers.size,
-            held: f64::from(workers.size) / self.rate(),
+            capacity: workers.size,
+            holding_time: f64::from(workers.size) / self.rate(),
             includes_cpu_time: true,
         });
-        if !self.facts.filled || u64::from(pool.places) >= self.clients {
+        if !self.facts.is_saturated || u64::from(pool.capacity) >= self.clients {
             return None;
         }
         let busy_cpus = self.cpu.used * f64::from(self.facts.servers);
@@ -234,35 +239,40 @@ impl HighestLoad<'_> {
         Some(FullPool {
             name: name.to_owned(),
             pool,
-            held_by_class: self.held_by_class(pool.held, &|pooled| self.held_if_full(pool, pooled)),
+            held_by_class: self.held_by_class(pool.holding_time, &|pooled| self.held_if_full(pool, pooled)),
             evidence: format!("{evidence}; {}", self.conditions()),
         })
     }
 
     /// Time for which a call holds a place of the pool at some load, if the pool is full at that load.
     fn held_if_full(&self, pool: MixPool, pooled: &PooledMeasurement) -> Option<f64> {
-        self.cpus_have_room(pooled).then(|| f64::from(pool.places) / pooled.measurement.rate())
+        self.cpus_have_room(pooled).then(|| f64::from(pool.capacity) / pooled.measurement.rate())
     }
 
     /// Time for which each class holds a place, scaled so that a call of the mix holds it for `mean`. `held` derives
     /// the time from the load of a class alone. `held` returns `None` if another resource was full at that load; the
     /// classes without a time share the remaining time.
-    fn held_by_class(&self, mean: f64, held: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
+    fn held_by_class(&self, mean: f64, holding_time: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
-        let held_alone = |class| alone(self.loads, class).and_then(held).filter(|held| held.is_finite());
+        let held_alone =
+            |class| alone(self.loads, class).and_then(holding_time).filter(|holding_time| holding_time.is_finite());
         let known: Vec<Option<f64>> = (0..facts.classes.len()).map(held_alone).collect();
         let mut remaining = mean;
         let mut unknown_share = 0.0;
-        for (held, share) in known.iter().zip(&facts.mix) {
-            match held {
-                Some(held) => remaining -= share * held,
+        for (holding_time, share) in known.iter().zip(&facts.mix) {
+            match holding_time {
+                Some(holding_time) => remaining -= share * holding_time,
                 None => unknown_share += share,
             }
         }
         let others = if unknown_share > 0.0 { (remaining / unknown_share).max(0.0) } else { 0.0 };
-        let all: Vec<f64> = known.into_iter().map(|held| held.unwrap_or(others)).collect();
-        let sum: f64 = all.iter().zip(&facts.mix).map(|(held, share)| held * share).sum();
-        if sum > 0.0 { all.iter().map(|held| held * mean / sum).collect() } else { vec![mean; all.len()] }
+        let all: Vec<f64> = known.into_iter().map(|holding_time| holding_time.unwrap_or(others)).collect();
+        let sum: f64 = all.iter().zip(&facts.mix).map(|(holding_time, share)| holding_time * share).sum();
+        if sum > 0.0 {
+            all.iter().map(|holding_time| holding_time * mean / sum).collect()
+        } else {
+            vec![mean; all.len()]
+        }
     }
 }
 
@@ -293,28 +303,28 @@ fn describe(
     pool: MixPool,
     busy_cpus: f64,
     workers: Option<&WorkerGroup>,
-    programs: &[ProgramSeen],
+    programs: &[ProgramUsage],
 ) -> (&'static str, String) {
-    let places = pool.places;
+    let capacity = pool.capacity;
     if let Some(workers) = workers {
-        return ("workers", format!("{places} at a time, as many as {} has {}", workers.program, workers.kind));
+        return ("workers", format!("{capacity} at a time, as many as {} has {}", workers.program, workers.kind));
     }
-    if pool.includes_cpu_time && busy_cpus >= FULL * f64::from(places) {
-        let what = if places == 1 {
+    if pool.includes_cpu_time && busy_cpus >= FULL * f64::from(capacity) {
+        let what = if capacity == 1 {
             "one call at a time, on a CPU all the time: a single thread, or a lock that is held meanwhile".to_owned()
         } else {
-            format!("{places} calls at a time, each on a CPU all the time")
+            format!("{capacity} calls at a time, each on a CPU all the time")
         };
         return ("workers", what);
     }
-    match (places, pool.includes_cpu_time) {
+    match (capacity, pool.includes_cpu_time) {
         (1, _) => {
             let single = programs.iter().find(|program| occupancy::has_one_worker(program));
             let or_worker = single.map_or(String::new(), |program| format!(", or the only worker of {}", program.name));
             ("lock or backend", format!("one call at a time, by elimination{or_worker}"))
         }
-        (_, true) => ("workers", format!("{places} at a time, held while on the CPUs as well")),
-        (_, false) => ("backend pool", format!("{places} calls at a time, by elimination")),
+        (_, true) => ("workers", format!("{capacity} at a time, held while on the CPUs as well")),
+        (_, false) => ("backend pool", format!("{capacity} calls at a time, by elimination")),
     }
 }
 
@@ -342,9 +352,9 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
     let (fewest, lowest_rate) = *ladder.first()?;
     // Duration of a call that does not wait.
     let alone = fewest as f64 / lowest_rate;
-    let misfit = |places: u32| {
-        let held = f64::from(places) / highest_rate;
-        let elsewhere = alone - held;
+    let misfit = |capacity: u32| {
+        let holding_time = f64::from(capacity) / highest_rate;
+        let elsewhere = alone - holding_time;
         if elsewhere < -NOTABLE * alone {
             return f64::INFINITY;
         }
@@ -355,10 +365,14 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
         // unexplained time is chosen.
         log_errors + (elsewhere.max(on_cpu) - on_cpu).max(0.0) / alone * 1e-3
     };
-    let places = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
-    let held = f64::from(places) / highest_rate;
-    let includes_cpu_time = held + on_cpu > (1.0 + NOTABLE) * alone;
-    (misfit(places).is_finite() && held > NOTABLE * alone).then_some(MixPool { places, held, includes_cpu_time })
+    let capacity = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
+    let holding_time = f64::from(capacity) / highest_rate;
+    let includes_cpu_time = holding_time + on_cpu > (1.0 + NOTABLE) * alone;
+    (misfit(capacity).is_finite() && holding_time > NOTABLE * alone).then_some(MixPool {
+        capacity,
+        holding_time,
+        includes_cpu_time,
+    })
 }
 
 #[cfg(test)]
@@ -373,14 +387,14 @@ mod tests {
         // Four places, each held for 5 ms, of which 0.2 ms are CPU time.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let pool = fit_pool(&ladder, 0.0002).unwrap();
-        assert!(pool.places == 4 && !pool.includes_cpu_time, "{pool:?}");
+        assert!(pool.capacity == 4 && !pool.includes_cpu_time, "{pool:?}");
         assert!(fit_pool(&ladder, 0.001).unwrap().includes_cpu_time);
-        assert!((pool.held - 0.005).abs() < 1e-9);
+        assert!((pool.holding_time - 0.005).abs() < 1e-9);
         // One lock, which a call holds for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001).unwrap();
-        assert!(pool.places == 1 && (pool.held - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
+        assert!(pool.capacity == 1 && (pool.holding_time - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
     }
 
     /// Six workers on two CPUs: a call takes 10 ms of a worker, of which 3 ms are on a CPU. Calls queue for the CPUs, so
@@ -390,7 +404,7 @@ mod tests {
         let (alone, on_cpu, cpus) = (0.01, 0.003, 2);
         let load = |clients: u64| {
             let rate = occupancy::throughput(clients.min(6) as u32, alone, on_cpu, cpus);
-            let program = ProgramSeen { name: "php-fpm".to_owned(), processes: 6, ..ProgramSeen::default() };
+            let program = ProgramUsage { name: "php-fpm".to_owned(), processes: 6, ..ProgramUsage::default() };
             let busy = rate * on_cpu;
             let kernel = KernelFigures {
                 busy: Some(busy),
@@ -417,7 +431,7 @@ mod tests {
             servers: cpus,
             idle_busy: 0.0,
             background: 0.0,
-            filled: true,
+            is_saturated: true,
             served_at_once: None,
         };
         let block: Vec<ReplayedMeasurement> = [1, 2, 4, 8, 16, 32].map(load).into();

@@ -119,7 +119,7 @@ impl ModelFit {
     }
 
     /// The host's slowness over these stretches: ratio of the CPU time of a request to the model's prediction.
-    pub fn course(
+    pub fn host_slowness(
         &self,
         facts: &ServerFacts,
         stretches: &[RunStretch],
@@ -139,7 +139,7 @@ impl ModelFit {
         let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
-        let start = stretches.first().map(|stretch| stretch.begins).filter(|begins| *begins > 0.0);
+        let start = stretches.first().map(|stretch| stretch.start_s).filter(|begins| *begins > 0.0);
         let before_start = start.zip(course.first().map(|(_, slowness)| *slowness));
         (!course.is_empty()).then(|| HostSlowness::from_stretches(before_start.into_iter().chain(course)))
     }

@@ -3,7 +3,7 @@
 
 use super::blocks::{OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, most_clients};
 use super::model_fit::ModelFit;
-use crate::inside::{ModuleDemand, NORMAL_95, variability};
+use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::survey::InsideServer;
 
 /// Greatest half width of the 95 % interval of a class's CPU time, as a share of that time. If it is greater,
@@ -60,7 +60,7 @@ impl ModuleDemands {
     }
 
     pub fn service(&self, mix: &[f64], demands: &[f64]) -> Option<MeasuredService> {
-        let (scv, standard_error) = variability(&self.classes, demands, mix)?;
+        let (scv, standard_error) = scv_within_classes(&self.classes, demands, mix)?;
         Some(MeasuredService { scv, standard_error, takes_turns: self.takes_turns })
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads)
         scv: service.map(|service| service.scv),
         scv_ci95_half_width: service.map(|service| NORMAL_95 * service.standard_error),
         takes_turns: measured.takes_turns,
-        workers: workers.map(|workers| workers.most.into()),
+        workers: workers.map(|workers| workers.max_workers.into()),
         workers_busy: workers.map(|workers| workers.busy),
     })
 }

@@ -48,7 +48,7 @@ pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>]
     let draw = |_| {
         let drawn: Vec<&Vec<ReplayedMeasurement>> =
             (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
-        let chance = (!facts.filled).then(|| rng.random());
+        let chance = (!facts.is_saturated).then(|| rng.random());
         fitting::fit(facts, &pool(drawn), chance).ok()
     };
     (0..DRAWS).filter_map(draw).collect()
@@ -77,7 +77,7 @@ pub(super) struct LevelLoad<'a> {
 ///
 /// # Errors
 /// When the model cannot be solved, or no draw has arrivals.
-pub(super) fn expect_level(
+pub(super) fn predict_level(
     fits: &[ModelFit],
     facts: &ServerFacts,
     drift: &Drift,
@@ -116,7 +116,7 @@ pub(super) fn expect_level(
 
 /// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds would
 /// show it.
-pub(super) fn expect_saturation(
+pub(super) fn predict_saturation(
     fits: &[ModelFit],
     drift: &Drift,
     mix: &[f64],

@@ -2,7 +2,7 @@
 //! station for all programs: a station for each program on the same CPUs would predict capacity that does not exist.
 
 use super::blocks::{OfferedLoad, PooledLoads, ReplayedMeasurement, most_clients};
-use super::programs::ProgramSeen;
+use super::programs::ProgramUsage;
 use crate::least_squares::t95;
 use brimful_core::moments::{Moments, mean};
 use brimful_core::survey::ProgramDemand;
@@ -12,7 +12,7 @@ use brimful_core::survey::ProgramDemand;
 pub(super) fn program_demands(
     loads: &PooledLoads,
     blocks: &[Vec<ReplayedMeasurement>],
-    idle: &[ProgramSeen],
+    idle: &[ProgramUsage],
 ) -> Vec<ProgramDemand> {
     let Some((clients, highest)) = most_clients(loads) else { return Vec::new() };
     let load = OfferedLoad::Clients(clients);
@@ -23,7 +23,7 @@ pub(super) fn program_demands(
     if total <= 0.0 {
         return Vec::new();
     }
-    let demand = |program: &ProgramSeen| {
+    let demand = |program: &ProgramUsage| {
         let costs = costs_by_block(&program.name);
         let demand_s = mean(&costs)?;
         Some(ProgramDemand {
@@ -40,7 +40,7 @@ pub(super) fn program_demands(
 }
 
 /// CPU seconds of a call in the program of this name, in one block.
-fn cost(block: &[ReplayedMeasurement], load: OfferedLoad, name: &str, idle: &[ProgramSeen]) -> Option<f64> {
+fn cost(block: &[ReplayedMeasurement], load: OfferedLoad, name: &str, idle: &[ProgramUsage]) -> Option<f64> {
     let mut measurements = block.iter().map(|replayed| &replayed.measurement);
     let measurement = measurements.find(|measurement| measurement.load == load && measurement.rate() > 0.0)?;
     let idle_cores = idle.iter().find(|program| program.name == name).map_or(0.0, |program| program.cores);

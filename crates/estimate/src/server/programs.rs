@@ -4,7 +4,7 @@ use brimful_core::server::{Program, Server};
 
 /// One program of the server under load.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProgramSeen {
+pub struct ProgramUsage {
     /// Name of the program.
     pub name: String,
     /// Number of CPUs that the program keeps busy.
@@ -20,13 +20,13 @@ pub struct ProgramSeen {
 /// A quota is the bottleneck if it is exhausted in more than this share of its periods.
 const EXHAUSTED: f64 = 0.5;
 
-impl ProgramSeen {
+impl ProgramUsage {
     /// The programs that the monitor observed. Their CPU use is scaled so that it sums to `busy`, the CPU use in the
     /// measured window.
-    pub fn from_server(server: &Server, busy: f64) -> Vec<ProgramSeen> {
+    pub fn from_server(server: &Server, busy: f64) -> Vec<ProgramUsage> {
         let all: f64 = server.process.iter().map(|program| program.cores).sum();
         let scale = if all > 0.0 { busy / all } else { 1.0 };
-        let mut seen: Vec<ProgramSeen> = Vec::new();
+        let mut seen: Vec<ProgramUsage> = Vec::new();
         for Program { name, cores, processes, threads, quota, .. } in &server.process {
             let cores = cores * scale;
             let quota = quota.as_ref().filter(|quota| quota.throttled_periods > EXHAUSTED).map(|quota| quota.cpus);
@@ -38,7 +38,7 @@ impl ProgramSeen {
                     program.quota = program.quota.or(quota);
                 }
                 None => {
-                    seen.push(ProgramSeen {
+                    seen.push(ProgramUsage {
                         name: name.clone(),
                         cores,
                         processes: *processes,
@@ -55,10 +55,10 @@ impl ProgramSeen {
 /// Combines the programs of several measurements: mean CPU use, and largest number of processes. Each measurement
 /// lasted a part of the `total_seconds`.
 pub(super) fn pool<'a>(
-    measurements: impl Iterator<Item = (&'a [ProgramSeen], f64)>,
+    measurements: impl Iterator<Item = (&'a [ProgramUsage], f64)>,
     total_seconds: f64,
-) -> Vec<ProgramSeen> {
-    let mut programs: Vec<ProgramSeen> = Vec::new();
+) -> Vec<ProgramUsage> {
+    let mut programs: Vec<ProgramUsage> = Vec::new();
     for (seen_programs, seconds) in measurements {
         for seen in seen_programs {
             let cores = seen.cores * seconds / total_seconds;
@@ -69,7 +69,7 @@ pub(super) fn pool<'a>(
                     program.threads = program.threads.max(seen.threads);
                     program.quota = program.quota.or(seen.quota);
                 }
-                None => programs.push(ProgramSeen { cores, ..seen.clone() }),
+                None => programs.push(ProgramUsage { cores, ..seen.clone() }),
             }
         }
     }

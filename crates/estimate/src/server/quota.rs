@@ -16,7 +16,7 @@ pub struct QuotaPrediction {
     /// Calls of the mix per second at which a resource is full.
     pub saturation: f64,
     /// The saturation with its interval, for a host whose speed varies as it did during calibration.
-    pub saturation_spread: Option<PredictedFigure>,
+    pub saturation_interval: Option<PredictedFigure>,
     /// Utilization of all CPUs by the server's processes at saturation.
     pub utilization: f64,
 }
@@ -37,7 +37,7 @@ pub(super) fn capacity(
     };
     QuotaPrediction {
         saturation,
-        saturation_spread: unlimited.map(scale),
+        saturation_interval: unlimited.map(scale),
         utilization: ((facts.idle_busy + saturation * demand) / f64::from(facts.servers)).min(1.0),
     }
 }

@@ -78,7 +78,8 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
     let arrivals = &measurement.timeline.arrivals;
-    let course = fit.course(facts, &measurement.timeline.course, rate, &mix).filter(|_| !arrivals.is_empty())?;
+    let course =
+        fit.host_slowness(facts, &measurement.timeline.stretches, rate, &mix).filter(|_| !arrivals.is_empty())?;
     let modelled = fit.replay(rate, &mix, &course, arrivals).ok()??;
     let measured = measurement.responses.percentiles?;
     let percentile_ratios: [f64; 3] =
@@ -199,7 +200,7 @@ pub(super) fn modelled_response(
     }
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
-    let course = fit.course(facts, &measurement.timeline.course, rate, &mix)?;
+    let course = fit.host_slowness(facts, &measurement.timeline.stretches, rate, &mix)?;
     let mut without_delay = fit.clone();
     if let Some(elsewhere) = without_delay.network.demands.last_mut() {
         elsewhere.fill(0.0);

@@ -32,7 +32,7 @@ fn regression(case: &Value) -> Value {
     let fitted = inputs["intercept"].as_bool().unwrap();
     let background = if fitted { Background::Fitted } else { Background::Known(0.0) };
     let fit = fit_demands(observations[0].throughput.len(), &observations, background).unwrap();
-    assert!(fit.merged.is_empty(), "{fit:?}");
+    assert!(fit.indistinguishable_classes.is_empty(), "{fit:?}");
     let demands: Vec<f64> = fit.demands.iter().map(|d| d.value).collect();
     json!({ "background_utilization": fit.background.value / servers, "demands": demands })
 }

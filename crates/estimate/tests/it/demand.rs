@@ -89,7 +89,7 @@ proptest! {
         };
         let of = |factor, slower| fit_demands(2, &observe(factor, slower), Background::Known(0.0)).unwrap();
         let (plain, scaled) = (of(1.0, 1.0), of(1.0 / scale, scale));
-        prop_assert_eq!(&plain.merged, &scaled.merged);
+        prop_assert_eq!(&plain.indistinguishable_classes, &scaled.indistinguishable_classes);
         for class in 0..2 {
             let (a, b) = (plain.demands[class], scaled.demands[class]);
             prop_assert!((b.value - scale * scale * a.value).abs() <= 1e-6 * scale * scale * 0.01);

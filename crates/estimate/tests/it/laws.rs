@@ -27,7 +27,7 @@ proptest! {
         let observations = observe(&rows, &weights, &demands, background);
         let mode = if fitted { Background::Fitted } else { Background::Known(background) };
         match fit_demands(demands.len(), &observations, mode) {
-            Ok(fit) if fit.merged.is_empty() => {
+            Ok(fit) if fit.indistinguishable_classes.is_empty() => {
                 // The tolerance covers rounding errors of the busy servers, amplified by the condition number.
                 let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
                 let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
@@ -60,10 +60,10 @@ proptest! {
         let other = observe(&permuted, &weights, &permute(&demands), background);
         let other = fit_demands(classes, &other, mode).unwrap();
         let mut back: Vec<Vec<usize>> =
-            other.merged.iter().map(|g| g.iter().map(|c| order[*c]).collect()).collect();
+            other.indistinguishable_classes.iter().map(|g| g.iter().map(|c| order[*c]).collect()).collect();
         back.iter_mut().for_each(|g: &mut Vec<usize>| g.sort_unstable());
         back.sort_unstable();
-        prop_assert_eq!(&one.merged, &back);
+        prop_assert_eq!(&one.indistinguishable_classes, &back);
         let largest = one.demands.iter().map(|d| d.value).fold(0.0, f64::max);
         for (i, c) in order.iter().enumerate() {
             prop_assert!((other.demands[i].value - one.demands[*c].value).abs() <= 1e-8 * largest);

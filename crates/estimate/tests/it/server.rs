@@ -36,7 +36,7 @@ fn a_server_whose_answers_wait_for_acknowledgements_has_a_model() {
         servers: 2,
         idle_busy: 0.013,
         background: 0.007,
-        filled: true,
+        is_saturated: true,
         served_at_once: None,
     };
     let fit = ServerFit::new(facts, vec![block; 7], 1).unwrap();

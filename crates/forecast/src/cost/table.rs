@@ -4,7 +4,7 @@ use super::{Configuration, CostRow, CostTable};
 use crate::ForecastError;
 use crate::time::Timestamp;
 use brimful_core::csv;
-use brimful_core::number::non_negative;
+use brimful_core::number::check_non_negative;
 use serde::Deserialize;
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub(super) fn check<'a>(configurations: impl Iterator<Item = &'a Configuration>)
         if c.name.is_empty() {
             return Err(ForecastError::Shape("a configuration has no name: give it one".into()));
         }
-        non_negative(c.price_per_month, || format!("the price of `{}`", c.name))?;
+        check_non_negative(c.price_per_month, || format!("the price of `{}`", c.name))?;
         if !names.insert(&c.name) {
             return Err(ForecastError::Shape(format!("two configurations are named `{}`: rename one", c.name)));
         }
@@ -57,7 +57,7 @@ fn read_toml(text: &str) -> Result<Vec<Configuration>, ForecastError> {
 }
 
 fn read_csv(text: &str) -> Result<Vec<Configuration>, ForecastError> {
-    let mut rows = csv::read(text).into_iter();
+    let mut rows = csv::parse(text).into_iter();
     let header = rows.next().unwrap_or(csv::Row { line: 1, fields: Vec::new() });
     let column = |names: &[&str]| header.fields.iter().position(|f| names.contains(&f.to_lowercase().as_str()));
     let name = column(&["name"]);
@@ -100,7 +100,7 @@ impl CostTable {
             "set",
         ];
         let rows = self.rows.iter().map(|row| self.line(row));
-        std::iter::once(csv::line(header)).chain(rows).collect()
+        std::iter::once(csv::format_row(header)).chain(rows).collect()
     }
 
     fn line(&self, row: &CostRow) -> String {
@@ -126,6 +126,6 @@ impl CostTable {
             (self.cheapest_safe.as_ref() == Some(name)).to_string(),
             row.configuration.set.join(" "),
         ];
-        csv::line(fields.iter().map(String::as_str))
+        csv::format_row(fields.iter().map(String::as_str))
     }
 }

@@ -142,13 +142,13 @@ fn a_scaled_history_has_the_scaled_forecast() {
 fn a_shifted_history_has_the_shifted_dates() {
     let rates: Vec<f64> = noise(1, 60).iter().enumerate().map(|(i, e)| 100.0 + i as f64 + 3.0 * e).collect();
     let early = series(DAY, &rates);
-    let late = Series { start: early.start.after(1000 * i64::from(DAY)), ..early.clone() };
+    let late = Series { start: early.start.plus_seconds(1000 * i64::from(DAY)), ..early.clone() };
     let [early, late] = [early, late].map(|s| forecast(&s, &options(60, DAY)).unwrap());
     for (a, b) in early.points.iter().zip(&late.points) {
-        assert_eq!((a.likely, a.time.after(1000 * i64::from(DAY))), (b.likely, b.time));
+        assert_eq!((a.likely, a.time.plus_seconds(1000 * i64::from(DAY))), (b.likely, b.time));
     }
     let [a, b] = [&early, &late].map(|f| crossing(f, 180.0).unwrap());
-    assert_eq!(a.likely.map(|t| t.after(1000 * i64::from(DAY))), b.likely);
+    assert_eq!(a.likely.map(|t| t.plus_seconds(1000 * i64::from(DAY))), b.likely);
     assert!(a.likely.is_some());
 }
 
@@ -295,7 +295,7 @@ fn short_gaps_are_bridged_and_long_ones_refused() {
     let text = |missing: &[usize]| -> String {
         let days = (0..60).filter(|i| !missing.contains(i));
         let start: Timestamp = "2026-03-01".parse().unwrap();
-        days.map(|i| format!("{},{}\n", start.after(i as i64 * i64::from(DAY)).date(), 100 + i)).collect()
+        days.map(|i| format!("{},{}\n", start.plus_seconds(i as i64 * i64::from(DAY)).date(), 100 + i)).collect()
     };
     let bridged = Series::parse(&text(&[10, 30, 31, 32]), Unit::Rates, None).unwrap();
     assert!(bridged.rates.iter().enumerate().all(|(i, r)| (r - 100.0 - i as f64).abs() < 1e-9));

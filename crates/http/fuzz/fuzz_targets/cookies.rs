@@ -5,7 +5,7 @@
 //! which ends in an empty line. `README.md` has the command.
 #![no_main]
 
-use brimful_http::{Jar, Request, Version};
+use brimful_http::{CookieJar, Request, Version};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let request = Request::new("GET", "a", "/a/b?c", &[], b"x", Version::Http11, false).expect("a good request");
-    let (mut jar, mut now) = (Jar::default(), 1_800_000_000);
+    let (mut jar, mut now) = (CookieJar::default(), 1_800_000_000);
     while !heads.is_empty() {
         let end = heads.windows(2).position(|two| two == b"\n\n").map_or(heads.len(), |at| at + 2);
         let (head, rest) = heads.split_at(end);
@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
 
         let mut cookies = Vec::new();
         jar.write(request.target(), || now, &mut cookies);
-        assert!(cookies.len() <= Jar::MAX_BYTES + 2 * Jar::MAX_COOKIES);
+        assert!(cookies.len() <= CookieJar::MAX_BYTES + 2 * CookieJar::MAX_COOKIES);
         let dressed = request.with_cookies(&cookies);
         let mut fields = [httparse::EMPTY_HEADER; 16];
         let mut parsed = httparse::Request::new(&mut fields);

@@ -5,7 +5,7 @@
 //! piece before each cut, and the bytes after SETTINGS. `README.md` has the command.
 #![no_main]
 
-use brimful_http::{StreamEnd, Http2, Listener, ParseError, RecentBlock, Request, Version};
+use brimful_http::{StreamEnd, Http2, StreamObserver, ParseError, RecentBlock, Request, Version};
 use libfuzzer_sys::fuzz_target;
 
 /// The first frame of every server: an empty SETTINGS frame.
@@ -47,7 +47,7 @@ struct Results {
     said: Vec<u8>,
 }
 
-impl Listener<usize> for Results {
+impl StreamObserver<usize> for Results {
     fn received(&mut self, _: &mut usize, _: u64) {}
 
     fn wants_heads(&self) -> bool {

@@ -79,7 +79,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
         let output = server.output();
         results.said.extend_from_slice(output);
         let sent = output.len();
-        server.sent(sent);
+        server.consume_output(sent);
     }
     let most = (results.requests.len() + 1) * (ANSWER + 4096) + 32 * pieces.iter().map(|piece| piece.len()).sum::<usize>();
     assert!(results.said.len() <= most, "{} bytes", results.said.len());

@@ -3,7 +3,7 @@
 use super::frame::{Fault, Frame, HEADER, code, flag, flood};
 use super::head;
 use super::hpack::HpackError;
-use super::{Closed, Http2, Listener, MAX_CONTINUATIONS, RecentBlock, StreamEnd, closed_stream};
+use super::{Closed, Http2, MAX_CONTINUATIONS, RecentBlock, StreamEnd, StreamObserver, closed_stream};
 use crate::{MAX_HEAD_BYTES, ParseError, Response};
 
 impl<T> Http2<T> {
@@ -12,7 +12,7 @@ impl<T> Http2<T> {
         recent: &mut RecentBlock,
         frame: &Frame,
         payload: &[u8],
-        listener: &mut impl Listener<T>,
+        listener: &mut impl StreamObserver<T>,
     ) -> Result<Closed<T>, Fault> {
         let Some(mut block) = self.block.take() else { return Ok(None) };
         block.bytes.extend_from_slice(payload);
@@ -34,7 +34,7 @@ impl<T> Http2<T> {
         id: u32,
         ends: bool,
         block: &[u8],
-        listener: &mut impl Listener<T>,
+        listener: &mut impl StreamObserver<T>,
     ) -> Result<Closed<T>, Fault> {
         let text = listener.wants_heads().then_some(&mut self.text);
         let head = head::read(&mut self.decoder, recent, block, text).map_err(|error| match error {
@@ -67,7 +67,7 @@ impl<T> Http2<T> {
         if matches!(head.status, Some(100..=199)) {
             self.idle_frame("informational heads")?;
             if head.status == Some(100) {
-                self.proceed(id);
+                self.continue_body(id);
             }
             return Ok(None);
         }

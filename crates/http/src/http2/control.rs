@@ -3,7 +3,7 @@
 
 use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
 use super::streams::Stream;
-use super::{Block, Closed, Http2, Listener, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, closed_stream};
+use super::{Block, Closed, Http2, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, StreamObserver, closed_stream};
 use crate::ParseError;
 
 impl<T> Http2<T> {
@@ -13,7 +13,7 @@ impl<T> Http2<T> {
         recent: &mut RecentBlock,
         frame: &Frame,
         payload: &[u8],
-        listener: &mut impl Listener<T>,
+        listener: &mut impl StreamObserver<T>,
     ) -> Result<Closed<T>, Fault> {
         self.count(frame, payload.len(), listener);
         match frame.kind {

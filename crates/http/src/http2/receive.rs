@@ -2,7 +2,7 @@
 //! stored.
 
 use super::frame::{Fault, Frame, HEADER, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
-use super::{Closed, Http2, Input, Listener, MAX_IDLE_FRAMES, RECEIVE_WINDOW, RecentBlock};
+use super::{Closed, Http2, Input, MAX_IDLE_FRAMES, RECEIVE_WINDOW, RecentBlock, StreamObserver};
 use crate::ParseError;
 
 impl<T> Http2<T> {
@@ -11,7 +11,7 @@ impl<T> Http2<T> {
         &mut self,
         recent: &mut RecentBlock,
         bytes: &[u8],
-        listener: &mut impl Listener<T>,
+        listener: &mut impl StreamObserver<T>,
     ) -> Result<(usize, Closed<T>), Fault> {
         match self.input {
             Input::Header(received) => {
@@ -87,7 +87,7 @@ impl<T> Http2<T> {
     }
 
     /// Counts the bytes of a response.
-    pub(super) fn count(&mut self, frame: &Frame, bytes: usize, listener: &mut impl Listener<T>) {
+    pub(super) fn count(&mut self, frame: &Frame, bytes: usize, listener: &mut impl StreamObserver<T>) {
         let is_answer = matches!(frame.kind, kind::DATA | kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM);
         if is_answer && let Some(stream) = self.streams.get_mut(frame.stream) {
             listener.received(&mut stream.value, bytes as u64);
@@ -138,7 +138,7 @@ impl<T> Http2<T> {
         mut left: usize,
         padding: Option<usize>,
         bytes: &[u8],
-        listener: &mut impl Listener<T>,
+        listener: &mut impl StreamObserver<T>,
     ) -> Result<Closed<T>, Fault> {
         self.count(&frame, bytes.len(), listener);
         let (padding, piece) = match (padding, bytes.split_first()) {

@@ -61,7 +61,7 @@ impl<T> Http2<T> {
     }
 
     /// The next piece of a streamed body that the server would accept now; `None` if there is none.
-    pub fn wanted(&self) -> Option<BodyDemand> {
+    pub fn next_body_demand(&self) -> Option<BodyDemand> {
         self.waiting.iter().find_map(|id| {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
             let Some(Outgoing::Streamed { sent, left }) = stream.body else { return None };
@@ -87,7 +87,7 @@ impl<T> Http2<T> {
     }
 
     /// Ends the wait of a body for `100 Continue`.
-    pub fn proceed(&mut self, id: u32) {
+    pub fn continue_body(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.waits()) {
             stream.waits = false;
             self.write_body(id);
@@ -95,7 +95,7 @@ impl<T> Http2<T> {
     }
 
     /// Whether the body on this stream waits for `100 Continue`.
-    pub fn waits(&self, id: u32) -> bool {
+    pub fn awaits_continue(&self, id: u32) -> bool {
         self.streams.get(id).is_some_and(|stream| stream.waits())
     }
 
@@ -128,7 +128,7 @@ impl<T> Http2<T> {
         self.send_window -= piece.len() as i64;
         if let Some(stream) = self.streams.get_mut(id) {
             stream.send_window -= piece.len() as i64;
-            stream.written += (self.out.len() - before) as u64;
+            stream.written_bytes += (self.out.len() - before) as u64;
             stream.body = None;
         }
         if self.out.len() > before {

@@ -160,7 +160,7 @@ impl<T> Http2Server<T> {
     }
 
     /// Removes the first `bytes` of the output, which have been sent.
-    pub fn sent(&mut self, bytes: usize) {
+    pub fn consume_output(&mut self, bytes: usize) {
         self.gone += bytes;
         if self.gone == self.out.len() {
             self.out.clear();
@@ -396,11 +396,11 @@ fn first_words() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Http2, Listener, RecentBlock, Request, StreamEnd, Version};
+    use crate::{Http2, RecentBlock, Request, StreamEnd, StreamObserver, Version};
     use proptest::prelude::*;
 
     struct IgnoreAll;
-    impl<T> Listener<T> for IgnoreAll {
+    impl<T> StreamObserver<T> for IgnoreAll {
         fn received(&mut self, _: &mut T, _: u64) {}
     }
 
@@ -422,7 +422,7 @@ mod tests {
             to_server.extend_from_slice(client.output());
             client.clear_output();
             to_client.extend_from_slice(server.output());
-            server.sent(server.output().len());
+            server.consume_output(server.output().len());
             let piece = pieces.next().unwrap_or(1);
             let there = piece.min(to_server.len());
             at_server.extend(to_server.drain(..there));
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), ServerEvent::Nothing));
         let output = server.output().to_vec();
         assert!(output.ends_with(&answer_block(100, &[])), "{output:?}");
-        server.sent(output.len());
+        server.consume_output(output.len());
         let mut data = Vec::new();
         write_short(&mut data, kind::DATA, flag::END_STREAM, 1, b"body");
         assert_eq!(server.feed(&data, |_, _| ()), (data.len(), ServerEvent::Request(1, ())));

@@ -19,7 +19,7 @@ pub(super) struct Stream<T> {
     /// Offset of the stream's first byte in all bytes that this side sends.
     pub(super) position: u64,
     /// Number of bytes sent so far on this stream.
-    pub(super) written: u64,
+    pub(super) written_bytes: u64,
     /// The part of the request's body that has not been sent.
     pub(super) body: Option<Outgoing>,
     /// Whether the body waits for `100 Continue` (RFC 9110 §10.1.1).
@@ -174,7 +174,7 @@ pub(super) mod tests {
             value: id,
             is_head: false,
             position: 0,
-            written: 0,
+            written_bytes: 0,
             body: None,
             waits: false,
             send_window: 0,

@@ -46,7 +46,7 @@ struct RecordingListener {
     body: Vec<u8>,
 }
 
-impl Listener<u32> for RecordingListener {
+impl StreamObserver<u32> for RecordingListener {
     fn received(&mut self, _: &mut u32, bytes: u64) {
         self.bytes += bytes;
     }
@@ -423,27 +423,34 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     let wanted = |stream, from, bytes| Some(BodyDemand { stream, from, bytes });
     let piece = vec![b'x'; 20_000];
     assert_eq!(bodies(&mut connection), []);
-    assert_eq!(connection.http2.wanted(), wanted(1, 0, 20_000));
+    assert_eq!(connection.http2.next_body_demand(), wanted(1, 0, 20_000));
     connection.http2.add_body_bytes(1, &piece[..17_000]);
     assert_eq!(bodies(&mut connection), [(1, 16_384, false), (1, 616, false)]);
-    assert_eq!(connection.http2.wanted(), wanted(3, 0, 20_000), "the streams take turns");
+    assert_eq!(connection.http2.next_body_demand(), wanted(3, 0, 20_000), "the streams take turns");
     connection.http2.add_body_bytes(3, &piece);
-    assert_eq!(connection.http2.wanted(), wanted(1, 17_000, 3_000));
+    assert_eq!(connection.http2.next_body_demand(), wanted(1, 17_000, 3_000));
     connection.http2.add_body_bytes(1, &piece[..3_000]);
-    assert_eq!((connection.http2.wanted(), bodies(&mut connection).len()), (None, 3));
+    assert_eq!((connection.http2.next_body_demand(), bodies(&mut connection).len()), (None, 3));
     // Bodies that wait for 100 Continue are not wanted before the server or the caller ends the wait.
-    assert!(connection.http2.waits(5) && connection.http2.waits(7) && !connection.http2.waits(1));
+    assert!(
+        connection.http2.awaits_continue(5)
+            && connection.http2.awaits_continue(7)
+            && !connection.http2.awaits_continue(1)
+    );
     connection.receive(&headers_of(5, b"100"));
-    assert_eq!((connection.http2.waits(5), connection.http2.wanted()), (false, wanted(5, 0, 20_000)));
+    assert_eq!(
+        (connection.http2.awaits_continue(5), connection.http2.next_body_demand()),
+        (false, wanted(5, 0, 20_000))
+    );
     connection.http2.add_body_bytes(5, &piece[..1]);
     connection.http2.cancel(5);
-    connection.http2.proceed(7);
-    assert_eq!(connection.http2.wanted(), wanted(7, 0, 20_000));
+    connection.http2.continue_body(7);
+    assert_eq!(connection.http2.next_body_demand(), wanted(7, 0, 20_000));
     // Once the response has begun, the body does not wait any more.
     connection.http2.open(&waiting, 0);
     connection.receive(&headers(WHOLE, 9, OK));
-    connection.http2.proceed(9);
-    assert!(!connection.http2.waits(9));
+    connection.http2.continue_body(9);
+    assert!(!connection.http2.awaits_continue(9));
     connection.http2.add_body_bytes(7, &piece);
     connection.take_output();
     assert_eq!(connection.receive(&data(END, 9, b"no")).0, [(0, whole(200, 10, 2))]);
@@ -451,10 +458,10 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     // The first body is sent to its end.
     let update = |stream: u32| framed(kind::WINDOW_UPDATE, 0, stream, &(1u32 << 20).to_be_bytes());
     connection.receive(&[update(0), update(3)].concat());
-    assert_eq!(connection.http2.wanted(), wanted(3, 20_000, 30_000));
+    assert_eq!(connection.http2.next_body_demand(), wanted(3, 20_000, 30_000));
     connection.http2.add_body_bytes(3, &[&piece[..], &piece[..10_000]].concat());
     assert_eq!(bodies(&mut connection), [(3, 16_384, false), (3, 30_000 - 16_384, true)]);
-    assert_eq!(connection.http2.wanted(), None);
+    assert_eq!(connection.http2.next_body_demand(), None);
 }
 
 /// Builds an informational head.
@@ -489,7 +496,7 @@ fn requests_know_the_offset_of_their_bytes() {
     assert_eq!(connection.http2.submitted_bytes(), before + lengths.iter().sum::<u64>());
     connection.receive(&framed(kind::WINDOW_UPDATE, 0, 3, &[0, 0, 1, 0]));
     let all: Vec<(u64, u64)> =
-        connection.http2.take_streams().map(|stream| (stream.position, stream.written)).collect();
+        connection.http2.take_streams().map(|stream| (stream.position, stream.written_bytes)).collect();
     let expected = [
         (before, lengths[0]),
         (before + lengths[0], lengths[1] + 9 + 2),

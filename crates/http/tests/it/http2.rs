@@ -1,7 +1,7 @@
 //! Properties of HTTP/2 for any bytes that a server may send: nothing panics, and the result does not depend on how the
 //! bytes are split.
 
-use brimful_http::{Http2, Listener, ParseError, RecentBlock, Request, StreamEnd, Version};
+use brimful_http::{Http2, ParseError, RecentBlock, Request, StreamEnd, StreamObserver, Version};
 use proptest::prelude::*;
 
 /// Everything that was received while the bytes were fed.
@@ -17,7 +17,7 @@ struct Results {
 
 const CALLS: usize = 4;
 
-impl Listener<usize> for Results {
+impl StreamObserver<usize> for Results {
     fn received(&mut self, call: &mut usize, bytes: u64) {
         self.bytes[*call] += bytes;
     }

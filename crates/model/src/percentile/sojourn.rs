@@ -65,7 +65,7 @@ pub(super) struct WakingWait<'a> {
     pub(super) family: Family,
     pub(super) servers: f64,
     /// Additional service time of a request that finds all servers idle.
-    pub(super) most: f64,
+    pub(super) max_extra_s: f64,
     /// The shares of servers that arrivals find idle, including 0, with their probabilities.
     pub(super) found: Vec<(f64, f64)>,
     /// Number of busy servers, with the additional service times.
@@ -164,7 +164,7 @@ impl WakingWait<'_> {
         let all = if small(self.left[0]) {
             near(0)
         } else {
-            let woken = |(share, often): &(f64, f64)| ended(self.most * share) * *often;
+            let woken = |(share, often): &(f64, f64)| ended(self.max_extra_s * share) * *often;
             self.found.iter().map(woken).sum::<Complex<f64>>() / (z * self.busy)
         };
         (all - plain * rho) / (ONE - plain * rho)

@@ -171,7 +171,7 @@ impl<'a> StationView<'a> {
         let found = waking.found_idle();
         let idle: f64 = found.iter().map(|(_, often)| often).sum();
         let service = |(share, often): &(f64, f64)| {
-            let mean = demand + waking.most * share;
+            let mean = demand + waking.max_extra_s * share;
             Alternative { probability: *often, mean, sojourn: Sojourn::Service(mean, self.family) }
         };
         let mut alternatives: Vec<Alternative<'a>> = found.iter().map(service).collect();
@@ -199,7 +199,7 @@ impl<'a> StationView<'a> {
         let mut alternatives = Vec::new();
         let mut left = residence;
         for (share, probability) in found {
-            let takes = demand + waking.most * share;
+            let takes = demand + waking.max_extra_s * share;
             let (more, part) = waking.alone_stretch(takes);
             let stretch =
                 Stretch { least: 1.0, more, scv: if more > 0.0 { part * variance / (more * more) } else { 0.0 } };
@@ -229,8 +229,9 @@ impl<'a> StationView<'a> {
             let visits = saturated.iter().zip(self.throughput).filter(|(demand, _)| **demand > 0.0);
             visits.map(|(demand, rate)| rate * (demand + extra).powi(power)).sum()
         };
-        let all =
-            |power: i32| found.iter().map(|(share, often)| often * moment(power, waking.most * share)).sum::<f64>();
+        let all = |power: i32| {
+            found.iter().map(|(share, often)| often * moment(power, waking.max_extra_s * share)).sum::<f64>()
+        };
         let (busy, work) = (all(1), moment(1, 0.0));
         let left = |squares: f64, first: f64| if first > 0.0 { squares / first * (1.0 + self.scv) / 2.0 } else { 0.0 };
         let cubes = |cubes: f64, first: f64| if first > 0.0 { cubes / first * self.family.third() / 6.0 } else { 0.0 };
@@ -239,7 +240,7 @@ impl<'a> StationView<'a> {
             rates: self.throughput,
             family: self.family,
             servers: self.servers(),
-            most: waking.most,
+            max_extra_s: waking.max_extra_s,
             busy,
             work,
             left: [left(all(2), busy), left(moment(2, 0.0), work)],

@@ -4,7 +4,7 @@
 
 use crate::ModelError;
 use crate::error::stable_utilization;
-use brimful_core::number::{non_negative, positive};
+use brimful_core::number::{check_non_negative, check_positive};
 use serde::Serialize;
 
 /// A solved M/G/1 queue.
@@ -25,9 +25,9 @@ pub struct Mg1 {
 /// Solves the queue for `arrival_rate` requests per second, a mean service time in seconds, and the squared coefficient
 /// of variation of the service time.
 pub fn mg1(arrival_rate: f64, mean_service: f64, scv: f64) -> Result<Mg1, ModelError> {
-    let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
-    let service = positive(mean_service, || "the mean service time".into())?;
-    let scv = non_negative(scv, || "the squared coefficient of variation".into())?;
+    let rate = check_non_negative(arrival_rate, || "the arrival rate".into())?;
+    let service = check_positive(mean_service, || "the mean service time".into())?;
+    let scv = check_non_negative(scv, || "the squared coefficient of variation".into())?;
     let utilization = stable_utilization(rate, service)?;
     let wait = utilization * service * (1.0 + scv) / (2.0 * (1.0 - utilization));
     let response_time = wait + service;

@@ -5,7 +5,7 @@
 //! steps, usually about √K.
 
 use crate::ModelError;
-use brimful_core::number::{non_negative, positive};
+use brimful_core::number::{check_non_negative, check_positive};
 use serde::Serialize;
 
 /// A solved M/M/m/K queue.
@@ -30,15 +30,15 @@ pub struct Mmmk {
 /// Solves the queue for `arrival_rate` requests per second, a mean service time in seconds, `servers` servers, and room
 /// for `capacity` ≥ `servers` requests.
 pub fn mmmk(arrival_rate: f64, mean_service: f64, servers: u32, capacity: u32) -> Result<Mmmk, ModelError> {
-    let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
-    let service = positive(mean_service, || "the mean service time".into())?;
+    let rate = check_non_negative(arrival_rate, || "the arrival rate".into())?;
+    let service = check_positive(mean_service, || "the mean service time".into())?;
     if servers == 0 || capacity < servers {
         let text = format!(
             "room for {capacity} requests at {servers} servers: there must be servers, and room for all of them"
         );
         return Err(ModelError::Shape(text));
     }
-    let offered = non_negative(rate * service, || "the offered load".into())?;
+    let offered = check_non_negative(rate * service, || "the offered load".into())?;
     let sums = Sums::around_the_mode(offered, servers, capacity);
     let (number, busy) = (sums.number / sums.all, sums.busy / sums.all);
     let throughput = busy / service;

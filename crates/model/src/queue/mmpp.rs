@@ -7,7 +7,7 @@
 
 use crate::ModelError;
 use crate::error::stable_utilization;
-use brimful_core::number::{non_negative, positive};
+use brimful_core::number::{check_non_negative, check_positive};
 use serde::Serialize;
 
 /// A Markov-modulated Poisson process of two phases.
@@ -44,12 +44,12 @@ impl Mmpp2 {
     /// Returns an error if a rate is invalid, there are no arrivals, or a phase is never left.
     fn check(&self) -> Result<(), ModelError> {
         for rate in self.rates {
-            non_negative(rate, || "an arrival rate of the bursty process".into())?;
+            check_non_negative(rate, || "an arrival rate of the bursty process".into())?;
         }
         for leave in self.leave {
-            positive(leave, || "a rate of leaving a phase of the bursty process".into())?;
+            check_positive(leave, || "a rate of leaving a phase of the bursty process".into())?;
         }
-        positive(self.mean_rate(), || "the mean arrival rate of the bursty process".into())?;
+        check_positive(self.mean_rate(), || "the mean arrival rate of the bursty process".into())?;
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Mmpp2 {
 /// Solves the queue for a mean service time in seconds.
 pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError> {
     arrivals.check()?;
-    let service = positive(mean_service, || "the mean service time".into())?;
+    let service = check_positive(mean_service, || "the mean service time".into())?;
     let rate = arrivals.mean_rate();
     let utilization = stable_utilization(rate, service)?;
     // The service time is the unit of time.

@@ -2,15 +2,15 @@
 
 use super::SimulationOptions;
 use super::layout::Layout;
-use super::world::{Passage, World};
+use super::world::{SimulatedRequest, World};
 use crate::ModelError;
 use brimful_core::model::Model;
 
 /// One of the equal intervals of a simulation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Episode {
+pub struct SimulationInterval {
     /// The requests that were completed in the interval, in the order of completion.
-    pub completed: Vec<Passage>,
+    pub completed: Vec<SimulatedRequest>,
     /// Service received in the interval, in seconds of demand: stations × classes.
     pub work: Vec<Vec<f64>>,
 }
@@ -21,12 +21,12 @@ pub struct Episode {
 ///
 /// # Errors
 /// When the model or the options are invalid, or more than a million requests are present.
-pub fn follow(
+pub fn simulate_intervals(
     model: &Model,
     options: &SimulationOptions,
     interval_s: f64,
-    mut see: impl FnMut(Episode) -> bool,
-) -> Result<Vec<Passage>, ModelError> {
+    mut see: impl FnMut(SimulationInterval) -> bool,
+) -> Result<Vec<SimulatedRequest>, ModelError> {
     let layout = Layout::unchecked_stability(model, options)?;
     let mut world = World::new(&layout, options.seed);
     world.passages = Some(Vec::new());
@@ -36,7 +36,7 @@ pub fn follow(
         let work = world.presence.iter_mut().map(|p| std::mem::take(&mut p.visits).work).collect::<Vec<f64>>();
         let work = work.chunks(layout.classes.len()).map(<[f64]>::to_vec).collect();
         let completed = world.passages.replace(Vec::new()).unwrap_or_default();
-        if !see(Episode { completed, work }) {
+        if !see(SimulationInterval { completed, work }) {
             break;
         }
     }
@@ -62,7 +62,7 @@ mod tests {
             ..Model::default()
         };
         let (mut seen, mut work, mut intervals) = ([0_u32; 2], [0.0; 2], 0);
-        let present = follow(&model, &SimulationOptions::default(), 0.5, |episode| {
+        let present = simulate_intervals(&model, &SimulationOptions::default(), 0.5, |episode| {
             intervals += 1;
             for passage in &episode.completed {
                 let ended = passage.ended.unwrap();
@@ -98,7 +98,7 @@ mod tests {
             ..Model::default()
         };
         let (mut completed, mut work, mut intervals) = (0.0, 0.0, 0);
-        let present = follow(&model, &SimulationOptions::default(), 1.0, |episode| {
+        let present = simulate_intervals(&model, &SimulationOptions::default(), 1.0, |episode| {
             (completed, work, intervals) =
                 (completed + episode.completed.len() as f64, work + episode.work[0][0], intervals + 1);
             intervals < 1000

@@ -156,12 +156,12 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
     let customers: u64 = model.classes.iter().filter_map(|class| class.population).map(u64::from).sum();
     if customers > MAX_PRESENT as u64 {
         let (what, value) = ("the population of all closed classes".into(), customers as f64);
-        return Err(ModelError::Number(NumberError { what, value, need: "at most 1,000,000 in a simulation" }));
+        return Err(ModelError::Number(NumberError { what, value, requirement: "at most 1,000,000 in a simulation" }));
     }
     let limits = [("the precision asked for", options.precision), ("the simulated time", options.time_s)];
     for (what, limit) in limits {
         if let Some(value) = limit.filter(|limit| limit.is_nan() || *limit <= 0.0) {
-            return Err(ModelError::Number(NumberError { what: what.into(), value, need: "above 0" }));
+            return Err(ModelError::Number(NumberError { what: what.into(), value, requirement: "above 0" }));
         }
     }
     Ok(())

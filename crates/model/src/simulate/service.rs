@@ -99,7 +99,7 @@ fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelE
         return Err(ModelError::Number(NumberError {
             what,
             value: shape,
-            need: "above 0 and finite; 1.1 to 2 is usual",
+            requirement: "above 0 and finite; 1.1 to 2 is usual",
         }));
     }
     // The k-th moment, for a lower bound of 1 and an upper bound of e^width.
@@ -107,8 +107,8 @@ fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelE
     let scv_at = |width: f64| moment(2.0, width) / moment(1.0, width).powi(2) - 1.0;
     if scv_at(MAX_WIDTH) < scv {
         let what = format!("the squared coefficient of variation of station `{station}`");
-        let need = "one that a bounded Pareto distribution of this shape can have: choose a smaller shape";
-        return Err(ModelError::Number(NumberError { what, value: scv, need }));
+        let requirement = "one that a bounded Pareto distribution of this shape can have: choose a smaller shape";
+        return Err(ModelError::Number(NumberError { what, value: scv, requirement }));
     }
     let (mut low, mut high) = (0.0, MAX_WIDTH);
     for _ in 0..100 {

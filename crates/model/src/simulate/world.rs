@@ -18,7 +18,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 /// One request. Times are in seconds since the start of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Passage {
+pub struct SimulatedRequest {
     /// Index of the request's class.
     pub class: usize,
     /// The time at which the request arrived.
@@ -47,7 +47,7 @@ pub(super) struct World<'a> {
     /// Histogram of the response times of each class.
     pub(super) histograms: Vec<Histogram>,
     /// The requests completed since the record was last taken; `None` if they are not recorded.
-    pub(super) passages: Option<Vec<Passage>>,
+    pub(super) passages: Option<Vec<SimulatedRequest>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -281,7 +281,7 @@ impl<'a> World<'a> {
         let began = self.requests[request as usize].began;
         let response = self.now - began;
         if let Some(passages) = &mut self.passages {
-            passages.push(Passage { class, began, ended: Some(self.now) });
+            passages.push(SimulatedRequest { class, began, ended: Some(self.now) });
         }
         self.completed[class].count += 1.0;
         self.completed[class].seconds += response;
@@ -294,14 +294,14 @@ impl<'a> World<'a> {
     }
 
     /// The requests that are present. Thinking customers have no request.
-    pub(super) fn unfinished(&self) -> Vec<Passage> {
+    pub(super) fn unfinished(&self) -> Vec<SimulatedRequest> {
         let mut present = vec![true; self.requests.len()];
         self.free.iter().for_each(|place| present[*place as usize] = false);
         self.queues[self.layout.stations.len()]
             .served_requests()
             .for_each(|thinking| present[thinking as usize] = false);
         let requests = self.requests.iter().zip(present).filter(|(_, present)| *present);
-        requests.map(|(r, _)| Passage { class: r.class as usize, began: r.began, ended: None }).collect()
+        requests.map(|(r, _)| SimulatedRequest { class: r.class as usize, began: r.began, ended: None }).collect()
     }
 
     /// The error for too many requests present. It names the station with most of them.

@@ -225,7 +225,7 @@ impl Amount {
 
     fn fmt_plain(&self, f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
         match self.unit {
-            Unit::Time => f.write_str(&Nanos::from_secs_f64(number).exact()),
+            Unit::Time => f.write_str(&Nanos::from_secs_f64(number).to_exact_string()),
             Unit::BitRate => {
                 let whole = |scale: f64| number / scale >= 1.0 && number / scale * scale == number;
                 let (prefix, scale) = BIT_RATES.iter().find(|(_, scale)| whole(*scale)).unwrap_or(&("", 1.0));

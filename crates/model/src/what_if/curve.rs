@@ -89,7 +89,7 @@ impl Curve {
         ];
         let header: Vec<String> = axes.chain(common).chain(by_name.concat()).collect();
         let lines = self.points.iter().map(|point| self.line(point));
-        std::iter::once(header).chain(lines).map(|fields| csv::line(fields.iter().map(String::as_str))).collect()
+        std::iter::once(header).chain(lines).map(|fields| csv::format_row(fields.iter().map(String::as_str))).collect()
     }
 
     fn line(&self, point: &CurvePoint) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Compares the formulas for servers that must be woken up with known results and with the simulator.
 
 use brimful_core::model::{ClassKind, IdleCost, Model, ModelClass, Scheduling, Station};
-use brimful_model::simulate::follow;
+use brimful_model::simulate::simulate_intervals;
 use brimful_model::{
     Estimate, Method, SimulationOptions, exceptional_wait, exponential_wait, mg1, response_distributions,
     saturation_rate, simulate, solve, station_demands,
@@ -267,8 +267,8 @@ fn episodes_are_of_the_same_server() {
     let model = at(station(1, 1.0, WAKING), 0.5);
     let (mut count, mut seconds, mut work, mut intervals) = (0.0, 0.0, 0.0, 0);
     let options = SimulationOptions::default();
-    follow(&model, &options, 1.0, |episode| {
-        let took = |passage: &brimful_model::simulate::Passage| passage.ended.unwrap() - passage.began;
+    simulate_intervals(&model, &options, 1.0, |episode| {
+        let took = |passage: &brimful_model::simulate::SimulatedRequest| passage.ended.unwrap() - passage.began;
         count += episode.completed.len() as f64;
         seconds += episode.completed.iter().map(took).sum::<f64>();
         work += episode.work[0][0];
@@ -280,7 +280,7 @@ fn episodes_are_of_the_same_server() {
     assert!((seconds / count / response - 1.0).abs() < 0.01 && (work / 20_000.0 - 0.5).abs() < 0.003, "{work}");
     // A saturated server is never idle, so it serves at full speed.
     let (mut count, mut intervals) = (0.0, 0);
-    follow(&one(model.stations[0].clone(), 150.0), &options, 1.0, |episode| {
+    simulate_intervals(&one(model.stations[0].clone(), 150.0), &options, 1.0, |episode| {
         count += episode.completed.len() as f64;
         intervals += 1;
         intervals < 2000

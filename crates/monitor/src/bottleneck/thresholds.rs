@@ -6,7 +6,7 @@
 use super::{Finding, Severity};
 
 /// Utilization of a CPU or a disk, or the filled share of a queue.
-pub const BUSY: Level = Level { near: 0.80, at: 0.95 };
+pub const BUSY_SHARE: Level = Level { near: 0.80, at: 0.95 };
 /// Share of a CPU's time taken by the hypervisor. A tenth is more than the hypervisor's own timekeeping; at a third,
 /// the host is oversold.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
@@ -28,7 +28,7 @@ pub const IO_STALL: Level = Level { near: 0.20, at: 0.60 };
 /// Share of time in which some task waited for a CPU although no CPU was busy, for example because of a cgroup's quota.
 pub const CPU_STALL: Level = Level { near: 0.30, at: 0.80 };
 /// Share of memory in use.
-pub const MEMORY: Level = Level { near: 0.95, at: 0.98 };
+pub const USED_MEMORY_SHARE: Level = Level { near: 0.95, at: 0.98 };
 /// Number of pages per second that are read from or written to swap. A few pages are normal.
 pub const SWAP_PAGES_PER_S: Level = Level { near: 10.0, at: 1000.0 };
 /// Page faults of a program per second that waited for a disk. With a fast disk (0.1 ms), these levels are 1 % and 10 %
@@ -39,7 +39,7 @@ pub const RETRANSMITTED_SHARE: Level = Level { near: 0.01, at: 0.05 };
 /// Number of retransmitted segments per second below which [`RETRANSMITTED_SHARE`] is not reported.
 pub const MIN_RETRANSMITTED: f64 = 1.0;
 /// Number of packets, segments or connections lost per second.
-pub const LOST: Level = Level { near: 0.5, at: 100.0 };
+pub const LOSSES_PER_S: Level = Level { near: 0.5, at: 100.0 };
 /// Number of dropped connections per second below which drops are not reported. Each dropped client waits a second or
 /// more before it retries.
 pub const MIN_DROPPED_PER_S: f64 = 0.01;

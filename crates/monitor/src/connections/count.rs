@@ -53,7 +53,7 @@ impl Counter {
     }
 
     /// The duration of the last count.
-    pub fn took(&self) -> Nanos {
+    pub fn duration(&self) -> Nanos {
         self.last.took
     }
 

@@ -43,7 +43,7 @@ impl StatesWatch {
 
     /// Reads the connections of each port, in the order of the ports.
     pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
-        let count = self.search.due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
+        let count = self.search.is_due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
         let begun = count.then(Search::begin);
         let ports = match &mut self.gauges {
             Ok(gauges) => {
@@ -62,7 +62,7 @@ impl StatesWatch {
             },
         };
         if let Some(begun) = begun {
-            self.search.rest(begun);
+            self.search.end(begun);
         }
         ports
     }
@@ -97,7 +97,8 @@ impl StatesWatch {
             },
             Err(_) if counter.starts_with("none") => counter,
             Err(why) => {
-                let (took, rest) = (self.counter.took().rounded(), self.search.every().rounded());
+                let (took, rest) =
+                    (self.counter.duration().to_rounded_string(), self.search.interval().to_rounded_string());
                 format!("{counter}: a count took {took}, so there is one every {rest} at most; no eBPF: {why}")
             }
         }

@@ -36,7 +36,7 @@ impl SynDrops {
 
     /// Number of SYNs among `new` drops of the sockets. Must be called after the sockets were read: counters that are
     /// slightly ahead of the sockets are harmless, because they are totals.
-    pub fn among(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
+    pub fn count_syns(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
         self.counted += new;
         let now = self.read(buffer).unwrap_or_default();
         let grown = |counter: usize| growth(self.from[counter]?, now[counter]?);
@@ -54,7 +54,7 @@ impl SynDrops {
     }
 
     /// Number of drops that were not SYNs.
-    pub fn others(&self) -> u64 {
+    pub fn other_drops(&self) -> u64 {
         self.counted - self.syns
     }
 
@@ -88,19 +88,19 @@ mod tests {
         let mut buffer = Vec::new();
         let mut drops = SynDrops::open(directory.path(), &mut buffer);
         write([1010, 2000, 3000]);
-        assert_eq!(drops.among(10, &mut buffer), 10, "all drops are SYNs");
+        assert_eq!(drops.count_syns(10, &mut buffer), 10, "all drops are SYNs");
         write([1010, 2500, 3007]);
-        assert_eq!(drops.among(507, &mut buffer), 0, "deferred and reset handshakes are not SYNs");
+        assert_eq!(drops.count_syns(507, &mut buffer), 0, "deferred and reset handshakes are not SYNs");
         write([1018, 2500, 3007]);
-        assert_eq!(drops.among(11, &mut buffer), 5, "three last segments count twice each");
+        assert_eq!(drops.count_syns(11, &mut buffer), 5, "three last segments count twice each");
         write([5000, 2500, 3007]);
         assert_eq!(
-            (drops.among(4, &mut buffer), drops.others()),
+            (drops.count_syns(4, &mut buffer), drops.other_drops()),
             (4, 513),
             "with drops of other processes, all drops count as SYNs"
         );
         std::fs::write(directory.path().join("netstat"), "").unwrap();
-        assert_eq!(drops.among(7, &mut buffer), 7, "without the namespace's counters, all drops count as SYNs");
+        assert_eq!(drops.count_syns(7, &mut buffer), 7, "without the namespace's counters, all drops count as SYNs");
     }
 
     proptest! {

@@ -33,14 +33,16 @@ impl ContainerServer {
 
 /// All servers in other namespaces whose processes this user may inspect; `proc` is the directory that is /proc.
 pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
-    let here = Place::of_process(&proc.join("self"));
+    let here = ChosenNamespace::of_process(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();
     let mut pids: Vec<u32> = processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &u32| Place::of_process(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here))
+        .filter(|pid: &u32| {
+            ChosenNamespace::of_process(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here)
+        })
         .collect();
     pids.sort_unstable();
-    let found = MappedFiles::look(proc, &pids);
+    let found = MappedFiles::scan(proc, &pids);
     let living: Vec<u32> = found.living.iter().copied().collect();
     let opened = found.files.iter().filter_map(|(place, sharing)| {
         let file = open_mapped(proc, place, sharing).ok()?;
@@ -54,17 +56,17 @@ pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
 
 /// The mount namespace and root directory of a process.
 #[derive(PartialEq, Eq)]
-struct Place {
+struct ChosenNamespace {
     namespace: OsString,
     /// Device and inode of the root directory.
     root: [u64; 2],
 }
 
-impl Place {
+impl ChosenNamespace {
     /// Reads the directory of a process in /proc; `None` if the process is gone, or this user may not inspect it.
-    fn of_process(process: &Path) -> Option<Place> {
+    fn of_process(process: &Path) -> Option<ChosenNamespace> {
         let namespace = fs::read_link(process.join("ns/mnt")).ok()?.into_os_string();
         let root = fs::metadata(process.join("root")).ok()?;
-        Some(Place { namespace, root: [root.dev(), root.ino()] })
+        Some(ChosenNamespace { namespace, root: [root.dev(), root.ino()] })
     }
 }

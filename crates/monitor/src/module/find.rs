@@ -105,14 +105,14 @@ impl ModuleWatch {
 
     /// Inspects the watched processes, if a search is due. This is the slow part, so it should be done before reading.
     pub(crate) fn search(&mut self, pids: &[u32]) {
-        if !self.search.due() {
+        if !self.search.is_due() {
             return;
         }
         let begun = Search::begin();
         // If a worker owned a slot before the search and the search does not find it, the worker has ended.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
-        let found = MappedFiles::look(&self.proc, pids);
+        let found = MappedFiles::scan(&self.proc, pids);
         self.looked |= !pids.is_empty();
         self.closed = found.closed;
         self.refused.clear();
@@ -122,7 +122,7 @@ impl ModuleWatch {
         }
         self.renew_named();
         self.take(found);
-        self.search.rest(begun);
+        self.search.end(begun);
     }
 
     /// Opens named files that have been replaced.
@@ -229,7 +229,7 @@ impl ModuleWatch {
 }
 
 impl MappedFiles {
-    pub fn look(proc: &Path, pids: &[u32]) -> MappedFiles {
+    pub fn scan(proc: &Path, pids: &[u32]) -> MappedFiles {
         let mut found = MappedFiles::default();
         for &pid in pids {
             match fs::read(proc.join(format!("{pid}/maps"))) {
@@ -242,7 +242,7 @@ impl MappedFiles {
 
     fn add(&mut self, proc: &Path, pid: u32, maps: &str) {
         let mut any = false;
-        for Mapping { range, place: (device, inode), path, deleted } in shared(maps, PATH_WORD) {
+        for Mapping { range, device_and_inode: (device, inode), path, deleted } in shared(maps, PATH_WORD) {
             let place = (device.to_owned(), inode);
             if self.files.len() < MAX_FILES || self.files.contains_key(&place) {
                 let (range, path) = (range.to_owned(), path.to_owned());

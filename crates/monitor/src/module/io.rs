@@ -33,10 +33,10 @@ impl IoAccount {
     /// The counters of these processes, read again if a reading is due. `requests` is the server's number of requests.
     /// Returns `None` if the kernel does not provide the counters.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
-        if self.search.due() {
+        if self.search.is_due() {
             let search = Search::begin();
             self.look(proc, pids, requests);
-            self.search.rest(search);
+            self.search.end(search);
         }
         self.latest
     }

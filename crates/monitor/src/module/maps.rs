@@ -6,7 +6,7 @@ pub(super) struct Mapping<'a> {
     /// The range of addresses, as in /proc/PID/map_files.
     pub range: &'a str,
     /// Device and inode as /proc/PID/maps shows them. On some file systems, stat(2) shows other values.
-    pub place: (&'a str, u64),
+    pub device_and_inode: (&'a str, u64),
     /// The path of the file below the process's own root.
     pub path: &'a str,
     /// Whether the file has been removed or replaced.
@@ -32,7 +32,7 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     let path = fields.next()?.trim_start_matches(' ');
     let (path, deleted) = path.strip_suffix(" (deleted)").map_or((path, false), |path| (path, true));
     let inode = inode.parse().ok().filter(|&inode| inode != 0)?;
-    (path.starts_with('/')).then_some(Mapping { range, place: (device, inode), path, deleted })
+    (path.starts_with('/')).then_some(Mapping { range, device_and_inode: (device, inode), path, deleted })
 }
 
 /// The process's pid in its own namespace, from /proc/PID/status: the last number of `NSpid`.
@@ -65,7 +65,7 @@ mod tests {
         let found: Vec<_> = shared(MAPS, "brimful").collect();
         let nginx = Mapping {
             range: "7f1a2c200000-7f1a2c280000",
-            place: ("00:1a", 77),
+            device_and_inode: ("00:1a", 77),
             path: "/dev/shm/brimful-nginx",
             deleted: false,
         };

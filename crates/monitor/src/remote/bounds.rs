@@ -74,7 +74,7 @@ impl SampleRateCheck {
             "the watching side sends more samples than requested: {} in {}, while {} were due. Check whether it is a \
              `brimful watch --serve` that you started",
             self.samples,
-            elapsed.rounded(),
+            elapsed.to_rounded_string(),
             self.due_within(elapsed)
         )))
     }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn samples_at_ten_times_the_rate_asked_are_refused_and_late_ones_are_not() {
         let (start, second) = (Nanos::from_secs(7), Nanos::from_secs(1));
-        let mut requested = Intervals::every(second);
+        let mut requested = Intervals::uniform(second);
         requested.set(GroupName::Process, Some(Nanos::from_secs(5)));
         let mut pace = SampleRateCheck::new(requested, start);
         // All samples that became due while the network was blocked arrive at once.

@@ -19,7 +19,7 @@ pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 
 /// The offset of the other clock at one moment, as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     /// The moment, by this host's clock.
     at: Nanos,
     /// The other clock minus this host's clock, in nanoseconds.
@@ -31,28 +31,32 @@ pub struct Reading {
 /// Converts instants of the other host's clock to this host's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    before: Reading,
-    after: Option<Reading>,
+    before: ClockReading,
+    after: Option<ClockReading>,
 }
 
-impl Reading {
+impl ClockReading {
     /// The reading of one exchange: the times of request and answer by this clock, and the time that the other clock
     /// showed.
-    pub fn new(requested: Nanos, showed: Nanos, answered: Nanos) -> Reading {
+    pub fn new(requested: Nanos, showed: Nanos, answered: Nanos) -> ClockReading {
         let round_trip = answered - requested;
         let at = requested + Nanos(round_trip.0 / 2);
-        Reading { at, offset: i128::from(showed.0) - i128::from(at.0), uncertainty: Nanos(round_trip.0.div_ceil(2)) }
+        ClockReading {
+            at,
+            offset: i128::from(showed.0) - i128::from(at.0),
+            uncertainty: Nanos(round_trip.0.div_ceil(2)),
+        }
     }
 }
 
 impl Clock {
     /// The conversion based on a measurement before the run and, if possible, another measurement after the run.
-    pub fn new(before: Reading, after: Option<Reading>) -> Clock {
+    pub fn new(before: ClockReading, after: Option<ClockReading>) -> Clock {
         Clock { before, after }
     }
 
     /// Converts an instant to this host's clock.
-    pub fn here(&self, there: Nanos) -> Nanos {
+    pub fn local_time(&self, there: Nanos) -> Nanos {
         let here = i128::from(there.0) - self.before.offset;
         let span = self.after.map_or(0, |after| i128::from(after.at.0) - i128::from(self.before.at.0));
         let drifted = if span > 0 {
@@ -78,7 +82,7 @@ impl Clock {
     /// How the offset was measured, for the sources.
     pub fn source(&self) -> String {
         let uncertainty = Nanos::from_secs_f64(self.offset().uncertainty_s);
-        let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).rounded();
+        let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).to_rounded_string();
         let how = match self.after {
             Some(_) => {
                 format!("before and after the load; in between they drifted by {drifted}, which is assumed to be even")
@@ -89,7 +93,7 @@ impl Clock {
             format!(
                 ". The stated offset has an uncertainty of {}, more than {MAX_UNCERTAINTY}: consider that when instants of the two hosts are \
                  compared",
-                uncertainty.rounded()
+                uncertainty.to_rounded_string()
             )
         } else {
             String::new()
@@ -111,8 +115,8 @@ mod tests {
     const AHEAD: u64 = 3_600_000_000_000;
 
     /// An exchange with a clock that is ahead and gains. Request and answer take the times `there` and `back`.
-    fn exchange(at: u64, gain: f64, there: u64, back: u64) -> Reading {
-        Reading::new(Nanos(at), shown(at + there, gain), Nanos(at + there + back))
+    fn exchange(at: u64, gain: f64, there: u64, back: u64) -> ClockReading {
+        ClockReading::new(Nanos(at), shown(at + there, gain), Nanos(at + there + back))
     }
 
     fn shown(at: u64, gain: f64) -> Nanos {
@@ -124,7 +128,7 @@ mod tests {
         let (end, gain) = (3_600_000_000_000, 50e-6); // an hour, and a gain of 50 millionths
         let clock = Clock::new(exchange(0, gain, 1000, 1000), Some(exchange(end, gain, 1000, 1000)));
         for at in (0..=end).step_by(end as usize / 7) {
-            let found = clock.here(shown(at, gain));
+            let found = clock.local_time(shown(at, gain));
             assert!(found.0.abs_diff(at) < 30_000, "{found} instead of {at}");
         }
         let ClockOffset { offset_s, uncertainty_s } = clock.offset();
@@ -156,8 +160,8 @@ mod tests {
         #[test]
         fn no_reading_is_too_strange(numbers in proptest::array::uniform7(any::<u64>())) {
             let [a, b, c, d, e, f, g] = numbers.map(Nanos);
-            let clock = Clock::new(Reading::new(a, b, c), Some(Reading::new(d, e, f)));
-            clock.here(g);
+            let clock = Clock::new(ClockReading::new(a, b, c), Some(ClockReading::new(d, e, f)));
+            clock.local_time(g);
             clock.source();
             prop_assert!(clock.offset().uncertainty_s >= 0.0);
         }

@@ -1,10 +1,10 @@
 //! The load generator's side of a stream: connects, compares clocks, and collects samples.
 
 use super::bounds::SampleRateCheck;
-use super::clock::{CLOCK_EXCHANGES, Clock, MAX_UNCERTAINTY, Reading};
+use super::clock::{CLOCK_EXCHANGES, Clock, ClockReading, MAX_UNCERTAINTY};
 use super::link::{ANSWER_TIMEOUT, Link, Received};
 use super::protocol::{self, Answer, MAX_ANSWER_BYTES, Request};
-use super::protocol::{LinkError, words};
+use super::protocol::{LinkError, sanitize};
 use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};
 use crate::history::{History, Observations};
@@ -41,7 +41,7 @@ pub struct Stream {
     link: Link,
     /// Description of the sender, for the sources.
     source: String,
-    before: Reading,
+    before: ClockReading,
     /// Time between two samples.
     interval: Nanos,
     pace: SampleRateCheck,
@@ -75,7 +75,7 @@ impl Stream {
             Received::Message(Answer::Greeting { protocol, version, nonce }) => {
                 match protocol::protocol_mismatch(&protocol, &config.address) {
                     Some(why) => return Err(LinkError(why)),
-                    None => (words(&version), Nonce::try_from(nonce).map_err(|why| LinkError(why.to_owned()))?),
+                    None => (sanitize(&version), Nonce::try_from(nonce).map_err(|why| LinkError(why.to_owned()))?),
                 }
             }
             Received::Message(answer) => return Err(unexpected(answer)),
@@ -89,7 +89,7 @@ impl Stream {
         let here = Nonce::generate()?;
         let proof = config.token.proof(Side::Generator, &there, &here);
         link.send(&Request::Hello { nonce: here.clone(), proof })?;
-        match link.answer()? {
+        match link.receive_answer()? {
             Answer::Welcome { proof } if config.token.proves(Side::Watcher, &there, &here, &proof) => {}
             Answer::Welcome { .. } => {
                 return Err(LinkError(
@@ -105,12 +105,12 @@ impl Stream {
             return Err(LinkError(format!(
                 "its clock is known only to within {}, because an answer takes twice that long, and figures of intervals need {MAX_UNCERTAINTY}: \
                  generate the load on a host closer to the server, or connect more directly than by this tunnel, VPN or relay",
-                before.uncertainty.rounded()
+                before.uncertainty.to_rounded_string()
             )));
         }
         let pace = SampleRateCheck::new(config.intervals, sys::now());
         link.send(&Request::Watch { every: protocol::intervals_by_group(config.intervals) })?;
-        let (intervals, sources) = match link.answer()? {
+        let (intervals, sources) = match link.receive_answer()? {
             Answer::Watching { every, sources } => (protocol::intervals(&every, config.intervals), sources),
             answer => return Err(unexpected(answer)),
         };
@@ -118,7 +118,7 @@ impl Stream {
         let latest = Latest { sources, ..Latest::default() };
         let interval = intervals.shortest().unwrap_or_default();
         let mut stream = Stream { link, source, before, interval, pace, history: History::with_byte_limit(), latest };
-        match stream.link.answer()? {
+        match stream.link.receive_answer()? {
             Answer::Sample { sample, overhead, last: None } => stream.keep(*sample, overhead)?,
             answer => return Err(unexpected(answer)),
         }
@@ -137,7 +137,7 @@ impl Stream {
         sources.insert("clock".to_owned(), clock.source());
         sources.insert("monitor".to_owned(), self.source);
         let mut history = self.history;
-        history.restamp(|at| clock.here(at));
+        history.restamp(|at| clock.local_time(at));
         Observations { history, sources, overhead, clock: Some(clock.offset()), broken }
     }
 
@@ -156,7 +156,7 @@ impl Stream {
     }
 
     /// Requests the last sample, and compares clocks again.
-    fn end(&mut self) -> Result<Reading, LinkError> {
+    fn end(&mut self) -> Result<ClockReading, LinkError> {
         self.link.send(&Request::Stop {})?;
         let until = sys::now() + ANSWER_TIMEOUT;
         loop {
@@ -194,16 +194,16 @@ impl Stream {
 }
 
 /// Compares clocks, and returns the reading with the shortest round trip.
-fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
-    let mut best: Option<Reading> = None;
+fn compare_clocks(link: &mut Link) -> Result<ClockReading, LinkError> {
+    let mut best: Option<ClockReading> = None;
     for _ in 0..CLOCK_EXCHANGES {
         let requested = sys::now();
         link.send(&Request::Clock {})?;
-        let showed = match link.answer()? {
+        let showed = match link.receive_answer()? {
             Answer::Clock { at } => at,
             answer => return Err(unexpected(answer)),
         };
-        let reading = Reading::new(requested, showed, sys::now());
+        let reading = ClockReading::new(requested, showed, sys::now());
         best = best.filter(|best| best.uncertainty <= reading.uncertainty).or(Some(reading));
     }
     best.ok_or_else(|| LinkError("no clocks were compared".to_owned()))
@@ -211,7 +211,7 @@ fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
 
 fn unexpected(answer: Answer) -> LinkError {
     LinkError(match answer {
-        Answer::Refused(why) => words(&why),
+        Answer::Refused(why) => sanitize(&why),
         _ => "its answer does not belong to the request: check whether both sides run the same version of brimful"
             .to_owned(),
     })

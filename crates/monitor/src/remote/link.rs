@@ -4,7 +4,7 @@
 //! side is not trusted: the length of a line is limited, and a message that cannot be parsed ends the connection with a
 //! reason in words.
 
-use super::protocol::{LinkError, words};
+use super::protocol::{LinkError, sanitize};
 use super::{bounds, tls};
 use crate::sys;
 use brimful_core::Nanos;
@@ -135,7 +135,7 @@ impl Link {
     }
 
     /// Waits for an answer; fails if that takes longer than [`ANSWER_TIMEOUT`].
-    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
+    pub fn receive_answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
         match self.receive(sys::now() + ANSWER_TIMEOUT, None)? {
             Received::Message(message) => Ok(message),
             Received::Timeout | Received::Stopped => Err(LinkError(format!("no answer within {ANSWER_TIMEOUT}"))),
@@ -225,6 +225,6 @@ fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LinkError> {
 
 /// The error for data that does not follow this protocol.
 fn foreign(line: &[u8], what: &dyn fmt::Display) -> LinkError {
-    let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
+    let begins = sanitize(&String::from_utf8_lossy(&line[..line.len().min(60)]));
     LinkError(format!("the received data is not of brimful's protocol ({what}); it begins with `{begins}`"))
 }

@@ -109,7 +109,7 @@ pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
         (theirs, ours) if theirs < ours => format!("update brimful on {peer}"),
         _ => "update brimful on this host".to_owned(),
     };
-    Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", words(protocol)))
+    Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", sanitize(protocol)))
 }
 
 /// The reason why a connection cannot be used any longer, in words. Some of the words may come from the other side.
@@ -132,7 +132,7 @@ impl From<io::Error> for LinkError {
 }
 
 /// Makes text from the other side safe for a terminal.
-pub fn words(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     one_line(text.trim()).chars().take(500).collect()
 }
 
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn only_groups_that_there_are_can_be_wanted() {
-        let mut available = Intervals::every(Nanos::from_secs(1));
+        let mut available = Intervals::uniform(Nanos::from_secs(1));
         available.set(GroupName::Network, None);
-        let wanted = intervals_by_group(Intervals::every(Nanos::from_millis(50)));
-        let mut expected = Intervals::every(Nanos::from_millis(50));
+        let wanted = intervals_by_group(Intervals::uniform(Nanos::from_millis(50)));
+        let mut expected = Intervals::uniform(Nanos::from_millis(50));
         expected.set(GroupName::Network, None);
         assert_eq!(intervals(&wanted, available), expected);
         let strange = [("kernel".to_owned(), Nanos::ZERO), ("none".to_owned(), Nanos::MAX)].into();

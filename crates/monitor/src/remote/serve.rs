@@ -43,7 +43,7 @@ pub struct ServeConfig {
 
 /// A running server. Dropping this value ends the server; connected clients are notified.
 #[derive(Debug)]
-pub struct Serving {
+pub struct MonitorServer {
     address: SocketAddr,
     /// All threads end when this is closed.
     _stop: PipeWriter,
@@ -64,7 +64,7 @@ struct ServerState {
 /// One of a limited number of threads or clients; dropping it makes room for another.
 struct Seat(Arc<AtomicUsize>);
 
-impl Serving {
+impl MonitorServer {
     /// Starts to listen. `notice` receives log lines about clients that connect and disconnect.
     ///
     /// An error if the address is not free or would expose the stream to other hosts, or if the certificate or key
@@ -72,7 +72,7 @@ impl Serving {
     pub fn start(
         config: ServeConfig,
         notice: impl Fn(String) + Send + Sync + 'static,
-    ) -> Result<Serving, MonitorError> {
+    ) -> Result<MonitorServer, MonitorError> {
         let ServeConfig { address, token, identity, watch } = config;
         if identity.is_none() && !stays_here(address.ip()) {
             return Err(MonitorError::Unusable(exposed(address)));
@@ -87,7 +87,7 @@ impl Serving {
         let notices = Notices::new(notice);
         let state = Arc::new(ServerState { token, acceptor, watch, stop: stopped, pending, threads, clients, notices });
         spawn("serve", move || accept(&listener, &state))?;
-        Ok(Serving { address: bound, _stop: stop })
+        Ok(MonitorServer { address: bound, _stop: stop })
     }
 
     /// The address on which this server listens.
@@ -142,7 +142,7 @@ fn authenticate(socket: TcpStream, pending: PendingClient, state: &ServerState) 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nonce: here.to_string(),
     })?;
-    let there = match link.answer()? {
+    let there = match link.receive_answer()? {
         Request::Hello { nonce, proof } if state.token.proves(Side::Generator, &here, &nonce, &proof) => nonce,
         Request::Hello { .. } => {
             return Err(refuse(

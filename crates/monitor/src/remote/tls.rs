@@ -1,7 +1,7 @@
 //! TLS 1.3 for streams that leave the host. The watching side has a certificate. The load generator has the certificate
 //! of the authority that signed it. If the watching side's certificate is self-signed, both are the same.
 
-use super::protocol::{LinkError, words};
+use super::protocol::{LinkError, sanitize};
 use super::secret_file::SecretFile;
 use crate::MonitorError;
 use brimful_core::pem::{self, PemKind};
@@ -100,7 +100,7 @@ pub fn explain(error: io::Error) -> LinkError {
         Error::AlertReceived(
             AlertDescription::UnknownCA | AlertDescription::DecryptError | AlertDescription::BadCertificate,
         ) => "the other side does not trust this certificate: give it there as --watch-ca",
-        _ => return LinkError(format!("TLS: {}", words(&cause.to_string()))),
+        _ => return LinkError(format!("TLS: {}", sanitize(&cause.to_string()))),
     };
     LinkError(advice.to_owned())
 }

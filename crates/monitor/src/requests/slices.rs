@@ -67,7 +67,7 @@ impl SlicePlan {
     }
 
     /// The time of a slice in which requests count.
-    pub fn counting(&self) -> Nanos {
+    pub fn counting_time(&self) -> Nanos {
         Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }
 
@@ -84,7 +84,7 @@ impl SlicePlan {
     }
 
     /// Ends a slice in which `begun` requests began, of which `open` were still open.
-    pub fn ended(&mut self, begun: u64, open: u64) {
+    pub fn end_slice(&mut self, begun: u64, open: u64) {
         self.begun = self.begun.saturating_add(begun);
         self.open = self.open.saturating_add(open);
         let too_many = self.open >= MIN_OPEN && self.open.saturating_mul(MAX_OPEN_ONE_IN) > self.begun;
@@ -103,7 +103,7 @@ mod tests {
     fn a_slice_of_a_second_is_a_fifth_of_it_and_counts_for_three_quarters() {
         let slices = SlicePlan::new(DutyCycle::default());
         let ms = Nanos::from_millis;
-        assert_eq!((slices.length(), slices.period(), slices.counting()), (Some(ms(200)), ms(1000), ms(150)));
+        assert_eq!((slices.length(), slices.period(), slices.counting_time()), (Some(ms(200)), ms(1000), ms(150)));
         assert_eq!((slices.offset(0), slices.offset(u64::MAX).0 / 1_000_000), (Nanos::ZERO, 780));
         assert_eq!(SlicePlan::new(DutyCycle::ALWAYS).length(), None);
     }
@@ -113,13 +113,13 @@ mod tests {
         let mut slices = SlicePlan::new(DutyCycle::default());
         let mut lengths = Vec::new();
         for (begun, open) in [(1000, 5), (1000, 10), (1000, 15), (1000, 500), (2, 1), (0, 0), (3, 1), (0, 0)] {
-            slices.ended(begun, open);
+            slices.end_slice(begun, open);
             lengths.push(slices.length.0 / 1_000_000);
         }
         assert_eq!(lengths, [200, 200, 200, 400, 400, 400, 800, 800]);
-        (0..20).for_each(|_| slices.ended(10, 10));
+        (0..20).for_each(|_| slices.end_slice(10, 10));
         assert_eq!((slices.length, slices.period()), (MAX_LENGTH, Nanos::from_secs(32)));
-        slices.ended(u64::MAX, u64::MAX);
+        slices.end_slice(u64::MAX, u64::MAX);
     }
 
     #[test]
@@ -136,9 +136,9 @@ mod tests {
         #[test]
         fn every_slice_lies_in_its_period(thousandths in 1_u16..1000, random in any::<u64>(), longer in 0..6) {
             let mut slices = SlicePlan::new(DutyCycle::from_share(f64::from(thousandths) / 1000.0).unwrap());
-            (0..longer).for_each(|_| slices.ended(2, 2));
+            (0..longer).for_each(|_| slices.end_slice(2, 2));
             prop_assert!(slices.offset(random) + slices.length <= slices.period());
-            prop_assert!(slices.counting() < slices.length);
+            prop_assert!(slices.counting_time() < slices.length);
             let share = slices.length.as_secs_f64() / slices.period().as_secs_f64();
             prop_assert!((share - f64::from(thousandths) / 1000.0).abs() < 1e-6);
         }

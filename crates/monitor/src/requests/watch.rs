@@ -181,7 +181,7 @@ impl Shared {
     /// Begins a slice. Returns false if that fails.
     fn begin_slice(&mut self) -> bool {
         let from = sys::now() + ATTACHING;
-        let begun = self.begin(from, from + self.slices.counting());
+        let begun = self.begin(from, from + self.slices.counting_time());
         self.keep(begun)
     }
 
@@ -205,7 +205,7 @@ impl Shared {
             return false;
         }
         let after = self.totals();
-        self.slices.ended(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
+        self.slices.end_slice(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
         self.sample.slices += 1;
         self.sample.slice = self.slices.length();
         true

@@ -30,7 +30,7 @@ impl ProcessNames<'_> {
     }
 
     /// Whether the process has this name.
-    pub fn contain(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         is_whole(self.comm, name.as_bytes()) || self.others().iter().any(|other| other == name.as_bytes())
     }
 

@@ -105,17 +105,17 @@ impl ProcReader {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
         if started {
-            self.started_at = sys::now() + sys::suspended();
+            self.started_at = sys::now() + sys::suspended_time();
         }
-        if started && self.children.due() {
+        if started && self.children.is_due() {
             self.find_children(accounts, selection);
         }
-        if self.scan.due() && (selection.has_found() || started || !self.settled) {
+        if self.scan.is_due() && (selection.has_found() || started || !self.settled) {
             self.scan(accounts, selection);
             self.forks = forks;
             self.settled = !started && !selection.awaits_title(self.started_at, accounts);
         }
-        if self.threads.due() {
+        if self.threads.is_due() {
             self.read_threads();
         }
     }
@@ -134,7 +134,7 @@ impl ProcReader {
             }
         }
         selection.forget();
-        self.scan.rest(begun);
+        self.scan.end(begun);
     }
 
     /// Updates the accounts with the usage of every member.
@@ -164,7 +164,7 @@ impl ProcReader {
             true => "task/*/schedstat and task/*/stat",
             false => "task/*/stat (none of run-queue waits and context switches: this kernel does not tell them)",
         };
-        let every = self.threads.every().rounded();
+        let every = self.threads.interval().to_rounded_string();
         format!("/proc/PID/stat and the CPU clock of each process; its threads, {every} apart at least: {threads}")
     }
 
@@ -195,7 +195,7 @@ impl ProcReader {
                 parents.push(pid);
             }
         }
-        self.children.rest(begun);
+        self.children.end(begun);
     }
 
     /// Opens the files of a process; `None` if there is no such process.
@@ -214,7 +214,7 @@ impl ProcReader {
         for (pid, handle) in &mut self.handles {
             self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
         }
-        self.threads.rest(begun);
+        self.threads.end(begun);
     }
 }
 
@@ -240,13 +240,13 @@ impl Handle {
             parent: stat.parent,
             // The start is rounded up, so that a process that started in the same tick as the watch counts as new.
             started: units.ticks(stat.started.saturating_add(1)),
-            own: Usage {
+            own_usage: Usage {
                 cpu: CpuTime::split(total, user, system),
-                waited: self.threads.values().fold(self.waited, |sum, thread| sum + thread.waited),
+                run_queue_wait: self.threads.values().fold(self.waited, |sum, thread| sum + thread.waited),
                 switches: self.switches + self.threads.values().map(|thread| thread.switches).sum::<u64>(),
                 major_faults: stat.major_faults,
             },
-            reaped: Usage {
+            reaped_usage: Usage {
                 cpu: CpuTime { total: children_user + children_system, user: children_user },
                 major_faults: stat.children_major_faults,
                 ..Usage::default()

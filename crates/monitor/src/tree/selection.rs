@@ -88,7 +88,7 @@ impl Selection {
         for (index, choice) in self.choices.iter_mut().enumerate() {
             let Some(holder) = &mut choice.holder else { continue };
             let alive = accounts.is_alive(index) || holder.is_shared(accounts);
-            if !all && !(choice.search.due() && (!alive || now >= choice.refresh_at)) {
+            if !all && !(choice.search.is_due() && (!alive || now >= choice.refresh_at)) {
                 continue;
             }
             choice.refresh_at = now + OWNER_REFRESH;
@@ -99,7 +99,7 @@ impl Selection {
             };
             pids.retain(|&pid| accounts.program_of(pid).is_none() && !self.found.contains(&(pid, index)));
             self.found.extend(pids.into_iter().map(|pid| (pid, index)));
-            choice.search.rest(begun);
+            choice.search.end(begun);
         }
         if self.listeners.look_up(&self.proc, &self.netns, all) {
             for choice in &mut self.choices {
@@ -132,7 +132,7 @@ impl Selection {
         let names = ProcessNames::new(&self.proc, pid, comm);
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
             ProcessSelector::Name(name) => {
-                pid != std::process::id() && names.contain(name) && choice.users.admit(&self.proc, pid)
+                pid != std::process::id() && names.contains(name) && choice.users.admit(&self.proc, pid)
             }
             ProcessSelector::Pid(wanted) => *wanted == pid && !accounts.was_found(index),
             ProcessSelector::Port(_) | ProcessSelector::Cgroup(_) => self.found.contains(&(pid, index)),
@@ -145,14 +145,14 @@ impl Selection {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
         };
-        sys::now() + sys::suspended() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
+        sys::now() + sys::suspended_time() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
     }
 
     /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) may have been read during exec, so that its title
     /// must be checked again.
     pub fn may_be_executing(&self, started: Nanos) -> bool {
         let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
-        sys::now() + sys::suspended() < started + EXEC_DELAY && self.choices.iter().any(by_name)
+        sys::now() + sys::suspended_time() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
     /// Processes of other users that match only by name, as name, pid and user. A process that descends from another
@@ -206,10 +206,10 @@ impl Selection {
         let choices = self.choices.iter().enumerate().filter(move |(index, _)| absent(*index));
         choices.map(move |(index, choice)| {
             let selector = &choice.selector;
-            let every = choice.holder.as_ref().map_or(every, |_| choice.search.every());
+            let every = choice.holder.as_ref().map_or(every, |_| choice.search.interval());
             let often = match every {
                 Nanos::ZERO => "at every sample".to_owned(),
-                every => format!("at most every {}", every.rounded()),
+                every => format!("at most every {}", every.to_rounded_string()),
             };
             let why = choice
                 .holder

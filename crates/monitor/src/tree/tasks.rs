@@ -115,9 +115,9 @@ impl TaskReader {
         for Member { process, reading, user, system } in &mut self.members {
             let Process { pid, program: Some(program), waited, .. } = self.processes[*process] else { continue };
             let clock = if reading.running > 0 { sys::process_cpu(pid) } else { None };
-            let total = reading.own.cpu.total.max(clock.unwrap_or_default());
-            reading.own.cpu = CpuTime::split(total, *user, *system);
-            reading.own.waited += waited;
+            let total = reading.own_usage.cpu.total.max(clock.unwrap_or_default());
+            reading.own_usage.cpu = CpuTime::split(total, *user, *system);
+            reading.own_usage.run_queue_wait += waited;
             if !accounts.update(pid, reading) {
                 accounts.admit(pid, program, reading);
             }
@@ -257,13 +257,13 @@ impl Member {
             comm: record.comm,
             parent: record.parent,
             started: record.started,
-            own: Usage {
+            own_usage: Usage {
                 cpu: CpuTime { total: process_record.ended.ran, user: Nanos::ZERO },
-                waited: Nanos::ZERO,
+                run_queue_wait: Nanos::ZERO,
                 switches: process_record.ended.switches,
                 major_faults: process_record.ended.major_faults,
             },
-            reaped: Usage {
+            reaped_usage: Usage {
                 cpu: CpuTime {
                     total: process_record.children_user + process_record.children_system,
                     user: process_record.children_user,
@@ -282,7 +282,7 @@ impl Member {
     fn last(record: &TaskRecord, page_bytes: u64) -> Option<ProcessReading> {
         let mut member = Member::new(0, record, page_bytes)?;
         member.add(record);
-        member.reading.own.cpu = CpuTime::split(member.reading.own.cpu.total, member.user, member.system);
+        member.reading.own_usage.cpu = CpuTime::split(member.reading.own_usage.cpu.total, member.user, member.system);
         Some(member.reading)
     }
 
@@ -290,10 +290,10 @@ impl Member {
     fn add(&mut self, thread: &TaskRecord) -> Nanos {
         let waited = thread.waited.unwrap_or_default();
         let Member { reading, user, system, .. } = self;
-        reading.own.cpu.total += thread.own.ran;
-        reading.own.waited += waited;
-        reading.own.switches += thread.own.switches;
-        reading.own.major_faults += thread.own.major_faults;
+        reading.own_usage.cpu.total += thread.own.ran;
+        reading.own_usage.run_queue_wait += waited;
+        reading.own_usage.switches += thread.own.switches;
+        reading.own_usage.major_faults += thread.own.major_faults;
         reading.running += u64::from(thread.runnable);
         *user += thread.own.user;
         *system += thread.own.system;

@@ -50,7 +50,7 @@ impl Listeners {
 
     /// Finds the listening processes, if that is due or `now` is set. Returns true if they were looked up.
     pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
-        if self.ports.is_empty() || !(now || self.search.due() && sys::now() >= self.refresh_at) {
+        if self.ports.is_empty() || !(now || self.search.is_due() && sys::now() >= self.refresh_at) {
             return false;
         }
         self.refresh_at = sys::now() + OWNER_REFRESH;
@@ -60,7 +60,7 @@ impl Listeners {
             let gone = port.owners.is_empty() || !port.owners.iter().all(is_there);
             port.new_owners(gone, netns);
         }
-        self.search.rest(begun);
+        self.search.end(begun);
         true
     }
 
@@ -143,7 +143,7 @@ fn listed(processes: impl Iterator<Item = (u32, u32)>) -> Option<String> {
 
 fn has_name(proc: &Path, pid: u32, name: &str) -> bool {
     let stat = fs::read(proc.join(format!("{pid}/stat"))).unwrap_or_default();
-    procfs::pid_stat(&stat).is_some_and(|stat| ProcessNames::new(proc, pid, stat.comm).contain(name))
+    procfs::pid_stat(&stat).is_some_and(|stat| ProcessNames::new(proc, pid, stat.comm).contains(name))
 }
 
 /// The real user of a process; `None` if there is no such process.

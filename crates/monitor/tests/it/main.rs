@@ -151,7 +151,7 @@ fn a_run_is_watched_from_start_to_finish() {
         processes: vec![ProcessSelector::Pid(shell.pid())],
         ports: vec![address.port()],
         cpus: vec![0],
-        intervals: Intervals::every(Nanos::from_millis(20)),
+        intervals: Intervals::uniform(Nanos::from_millis(20)),
         pin: online_cpus().last().copied(),
         ..MonitorConfig::default()
     };

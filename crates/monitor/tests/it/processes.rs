@@ -41,7 +41,7 @@ impl Drop for Killed {
 
 /// A sampler that watches only processes.
 fn watch(selectors: &[ProcessSelector], ebpf: bool) -> Sampler {
-    let mut intervals = Intervals::every(brimful_core::Nanos::from_millis(100));
+    let mut intervals = Intervals::uniform(brimful_core::Nanos::from_millis(100));
     for group in [GroupName::Kernel, GroupName::Network, GroupName::Connections] {
         intervals.set(group, None);
     }

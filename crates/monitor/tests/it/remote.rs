@@ -7,7 +7,7 @@ use super::PATIENCE;
 use brimful_core::Nanos;
 use brimful_core::server::Server;
 use brimful_monitor::{
-    Identity, Intervals, Monitor, MonitorConfig, ProcessSelector, RemoteConfig, ServeConfig, Serving, Token,
+    Identity, Intervals, Monitor, MonitorConfig, MonitorServer, ProcessSelector, RemoteConfig, ServeConfig, Token,
 };
 use proptest::prelude::*;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,16 +26,16 @@ fn watch() -> MonitorConfig {
 }
 
 /// A server of samples, and its log.
-fn serve(watch: MonitorConfig, identity: Option<Identity>) -> (Serving, Token, Receiver<String>) {
+fn serve(watch: MonitorConfig, identity: Option<Identity>) -> (MonitorServer, Token, Receiver<String>) {
     let token = Token::generate().unwrap();
     let (said, hears) = channel();
     let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token: token.clone(), identity, watch };
-    let serving = Serving::start(config, move |text| drop(said.send(text))).unwrap();
+    let serving = MonitorServer::start(config, move |text| drop(said.send(text))).unwrap();
     (serving, token, hears)
 }
 
 fn remote(address: impl ToString, token: &Token) -> RemoteConfig {
-    let intervals = Intervals::every(Nanos::from_millis(10));
+    let intervals = Intervals::uniform(Nanos::from_millis(10));
     RemoteConfig { address: address.to_string(), token: token.clone(), authority: None, intervals }
 }
 
@@ -258,7 +258,7 @@ fn what_was_overheard_opens_nothing() {
     // The proof that the program received is useless in another connection.
     let (said, news) = channel();
     let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token, identity: None, watch: watch() };
-    let serving = Serving::start(config, move |text| drop(said.send(text))).unwrap();
+    let serving = MonitorServer::start(config, move |text| drop(said.send(text))).unwrap();
     let mut replayed = TcpStream::connect(serving.address()).unwrap();
     replayed.write_all(hello.as_bytes()).unwrap();
     says(&news, "refused: the token");
@@ -270,7 +270,7 @@ fn plain_tcp_does_not_leave_the_host() {
     for address in ["0.0.0.0:7411", "[::]:7411", "192.0.2.1:7411"] {
         let address = address.parse().unwrap();
         let config = ServeConfig { address, token: token.clone(), identity: None, watch: watch() };
-        let error = Serving::start(config, drop).unwrap_err().to_string();
+        let error = MonitorServer::start(config, drop).unwrap_err().to_string();
         assert!(error.contains("ssh -N -L 7411:127.0.0.1:7411 USER@HOST") && error.contains("--tls-cert"), "{error}");
     }
     for address in ["192.0.2.1:7411", "[2001:db8::1]:7411"] {
@@ -282,7 +282,7 @@ fn plain_tcp_does_not_leave_the_host() {
     }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = ServeConfig { address: taken.local_addr().unwrap(), token, identity: None, watch: watch() };
-    assert!(Serving::start(config, drop).unwrap_err().to_string().contains("cannot serve at 127.0.0.1"));
+    assert!(MonitorServer::start(config, drop).unwrap_err().to_string().contains("cannot serve at 127.0.0.1"));
 }
 
 #[test]
@@ -483,7 +483,7 @@ fn tls_lets_those_through_who_trust_and_those_alone() {
         let identity = Some(Identity { certificate: certificate.clone(), key: key.clone() });
         let config =
             ServeConfig { address: ([127, 0, 0, 1], 0).into(), token: token.clone(), identity, watch: watch() };
-        let error = Serving::start(config, drop).unwrap_err().to_string();
+        let error = MonitorServer::start(config, drop).unwrap_err().to_string();
         assert!(error.contains("holds no usable") && error.contains("openssl req -x509"), "{error}");
     }
     assert!(refused(&trusting(address, Path::new("/no/such/file"))).contains("/no/such/file"));

@@ -37,7 +37,7 @@ impl Echo {
 }
 
 fn sampler(ports: Vec<u16>, requests: DutyCycle, ebpf: bool) -> Sampler {
-    let mut intervals = Intervals::every(Nanos::from_secs(1));
+    let mut intervals = Intervals::uniform(Nanos::from_secs(1));
     intervals.set(GroupName::Requests, Some(Nanos::from_secs(1)));
     Sampler::open(&MonitorConfig { ports, intervals, requests, ebpf, ..MonitorConfig::default() }).unwrap()
 }
@@ -87,7 +87,7 @@ fn slices_show_a_part_of_the_time_and_say_which() {
 #[test]
 fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
     let echo = Echo::start();
-    let mut intervals = Intervals::every(Nanos::from_secs(1));
+    let mut intervals = Intervals::uniform(Nanos::from_secs(1));
     intervals.set(GroupName::Requests, Some(Nanos::from_secs(1)));
     let processes = vec![ProcessSelector::Pid(std::process::id())];
     let sampler = Sampler::open(&MonitorConfig { processes, intervals, ..MonitorConfig::default() }).unwrap();

@@ -6,7 +6,7 @@ use super::layout::{labelled, ratio, row, table, time, time_or_dash};
 use super::notes::{other_errors, other_resets};
 use super::percentile::{self, P50, P90, P95, P99, P999, Percentile};
 use super::statuses;
-use crate::server::digest;
+use crate::server::summary_lines;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, counted, number, percent, rate, seconds};
 use brimful_core::record::{Record, ReplyRate, Summary};
@@ -139,7 +139,7 @@ fn errors(counts: &Counts) -> Vec<String> {
 }
 
 fn server(server: &Server) -> Vec<String> {
-    digest(server).iter().map(|(what, figures)| labelled(&format!("Server {what}"), figures)).collect()
+    summary_lines(server).iter().map(|(what, figures)| labelled(&format!("Server {what}"), figures)).collect()
 }
 
 fn times(record: &Record) -> Vec<String> {

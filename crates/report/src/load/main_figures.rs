@@ -18,11 +18,11 @@ const MAX_NAMED: usize = 3;
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
     let mut lines = vec![fact("Rate", &throughput(record)), fact("Errors", &errors(&record.counts))];
     let times = |summary: &Option<Summary>, from_where: &str| {
-        summary.as_ref().map_or("-".to_owned(), |summary| format!("{} ({from_where})", percentile::in_words(summary)))
+        summary.as_ref().map_or("-".to_owned(), |summary| format!("{} ({from_where})", percentile::describe(summary)))
     };
     lines.push(fact("Response", &times(&record.response_time_us, "from when a call was due to its last byte")));
     lines.push(fact("Service", &times(&record.service_time_us, "from its first byte sent to its last byte")));
-    lines.extend(statuses::in_words(record).map(|times| fact("Status", &times)));
+    lines.extend(statuses::describe(record).map(|times| fact("Status", &times)));
     lines.extend(record.redirects.as_ref().map(|followed| fact("Redirects", &redirects(followed))));
     lines.extend(record.server.as_ref().map(|server| fact("Server", &busy(server))));
     lines.extend(client_maximum(record).map(|max| fact("Client", &format!("can offer {max}"))));
@@ -71,7 +71,7 @@ fn redirects(redirects: &Redirects) -> String {
     let times = followed.response_time_us.as_ref().map(|times| {
         format!(
             ", {} (from when the first call was due to the last byte of the one that followed)",
-            percentile::in_words(times)
+            percentile::describe(times)
         )
     });
     let failed =

@@ -47,7 +47,7 @@ impl Percentile {
 
 /// Describes median, 95th and 99th percentile. If there are few calls, the text contains only the meaningful
 /// percentiles, and the mean or the maximum.
-pub fn in_words(summary: &Summary) -> String {
+pub fn describe(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =
         main.iter().filter_map(|p| Some(format!("{} {}", p.name, time(p.value(summary)?)))).collect();
@@ -94,7 +94,7 @@ mod tests {
     fn few_calls_say_little() {
         let said = |count| {
             let (p50, p95, p99) = (900.0, 1_500.0, 2_000.0);
-            in_words(&Summary { count, mean: 1_000.0, p50, p95, p99, max: 2_500.0, ..Summary::default() })
+            describe(&Summary { count, mean: 1_000.0, p50, p95, p99, max: 2_500.0, ..Summary::default() })
         };
         assert_eq!(said(1_000), "p50 900 µs, p95 1.50 ms, p99 2.00 ms");
         assert_eq!(said(200), "p50 900 µs, p95 1.50 ms, max 2.50 ms; p99 takes 1,000 calls");

@@ -8,7 +8,7 @@ use brimful_core::record::{Record, StatusTimes};
 
 /// Describes the times of each status class. `None` if all answers are errors (4xx, 5xx), or if their share is less
 /// than [`NOTABLE_ERRORS`].
-pub(super) fn in_words(record: &Record) -> Option<String> {
+pub(super) fn describe(record: &Record) -> Option<String> {
     let status = &record.counts.status;
     let all = status.s1xx + status.s2xx + status.s3xx + status.s4xx + status.s5xx;
     let errors = status.s4xx + status.s5xx;
@@ -16,7 +16,7 @@ pub(super) fn in_words(record: &Record) -> Option<String> {
         return None;
     }
     let said = |(name, times): (&str, &StatusTimes)| {
-        let words = times.response_time_us.as_ref().map(percentile::in_words)?;
+        let words = times.response_time_us.as_ref().map(percentile::describe)?;
         Some(format!("{name} {words}"))
     };
     let said: Vec<String> = classes(record).filter_map(said).collect();
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn fast_errors_are_shown_apart_from_the_pages() {
-        let said = in_words(&mixed(5_000, 5_000)).unwrap();
+        let said = describe(&mixed(5_000, 5_000)).unwrap();
         assert_eq!(said, "2xx p50 36.0 ms, p95 120 ms, p99 200 ms; 5xx p50 360 µs, p95 1.20 ms, p99 2.00 ms");
-        assert_eq!(in_words(&mixed(9_999, 1)), None, "few errors are not mentioned");
-        assert_eq!(in_words(&mixed(0, 100)), None, "a single status class is not described");
+        assert_eq!(describe(&mixed(9_999, 1)), None, "few errors are not mentioned");
+        assert_eq!(describe(&mixed(0, 100)), None, "a single status class is not described");
         let table = rows(&mixed(5_000, 5_000)).join("\n");
         assert!(table.lines().any(|line| line.starts_with("5xx") && line.contains("5,000")), "{table}");
         assert!(rows(&record()).is_empty());

@@ -95,7 +95,7 @@ pub fn csv(profile: &Profile) -> String {
     let from = arrivals.from.parse::<Timestamp>().ok();
     let row = |(i, per_s): (usize, &f64)| {
         let seconds = i64::try_from(arrivals.step_s.saturating_mul(i as u64)).unwrap_or(i64::MAX);
-        let time = from.map_or_else(|| seconds.to_string(), |from| from.after(seconds).to_string());
+        let time = from.map_or_else(|| seconds.to_string(), |from| from.plus_seconds(seconds).to_string());
         format!("{time},{per_s}\n")
     };
     "time,requests_per_second\n".to_owned() + &arrivals.rates.iter().enumerate().map(row).collect::<String>()

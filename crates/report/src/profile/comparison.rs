@@ -55,11 +55,15 @@ impl Against {
             figure: d.figure.clone(),
             before: d.before,
             after: d.after,
-            off: d.off,
-            allowed: d.allowed,
-            holds: d.holds,
+            off: d.relative_difference,
+            allowed: d.tolerance,
+            holds: d.is_within_tolerance,
         };
-        Against { path, alike: comparison.alike, differences: comparison.differences.iter().map(figure).collect() }
+        Against {
+            path,
+            alike: comparison.all_within_tolerance,
+            differences: comparison.differences.iter().map(figure).collect(),
+        }
     }
 }
 
@@ -75,18 +79,19 @@ pub fn comparison(path: &str, comparison: &Comparison) -> String {
     ];
     let row = |difference: &Difference| {
         let shown = unit(difference.unit);
-        let mark = match difference.holds {
+        let mark = match difference.is_within_tolerance {
             Some(true) => "✓",
             Some(false) => "✗",
             None => "",
         };
-        let allowed = if difference.holds.is_some() { shown(Some(difference.allowed)) } else { "-".to_owned() };
+        let allowed =
+            if difference.is_within_tolerance.is_some() { shown(Some(difference.tolerance)) } else { "-".to_owned() };
         vec![
             foreign(&difference.figure, 44),
             shown(difference.before),
             shown(difference.after),
             mark.to_owned(),
-            error(difference.off),
+            error(difference.relative_difference),
             allowed,
         ]
     };
@@ -105,8 +110,9 @@ fn unit(unit: Unit) -> fn(Option<f64>) -> String {
 }
 
 fn verdict(comparison: &Comparison) -> String {
-    let held = comparison.differences.iter().filter(|d| d.holds.is_some()).count();
-    let apart: Vec<&Difference> = comparison.differences.iter().filter(|d| d.holds == Some(false)).collect();
+    let held = comparison.differences.iter().filter(|d| d.is_within_tolerance.is_some()).count();
+    let apart: Vec<&Difference> =
+        comparison.differences.iter().filter(|d| d.is_within_tolerance == Some(false)).collect();
     if held == 0 {
         return "the two have no figure in common".to_owned();
     }

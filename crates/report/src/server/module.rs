@@ -8,7 +8,7 @@ use brimful_core::text::one_line;
 
 /// One line per server, like `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2
 /// workers busy`.
-pub fn in_words(module: &Module) -> Vec<String> {
+pub fn describe(module: &Module) -> Vec<String> {
     let server_line = |(index, server): (usize, &ModuleServer)| {
         let classes: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.server == index as u64).collect();
         let mut parts = vec![format!("{} {}", server.name, rate(server.requests_per_s))];
@@ -240,11 +240,11 @@ pub mod tests {
     fn a_server_takes_a_line() {
         let expected = "nginx/1.22.1 500/s, processing 95.0 µs (p99 437 µs) of under-5k, CPU 23.5 µs a request, \
                         1.85 of 2 workers busy";
-        assert_eq!(in_words(&module()), [expected]);
+        assert_eq!(describe(&module()), [expected]);
         let mut off = module();
         (off.servers[0].recording, off.servers[0].workers_busy) = (false, None);
         off.classes.clear();
-        assert_eq!(in_words(&off), ["nginx/1.22.1 500/s, recording is turned off"]);
+        assert_eq!(describe(&off), ["nginx/1.22.1 500/s, recording is turned off"]);
     }
 
     #[test]

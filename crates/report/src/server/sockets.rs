@@ -7,7 +7,7 @@ use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 
 /// One line per port, like `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
 /// seen 20.0 % of the time`.
-pub fn in_words(requests: &SocketRequests) -> Vec<String> {
+pub fn describe(requests: &SocketRequests) -> Vec<String> {
     let port_line = |port: &SocketPort| {
         let mut parts = vec![port.requests_per_s.map_or("not seen yet".to_owned(), rate)];
         let times = [("wait", port.wait_us), ("service", port.service_us)];
@@ -147,10 +147,10 @@ pub mod tests {
     fn a_port_takes_a_line() {
         let expected = "port 80: 500/s, wait 10.0 µs (p99 46.0 µs), service 95.0 µs (p99 437 µs), 0.250 under way, \
                         10.0 % still open when their slice ended; seen 20.0 % of the time";
-        assert_eq!(in_words(&requests()), [expected]);
+        assert_eq!(describe(&requests()), [expected]);
         let mut none = requests();
         none.ports[0] = SocketPort { port: 80, ..SocketPort::default() };
-        assert_eq!(in_words(&none), ["port 80: not seen yet; seen 20.0 % of the time"]);
+        assert_eq!(describe(&none), ["port 80: not seen yet; seen 20.0 % of the time"]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Responder {
     }
 
     /// Opens a listener that does not accept connections.
-    pub fn full(like: SocketAddr) -> Result<Responder, RunError> {
+    pub fn with_full_backlog(like: SocketAddr) -> Result<Responder, RunError> {
         let listener = TcpListener::bind(loopback(like)).map_err(RunError::Listen)?;
         // A second listen() only changes the length of the queue.
         rustix::net::listen(&listener, 0).map_err(|errno| RunError::Listen(errno.into()))?;
@@ -69,7 +69,15 @@ impl Responder {
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
-        Ok(Endpoint { url, address: address.into(), further: Vec::new(), name: None, authority, path, is_secure })
+        Ok(Endpoint {
+            url,
+            address: address.into(),
+            further_addresses: Vec::new(),
+            name: None,
+            authority,
+            path,
+            is_secure,
+        })
     }
 
     /// The TLS options of `like`, with this server's certificate as the trusted one.
@@ -96,7 +104,7 @@ pub struct CpuPlacement {
     /// Number of the responder's workers.
     pub workers: usize,
     /// CPUs of the second generator.
-    pub second: Vec<usize>,
+    pub second_generator: Vec<usize>,
     /// Whether the second generator shares CPUs with the first or with the responder.
     pub shared: bool,
 }
@@ -114,7 +122,12 @@ impl CpuPlacement {
             let responder = server.unwrap_or_default().to_vec();
             let left = cpus.len().saturating_sub(2 * threads).max(1);
             let workers = if responder.is_empty() { left } else { responder.len() };
-            return CpuPlacement { responder, workers, second: Vec::new(), shared: cpus.len() < 2 * threads + workers };
+            return CpuPlacement {
+                responder,
+                workers,
+                second_generator: Vec::new(),
+                shared: cpus.len() < 2 * threads + workers,
+            };
         }
         let free = exclude(client, cpus);
         let (responder, second) = match server {
@@ -127,7 +140,7 @@ impl CpuPlacement {
         };
         let shared = second.is_empty();
         let second = if shared { exclude(client, &responder) } else { second };
-        CpuPlacement { workers: responder.len().max(1), responder, second, shared }
+        CpuPlacement { workers: responder.len().max(1), responder, second_generator: second, shared }
     }
 }
 
@@ -136,7 +149,7 @@ mod tests {
     use super::*;
 
     fn places(responder: &[usize], workers: usize, second: &[usize], shared: bool) -> CpuPlacement {
-        CpuPlacement { responder: responder.to_vec(), workers, second: second.to_vec(), shared }
+        CpuPlacement { responder: responder.to_vec(), workers, second_generator: second.to_vec(), shared }
     }
 
     #[test]
@@ -161,7 +174,7 @@ mod tests {
     #[test]
     fn a_full_listener_accepts_no_connection() {
         for like in ["10.0.0.1:80", "[2001:db8::1]:80"] {
-            let responder = Responder::full(like.parse().unwrap()).unwrap();
+            let responder = Responder::with_full_backlog(like.parse().unwrap()).unwrap();
             let address = responder.endpoint().unwrap().address.tcp().unwrap();
             assert!(address.ip().is_loopback() && address.is_ipv4() == like.starts_with("10"), "{address}");
             assert!(TcpStream::connect_timeout(&address, LOCAL_TIMEOUT).is_err());

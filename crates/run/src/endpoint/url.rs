@@ -2,7 +2,7 @@
 
 use crate::RunError;
 use brimful_core::secret::without_credentials;
-use brimful_core::url::{ascii_host, encode_target};
+use brimful_core::url::{encode_target, to_ascii_host};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub struct ParsedUrl {
     /// Whether connections use TLS.
     pub is_secure: bool,
     /// The server's host and port, or its Unix socket.
-    pub place: Place,
+    pub location: ServerLocation,
 }
 
 /// The location of the server that a URL names.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ServerLocation {
     /// A host, without the brackets of an IPv6 address, and a port.
     Host(String, u16),
     /// The path of a Unix socket.
@@ -56,7 +56,7 @@ impl ParsedUrl {
     fn at_socket(self, socket: PathBuf) -> ParsedUrl {
         let scheme = if self.is_secure { "https" } else { "http" };
         let url = format!("{scheme}+unix://{}{}", percent_encode(socket.as_os_str().as_bytes()), self.path);
-        ParsedUrl { url, place: Place::Socket(socket), ..self }
+        ParsedUrl { url, location: ServerLocation::Socket(socket), ..self }
     }
 }
 
@@ -106,7 +106,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
         return Err(bad("credentials in a URL are not accepted: give them by --user NAME:PASSWORD".to_owned()));
     }
     if !written.is_ascii() {
-        let why = format!("its host name is not ASCII: write its DNS form, {}", ascii_host(written));
+        let why = format!("its host name is not ASCII: write its DNS form, {}", to_ascii_host(written));
         return Err(bad(why));
     }
     let url = format!("{origin}{}", encode_target(target));
@@ -146,7 +146,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
         }
         None => (host.to_owned(), authority.to_string()),
     };
-    Ok(ParsedUrl { url, authority, path, is_secure, place: Place::Host(host, port) })
+    Ok(ParsedUrl { url, authority, path, is_secure, location: ServerLocation::Host(host, port) })
 }
 
 /// Percent-encodes all bytes except the unreserved characters (RFC 3986 §2.1).
@@ -197,7 +197,7 @@ mod tests {
         ] {
             let found = parse(text, None).unwrap();
             assert_eq!((found.authority.as_str(), found.path.as_str()), (authority, path), "{text}");
-            assert_eq!(found.place, Place::Host(host.to_owned(), port), "{text}");
+            assert_eq!(found.location, ServerLocation::Host(host.to_owned(), port), "{text}");
             assert_eq!(found.is_secure, text.starts_with("https"), "{text}");
         }
     }
@@ -214,14 +214,14 @@ mod tests {
         ] {
             let found = parse(text, None).unwrap();
             assert_eq!((found.url.as_str(), found.authority.as_str()), (url, "localhost"), "{text}");
-            assert_eq!(found.place, Place::Socket("/run/app.sock".into()), "{text}");
+            assert_eq!(found.location, ServerLocation::Socket("/run/app.sock".into()), "{text}");
             // Parsing the resulting URL again does not change it.
             assert_eq!(parse(&found.url, None).unwrap().url, url);
         }
         let odd = Path::new("/run/100% a/ü.sock");
         let found = parse("http://app.example/x", Some(odd)).unwrap();
         assert_eq!((found.authority.as_str(), found.path.as_str()), ("app.example", "/x"));
-        assert_eq!(parse(&found.url, None).unwrap().place, Place::Socket(odd.to_owned()), "{}", found.url);
+        assert_eq!(parse(&found.url, None).unwrap().location, ServerLocation::Socket(odd.to_owned()), "{}", found.url);
     }
 
     #[test]

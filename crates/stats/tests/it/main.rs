@@ -4,7 +4,7 @@ use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{CallSpec, ClassId, End, Event, ExhaustedResource, Nanos, Observer, Outcome, TlsFault};
-use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
+use brimful_stats::{Account, Collector, Distribution, LiveProgress, PerCall, RunFacts, derive, merge};
 use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
@@ -56,7 +56,7 @@ impl Call {
         ];
         events.extend(reached.into_iter().filter_map(|(is, event)| is.then_some(event)));
         events.push(Event::Ended(Outcome {
-            call: CallSpec::of_class(ClassId(self.class)),
+            call: CallSpec::for_class(ClassId(self.class)),
             due,
             at: step(5),
             end: self.end,
@@ -117,14 +117,14 @@ fn record(account: &Account) -> Record {
     derive(account, facts())
 }
 
-fn facts() -> Facts {
-    Facts {
+fn facts() -> RunFacts {
+    RunFacts {
         duration: Nanos::from_secs(500),
         window: WINDOW,
         target: "http://127.0.0.1/".to_owned(),
         workload: Some(Workload::single("GET", "/")),
         seed: 1,
-        ..Facts::default()
+        ..RunFacts::default()
     }
 }
 
@@ -215,7 +215,7 @@ proptest! {
     /// published, and which were skipped because a reader held the lock.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
-        let live = Live::default();
+        let live = LiveProgress::default();
         let mut collectors = [(); 2].map(|()| Collector::with_live(account(), &live));
         let mut last = Nanos::ZERO;
         for (i, call) in calls.iter().enumerate() {
@@ -231,7 +231,7 @@ proptest! {
             }
         }
         collectors.iter_mut().for_each(|collector| collector.publish(last));
-        let (shown, record) = (live.so_far(), record(&seen(calls.iter())));
+        let (shown, record) = (live.summary(), record(&seen(calls.iter())));
         prop_assert_eq!(shown.counts(), record.counts);
         prop_assert_eq!(shown.at, last);
         let used = |intervals: Vec<Interval>| {
@@ -251,7 +251,7 @@ proptest! {
     /// nor does merging two of them first.
     #[test]
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
-        let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, Facts { shards, ..facts() });
+        let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, RunFacts { shards, ..facts() });
         let parts = shards(&calls, 3);
         let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
         let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));

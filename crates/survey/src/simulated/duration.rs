@@ -6,7 +6,7 @@ use super::*;
 fn durations(bench: &mut Simulated, mix: &[f64], level_s: f64) -> (f64, f64) {
     let mut estimated = None;
     let survey = bench.survey_with(mix, level_s, &mut |step| {
-        if let Step::EstimatedDuration(duration) = step {
+        if let SurveyEvent::EstimatedDuration(duration) = step {
             estimated = Some(duration.as_secs_f64());
         }
     });

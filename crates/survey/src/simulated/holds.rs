@@ -112,12 +112,12 @@ fn predictions_are_announced_before_they_are_measured() {
     let offered = bench.offered.clone();
     let mut announced = None;
     let survey = bench.survey_with(&[1.0], 5.0, &mut |step| match step {
-        Step::Predicted(predictions) => {
+        SurveyEvent::Predicted(predictions) => {
             assert!(announced.is_none());
             announced = Some((offered.borrow().len(), predictions));
         }
-        Step::Level(level) => assert_eq!(level.role == Role::Calibration, announced.is_none()),
-        Step::Begin(..) | Step::EstimatedDuration(_) | Step::Note(_) => {}
+        SurveyEvent::Level(level) => assert_eq!(level.role == Role::Calibration, announced.is_none()),
+        SurveyEvent::Begin(..) | SurveyEvent::EstimatedDuration(_) | SurveyEvent::Note(_) => {}
     });
     let (before, predictions) = announced.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));

@@ -11,7 +11,7 @@ mod robust;
 mod steps;
 mod truth;
 
-use brimful_target::{Distribution, ServiceClass, Target, TargetConfig, Truth};
+use brimful_target::{Distribution, ReferenceCpuTimes, ServiceClass, Target, TargetConfig};
 use std::time::{Duration, Instant};
 
 fn config(service: &str, workers: usize) -> TargetConfig {
@@ -36,10 +36,10 @@ fn start(service: &str, workers: usize) -> Target {
 
 /// Waits until this number of requests is booked, and returns the server's CPU times. A client can read a response
 /// before the worker has booked its request.
-fn truth_of(target: &Target, requests: u64) -> Truth {
+fn truth_of(target: &Target, requests: u64) -> ReferenceCpuTimes {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
-        let truth = target.truth();
+        let truth = target.cpu_times();
         let booked: u64 = truth.classes.values().map(|c| c.requests).sum();
         if booked >= requests || Instant::now() > patience {
             assert_eq!(booked, requests);

@@ -1,7 +1,7 @@
 //! Tests HTTP/2, and TLS with the server's own certificate.
 
 use crate::{config, start, truth_of};
-use brimful_http::{Http2, Listener, RecentBlock, Request, StreamEnd, Version};
+use brimful_http::{Http2, RecentBlock, Request, StreamEnd, StreamObserver, Version};
 use brimful_target::{CERTIFIED_NAME, Target, TargetConfig};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -35,7 +35,7 @@ fn secured(target: &Target, protocol: &[u8]) -> StreamOwned<ClientConnection, Tc
 /// Ignores all responses.
 struct Ignore;
 
-impl Listener<usize> for Ignore {
+impl StreamObserver<usize> for Ignore {
     fn received(&mut self, _: &mut usize, _: u64) {}
 }
 

@@ -3,7 +3,7 @@
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
-use brimful_target::{PoolTruth, Target, TargetConfig, TargetError};
+use brimful_target::{PoolUsage, Target, TargetConfig, TargetError};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -74,8 +74,8 @@ fn a_pool_limits_the_requests_served_at_once() {
     let target = Target::start(TargetConfig { pool: Some(2), ..config("a=sleep:1h,b=0", 4) }).unwrap();
     let mut clients: Vec<Client> = (0..4).map(|_| Client::new(target.addr())).collect();
     clients[..2].iter().for_each(|client| client.send(request("/a")));
-    let pool = |expected: fn(&PoolTruth) -> bool| {
-        while !expected(&target.truth().pool.unwrap()) {
+    let pool = |expected: fn(&PoolUsage) -> bool| {
+        while !expected(&target.cpu_times().pool.unwrap()) {
             std::thread::sleep(Duration::from_millis(1));
         }
     };
@@ -87,7 +87,7 @@ fn a_pool_limits_the_requests_served_at_once() {
     let truth = clients[3].get("/__truth");
     assert!(truth.text().contains("\"most_served_at_once\":2"), "{}", truth.text());
     assert_eq!(clients[2].arrived(), 0);
-    assert!(start("a=0", 1).truth().pool.is_none());
+    assert!(start("a=0", 1).cpu_times().pool.is_none());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
-use brimful_target::{Distribution, Target, Truth};
+use brimful_target::{Distribution, ReferenceCpuTimes, Target};
 
 /// CPU seconds of the server's threads, as the kernel counts them.
 fn cpu_of(target: &Target) -> f64 {
@@ -16,7 +16,7 @@ fn cpu_of(target: &Target) -> f64 {
     tasks.filter_map(|task| of_task(task.unwrap().path())).sum()
 }
 
-fn sum(truth: &Truth) -> f64 {
+fn sum(truth: &ReferenceCpuTimes) -> f64 {
     truth.classes.values().map(|c| c.cpu_s).sum::<f64>() + truth.other_cpu_s
 }
 
@@ -58,7 +58,7 @@ fn exponential_demands_average_to_the_mean() {
 #[test]
 fn every_nanosecond_is_booked_once() {
     let target = start("a=200us,b=1ms/200KiB", 2);
-    let start = (target.truth().total_cpu_s, cpu_of(&target));
+    let start = (target.cpu_times().total_cpu_s, cpu_of(&target));
     let mut keeping: Vec<Client> = (0..4).map(|_| Client::new(target.addr())).collect();
     for _ in 0..20 {
         keeping.iter().for_each(|c| c.send(request("/b")));
@@ -74,7 +74,7 @@ fn every_nanosecond_is_booked_once() {
     }
     let truth = truth_of(&target, 100);
     // The kernel's counts before and after enclose the server's count, except for turns that are not over yet.
-    let end = (target.truth().total_cpu_s, cpu_of(&target));
+    let end = (target.cpu_times().total_cpu_s, cpu_of(&target));
     let (booked, used) = (end.0 - start.0, end.1 - start.1);
     assert!((booked - used).abs() < 0.002, "booked {booked} s, used {used} s");
     assert!((sum(&truth) - truth.total_cpu_s).abs() < 1e-6);
@@ -90,13 +90,13 @@ fn the_truth_is_told_over_http() {
     }
     let response = client.get("/__truth");
     assert_eq!((response.status, response.field("content-type")), (200, Some("application/json")));
-    let truth: Truth = serde_json::from_slice(&response.body).unwrap();
+    let truth: ReferenceCpuTimes = serde_json::from_slice(&response.body).unwrap();
     assert_eq!((truth.workers, truth.distribution), (1, Distribution::Deterministic));
     assert_eq!((truth.classes["light"].requests, truth.classes["heavy"].requests), (2, 1));
     assert!((sum(&truth) - truth.total_cpu_s).abs() < 1e-6);
     assert!(truth.classes["heavy"].cpu_s >= 0.98e-3);
     // A request for `/__truth` belongs to no class.
-    let again: Truth = serde_json::from_slice(&client.get("/__truth").body).unwrap();
+    let again: ReferenceCpuTimes = serde_json::from_slice(&client.get("/__truth").body).unwrap();
     assert!(again.other_cpu_s > truth.other_cpu_s);
     assert_eq!(again.classes["heavy"], truth.classes["heavy"]);
     let json: serde_json::Value = serde_json::from_slice(&response.body).unwrap();

@@ -8,7 +8,7 @@ use super::{LogFormat, LogShape};
 pub(super) struct Lines {
     random: Random,
     start: i64,
-    fine: bool,
+    subsecond: bool,
     format: LogFormat,
     urls: Urls,
     /// The time stamp of the last line, like `[01/Jan/2026:00:00:00`.
@@ -21,8 +21,8 @@ impl Lines {
     pub fn new(shape: &LogShape) -> Lines {
         let mut random = Random(shape.seed ^ 0x5eed_0f11);
         let urls = Urls::new(shape.urls.max(1), shape.zipf, &mut random);
-        let LogShape { start, fine, format, .. } = *shape;
-        Lines { random, start, fine, format, urls, stamp: Vec::new(), stamp_second: None }
+        let LogShape { start, subsecond, format, .. } = *shape;
+        Lines { random, start, subsecond, format, urls, stamp: Vec::new(), stamp_second: None }
     }
 
     pub fn push(&mut self, line: &mut Vec<u8>, second: f64, client: u32) {
@@ -79,7 +79,7 @@ impl Lines {
             push_date(&mut self.stamp, whole);
         }
         line.extend_from_slice(&self.stamp);
-        if self.fine {
+        if self.subsecond {
             let milliseconds = (second.fract() * 1000.0) as u64;
             line.push(b'.');
             push_padded(line, milliseconds, 100);

@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_new_path_follows_the_end_of_one() {
         let curve = Curve::new(Hurst::new(0.8).unwrap(), 1.0, crate::rng(1, 3));
-        let rates: Vec<f64> = curve.take(2 * PATH_SLOTS + 2).map(|piece| piece.from).collect();
+        let rates: Vec<f64> = curve.take(2 * PATH_SLOTS + 2).map(|piece| piece.start_rate).collect();
         assert_ne!(rates[0], rates[2 * PATH_SLOTS]);
         assert!(rates.iter().all(|rate| *rate >= 0.0));
     }

@@ -93,21 +93,21 @@ mod tests {
         let n = 100_000;
         let pieces: Vec<RateSegment> = bursts.curve(50.0, crate::rng(5, 3)).take(n).collect();
         let (burst, rest): (Vec<RateSegment>, Vec<RateSegment>) =
-            pieces.into_iter().partition(|piece| piece.from == 200.0);
+            pieces.into_iter().partition(|piece| piece.start_rate == 200.0);
         let mean =
             |pieces: &[RateSegment]| pieces.iter().map(|piece| piece.length_s).sum::<f64>() / pieces.len() as f64;
         // Five standard errors of a mean of n/2 exponentially distributed times.
         let five = 5.0 / (n as f64 / 2.0).sqrt();
         assert!((mean(&burst) / 2.0 - 1.0).abs() < five, "mean burst {}", mean(&burst));
         assert!((mean(&rest) / 18.0 - 1.0).abs() < five, "mean time between {}", mean(&rest));
-        assert!((rest[0].to - 50.0 * 0.6 / 0.9).abs() < 1e-9);
+        assert!((rest[0].end_rate - 50.0 * 0.6 / 0.9).abs() < 1e-9);
     }
 
     #[test]
     fn it_starts_in_its_stationary_state() {
         let bursts = Mmpp::new(2.0, 0.3, Nanos::from_secs(1)).unwrap();
         let n = 10_000;
-        let first = |seed| bursts.curve(1.0, crate::rng(seed, 3)).next().unwrap().from;
+        let first = |seed| bursts.curve(1.0, crate::rng(seed, 3)).next().unwrap().start_rate;
         let share = (0..n).filter(|seed| first(*seed) == 2.0).count() as f64 / n as f64;
         assert!((share - 0.3).abs() < 5.0 * (0.21 / n as f64).sqrt(), "{share}");
     }

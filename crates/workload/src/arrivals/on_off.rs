@@ -86,10 +86,10 @@ impl Curve {
     pub fn at(&self, area: f64) -> f64 {
         let periods = (area / self.period_area).floor();
         let within = area - periods * self.period_area;
-        let since = if within < self.burst.area() || self.rest.from == 0.0 {
-            self.burst.after(within)
+        let since = if within < self.burst.area() || self.rest.start_rate == 0.0 {
+            self.burst.time_at_area(within)
         } else {
-            self.burst.length_s + self.rest.after(within - self.burst.area())
+            self.burst.length_s + self.rest.time_at_area(within - self.burst.area())
         };
         periods * self.period_s + since
     }
@@ -98,7 +98,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, Process};
+    use crate::{ArrivalProcess, Arrivals};
     use brimful_core::Rate;
     use proptest::prelude::*;
 
@@ -108,7 +108,7 @@ mod tests {
         fn each_phase_has_its_calls(ratio in 1.0..20.0, fill in 0.05..1.0, rate in 1.0..1000.0) {
             let share = f64::min(fill / ratio, 0.99);
             let bursts = OnOff::new(ratio, share, Nanos::from_secs(10)).unwrap();
-            let due: Vec<f64> = Arrivals::new(Process::OnOff(bursts), Rate(rate), 0)
+            let due: Vec<f64> = Arrivals::new(ArrivalProcess::OnOff(bursts), Rate(rate), 0)
                 .unwrap()
                 .map(Nanos::as_secs_f64)
                 .take_while(|due| *due < 50.0)
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn all_calls_may_be_in_the_bursts() {
         let bursts = OnOff::new(20.0, 0.05, Nanos::from_secs(1)).unwrap();
-        let due: Vec<Nanos> = Arrivals::new(Process::OnOff(bursts), Rate(10.0), 0).unwrap().take(21).collect();
+        let due: Vec<Nanos> = Arrivals::new(ArrivalProcess::OnOff(bursts), Rate(10.0), 0).unwrap().take(21).collect();
         assert_eq!((due[9], due[10], due[20]), (Nanos::from_millis(45), Nanos::from_secs(1), Nanos::from_secs(2)));
     }
 

@@ -1,21 +1,21 @@
 //! Piecewise linear rate curves, and the inverse of the area under them. Lengths are in seconds, rates in calls per
 //! second, areas in calls.
 
-/// A piece of a rate curve: the rate changes linearly from `from` to `to` within `length_s`.
+/// A piece of a rate curve: the rate changes linearly from `start_rate` to `end_rate` within `length_s`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateSegment {
     pub length_s: f64,
-    pub from: f64,
-    pub to: f64,
+    pub start_rate: f64,
+    pub end_rate: f64,
 }
 
 impl RateSegment {
     pub fn level(length_s: f64, rate: f64) -> RateSegment {
-        RateSegment { length_s, from: rate, to: rate }
+        RateSegment { length_s, start_rate: rate, end_rate: rate }
     }
 
     pub fn area(self) -> f64 {
-        self.length_s * (self.from + self.to) / 2.0
+        self.length_s * (self.start_rate + self.end_rate) / 2.0
     }
 
     /// Time at which the area from the start of the piece reaches `area`, in seconds from that start.
@@ -23,13 +23,13 @@ impl RateSegment {
     /// The result is the positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers
     /// of the same sign. The result is exact for a piece of constant rate, and loses no digits for a nearly constant
     /// rate. The textbook form divides 0 by 0 for a constant rate.
-    pub fn after(self, area: f64) -> f64 {
+    pub fn time_at_area(self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
         }
-        let slope = (self.to - self.from) / self.length_s;
-        let rate_then = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
-        (2.0 * area / (self.from + rate_then)).min(self.length_s)
+        let slope = (self.end_rate - self.start_rate) / self.length_s;
+        let rate_then = (self.start_rate * self.start_rate + 2.0 * slope * area).max(0.0).sqrt();
+        (2.0 * area / (self.start_rate + rate_then)).min(self.length_s)
     }
 }
 
@@ -58,7 +58,7 @@ impl<I: Iterator<Item = RateSegment>> Pieces<I> {
             self.piece = self.rest.next()?;
             self.end_area += self.piece.area();
         }
-        Some(self.start_s + self.piece.after(area - self.start_area))
+        Some(self.start_s + self.piece.time_at_area(area - self.start_area))
     }
 }
 
@@ -87,8 +87,8 @@ mod tests {
         ) {
             let change = 10f64.powf(log_slope) * length_s;
             let to = if down { f64::max(from - change, 0.0) } else { from + change };
-            let piece = RateSegment { length_s, from, to };
-            let t = piece.after(share * piece.area());
+            let piece = RateSegment { length_s, start_rate: from, end_rate: to };
+            let t = piece.time_at_area(share * piece.area());
             let area = t * (from + (from + (to - from) * t / length_s)) / 2.0;
             prop_assert!((0.0..=length_s).contains(&t));
             // Near the end of a piece whose rate falls to zero, the area hardly depends on t, so the tolerance is

@@ -8,8 +8,8 @@ use brimful_core::workload::Stage;
 pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<RateSegment>, ArrivalsError> {
     let mut from = start.0;
     let mut piece = |stage: &Stage| {
-        let piece = RateSegment { length_s: stage.length_s, from, to: stage.rate };
-        from = piece.to;
+        let piece = RateSegment { length_s: stage.length_s, start_rate: from, end_rate: stage.rate };
+        from = piece.end_rate;
         piece
     };
     let pieces: Vec<RateSegment> = stages.iter().map(&mut piece).collect();
@@ -22,7 +22,7 @@ pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, Process};
+    use crate::{ArrivalProcess, Arrivals};
     use brimful_core::Nanos;
     use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ mod tests {
     }
 
     fn even(start: f64, stages: &[Stage]) -> Vec<f64> {
-        Arrivals::stages(Process::Constant, Rate(start), stages, 0).unwrap().map(Nanos::as_secs_f64).collect()
+        Arrivals::stages(ArrivalProcess::Constant, Rate(start), stages, 0).unwrap().map(Nanos::as_secs_f64).collect()
     }
 
     #[test]
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!([count(0.0, 2.0), count(2.0, 5.0), count(5.0, 6.0), count(6.0, 11.0)], [10, 30, 100, 0]);
         assert_eq!(due[140], 11.0);
         assert_eq!((count(11.0, 13.0), due.len()), (10, 150));
-        assert_eq!(Stage::total(&stages), Nanos::from_secs(13));
+        assert_eq!(Stage::total_duration(&stages), Nanos::from_secs(13));
     }
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
         let bursts = "onoff:2,10%".parse().unwrap();
         assert!(matches!(Arrivals::stages(bursts, Rate(0.0), &[stage("1s:1")], 0), Err(ArrivalsError::StagesOf(_))));
         for stages in [&[][..], &[stage("9s:0")], &[stage("0s:9")]] {
-            let refused = Arrivals::stages(Process::Constant, Rate(0.0), stages, 0);
+            let refused = Arrivals::stages(ArrivalProcess::Constant, Rate(0.0), stages, 0);
             assert_eq!(refused.unwrap_err(), ArrivalsError::EmptyStages);
         }
     }

@@ -87,7 +87,7 @@ impl Iterator for Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, Process};
+    use crate::{ArrivalProcess, Arrivals};
     use brimful_core::Rate;
 
     #[test]
@@ -95,8 +95,11 @@ mod tests {
         let second = Nanos::from_secs(1);
         let steps = Steps::new(&[(1.0, second + second), (2.0, second), (0.0, second)]).unwrap();
         // The relative rates have a mean of 1 (an area of 4 over 4 s), so they are scaled by 10.
-        let due: Vec<f64> =
-            Arrivals::new(Process::Steps(steps), Rate(10.0), 0).unwrap().take(400).map(Nanos::as_secs_f64).collect();
+        let due: Vec<f64> = Arrivals::new(ArrivalProcess::Steps(steps), Rate(10.0), 0)
+            .unwrap()
+            .take(400)
+            .map(Nanos::as_secs_f64)
+            .collect();
         let count = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(*due)).count();
         for period in (0..10).map(|period| 4.0 * f64::from(period)) {
             let counts = [(0.0, 2.0), (2.0, 3.0), (3.0, 4.0)].map(|(from, to)| count(period + from, period + to));

@@ -1,23 +1,23 @@
 //! The syntax of processes, like `onoff:4,10%,100s`. [`FromStr`] reads what [`Display`](fmt::Display) writes.
 
-use super::{Hurst, Mmpp, OnOff, Process, Steps};
+use super::{ArrivalProcess, Hurst, Mmpp, OnOff, Steps};
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-impl FromStr for Process {
+impl FromStr for ArrivalProcess {
     type Err = ArrivalsError;
 
-    fn from_str(text: &str) -> Result<Process, ArrivalsError> {
+    fn from_str(text: &str) -> Result<ArrivalProcess, ArrivalsError> {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
         let error = |form| ArrivalsError::Parameters { text: text.to_owned(), form };
         match (name, &parameters[..]) {
-            ("constant", [""]) => Ok(Process::Constant),
-            ("poisson", [""]) => Ok(Process::Poisson),
+            ("constant", [""]) => Ok(ArrivalProcess::Constant),
+            ("poisson", [""]) => Ok(ArrivalProcess::Poisson),
             ("uniform", [spread]) => match fraction(spread) {
-                Some(spread) if (0.0..=1.0).contains(&spread) => Ok(Process::Uniform(spread)),
+                Some(spread) if (0.0..=1.0).contains(&spread) => Ok(ArrivalProcess::Uniform(spread)),
                 _ => Err(error(UNIFORM)),
             },
             ("steps", steps) => {
@@ -26,26 +26,26 @@ impl FromStr for Process {
                     Some((number(rate)?, time.parse().ok()?))
                 };
                 let steps: Option<Vec<(f64, Nanos)>> = steps.iter().map(step).collect();
-                Steps::new(&steps.ok_or_else(|| error(STEPS))?).map(Process::Steps)
+                Steps::new(&steps.ok_or_else(|| error(STEPS))?).map(ArrivalProcess::Steps)
             }
             ("onoff", [ratio, share, rest @ ..]) if rest.len() <= 1 => {
                 let period = rest.first().map_or(Ok(OnOff::DEFAULT_PERIOD), |period| period.parse());
                 let (Some(ratio), Some(share), Ok(period)) = (number(ratio), fraction(share), period) else {
                     return Err(error(ON_OFF));
                 };
-                OnOff::new(ratio, share, period).map(Process::OnOff)
+                OnOff::new(ratio, share, period).map(ArrivalProcess::OnOff)
             }
             ("mmpp", [ratio, share, sojourn]) => {
                 let (Some(ratio), Some(share), Ok(sojourn)) = (number(ratio), fraction(share), sojourn.parse()) else {
                     return Err(error(MMPP));
                 };
-                Mmpp::new(ratio, share, sojourn).map(Process::Mmpp)
+                Mmpp::new(ratio, share, sojourn).map(ArrivalProcess::Mmpp)
             }
             ("selfsimilar", [h, rest @ ..]) if rest.len() <= 1 => {
                 let hurst = Hurst::new(number(h).ok_or_else(|| error(SELF_SIMILAR))?)?;
                 match rest.first() {
-                    None | Some(&"fgn") => Ok(Process::Fgn(hurst)),
-                    Some(&"pareto") => Ok(Process::Pareto(hurst)),
+                    None | Some(&"fgn") => Ok(ArrivalProcess::Fgn(hurst)),
+                    Some(&"pareto") => Ok(ArrivalProcess::Pareto(hurst)),
                     Some(_) => Err(error(SELF_SIMILAR)),
                 }
             }
@@ -60,17 +60,17 @@ impl FromStr for Process {
     }
 }
 
-impl fmt::Display for Process {
+impl fmt::Display for ArrivalProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Process::Constant => f.write_str("constant"),
-            Process::Poisson => f.write_str("poisson"),
-            Process::Uniform(spread) => write!(f, "uniform:{spread}"),
-            Process::Steps(steps) => steps.fmt(f),
-            Process::OnOff(bursts) => bursts.fmt(f),
-            Process::Mmpp(bursts) => bursts.fmt(f),
-            Process::Fgn(hurst) => write!(f, "selfsimilar:{}", hurst.get()),
-            Process::Pareto(hurst) => write!(f, "selfsimilar:{},pareto", hurst.get()),
+            ArrivalProcess::Constant => f.write_str("constant"),
+            ArrivalProcess::Poisson => f.write_str("poisson"),
+            ArrivalProcess::Uniform(spread) => write!(f, "uniform:{spread}"),
+            ArrivalProcess::Steps(steps) => steps.fmt(f),
+            ArrivalProcess::OnOff(bursts) => bursts.fmt(f),
+            ArrivalProcess::Mmpp(bursts) => bursts.fmt(f),
+            ArrivalProcess::Fgn(hurst) => write!(f, "selfsimilar:{}", hurst.get()),
+            ArrivalProcess::Pareto(hurst) => write!(f, "selfsimilar:{},pareto", hurst.get()),
         }
     }
 }
@@ -111,23 +111,23 @@ mod tests {
     use brimful_core::Rate;
     use proptest::prelude::*;
 
-    fn process() -> impl Strategy<Value = Process> {
+    fn process() -> impl Strategy<Value = ArrivalProcess> {
         let burst = || (1.0..100.0, 0.001..1.0).prop_map(|(ratio, fill)| (ratio, f64::min(fill / ratio, 0.999)));
         let hurst = || (0.501..0.99).prop_map(|h| Hurst::new(h).unwrap());
         prop_oneof![
-            Just(Process::Constant),
-            Just(Process::Poisson),
-            (0.0..=1.0).prop_map(Process::Uniform),
+            Just(ArrivalProcess::Constant),
+            Just(ArrivalProcess::Poisson),
+            (0.0..=1.0).prop_map(ArrivalProcess::Uniform),
             prop::collection::vec((0.001..100.0, 1u64..u64::MAX / 64), 1..=super::super::steps::MAX_STEPS)
                 .prop_map(|steps| steps.into_iter().map(|(rate, ns)| (rate, Nanos(ns))).collect::<Vec<_>>())
-                .prop_map(|steps| Process::Steps(Steps::new(&steps).unwrap())),
+                .prop_map(|steps| ArrivalProcess::Steps(Steps::new(&steps).unwrap())),
             (burst(), 1u64..u64::MAX / 4)
-                .prop_map(|((ratio, share), ns)| Process::OnOff(OnOff::new(ratio, share, Nanos(ns)).unwrap())),
+                .prop_map(|((ratio, share), ns)| ArrivalProcess::OnOff(OnOff::new(ratio, share, Nanos(ns)).unwrap())),
             (burst(), 1u64..1_000_000)
                 .prop_map(|((ratio, share), ms)| Mmpp::new(ratio, share, Nanos::from_millis(ms)).unwrap())
-                .prop_map(Process::Mmpp),
-            hurst().prop_map(Process::Fgn),
-            hurst().prop_map(Process::Pareto),
+                .prop_map(ArrivalProcess::Mmpp),
+            hurst().prop_map(ArrivalProcess::Fgn),
+            hurst().prop_map(ArrivalProcess::Pareto),
         ]
     }
 
@@ -145,7 +145,7 @@ mod tests {
             log_rate in -9.0..7.0f64,
         ) {
             let text = format!("{name}:{}", numbers.join(","));
-            if let Ok(process) = text.parse::<Process>()
+            if let Ok(process) = text.parse::<ArrivalProcess>()
                 && let Ok(arrivals) = Arrivals::new(process, Rate(10f64.powf(log_rate)), 1)
             {
                 let due: Vec<Nanos> = arrivals.take(5).collect();
@@ -155,7 +155,7 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in "(uniform|steps|onoff|mmpp|selfsimilar|constant|.*):?[-0-9.e%,smx ]*") {
-            let _ = text.parse::<Process>();
+            let _ = text.parse::<ArrivalProcess>();
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
             ("selfsimilar:0.8,fgn", "selfsimilar:0.8"),
             ("selfsimilar:0.8,pareto", "selfsimilar:0.8,pareto"),
         ] {
-            assert_eq!(text.parse::<Process>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<ArrivalProcess>().unwrap().to_string(), shown);
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
             ("selfsimilar:0.5", "0.7 to 0.9"),
             ("selfsimilar:1", "0.7 to 0.9"),
         ] {
-            let message = text.parse::<Process>().unwrap_err().to_string();
+            let message = text.parse::<ArrivalProcess>().unwrap_err().to_string();
             assert!(message.contains(part), "{text}: {message}");
         }
     }

@@ -5,7 +5,7 @@
 //! day. At most one session in a thousand lasts longer, unless this limit applies. The initial load lacks the calls of
 //! sessions that last longer. This matters only if very long sessions make most of the load.
 
-use super::visit::Visit;
+use super::visit::SessionState;
 use super::{draw_count, draw_s};
 use crate::rng;
 use brimful_core::Nanos;
@@ -32,7 +32,7 @@ pub struct SessionHistory {
 
 impl SessionHistory {
     pub fn new(load: &SessionLoad) -> SessionHistory {
-        let rest = match &load.comes {
+        let rest = match &load.session_arrivals {
             SessionArrivals::Open { .. } => &Spread::Constant(0.0),
             SessionArrivals::Closed { rest_s, .. } => rest_s,
         };
@@ -49,13 +49,13 @@ impl SessionHistory {
 
     /// Simulates a session that began at `began_s` (negative) up to the start of the run. Returns whether the session
     /// is still in progress then.
-    pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut Visit) -> bool {
+    pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> bool {
         self.simulate(began_s, load, visit).is_ok()
     }
 
     /// Simulates the sessions of a user up to the start of the run. `place`, from 0 to 1, spreads the users' first
     /// sessions evenly over one cycle.
-    pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut Visit) {
+    pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut SessionState) {
         let mut began_s = self.cycle_s * place - self.span.as_secs_f64();
         while began_s < 0.0 {
             let Err(ended_s) = self.simulate(began_s, load, visit) else { return };
@@ -66,7 +66,7 @@ impl SessionHistory {
 
     /// Simulates a session. Returns `Ok` if the session continues in the run, or else the time at which it ended, in
     /// seconds.
-    fn simulate(&self, began_s: f64, load: &SessionLoad, visit: &mut Visit) -> Result<(), f64> {
+    fn simulate(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> Result<(), f64> {
         let mean_think_s = load.think_s.mean();
         let mut now_s = began_s;
         let mut bursts_left = draw_count(&load.bursts, visit.rng()) - 1;

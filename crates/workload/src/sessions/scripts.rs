@@ -40,7 +40,7 @@ impl Scripts {
         let scripts = &workload.sessions()?.scripts;
         let to_call = |(nth, request): (u32, ScriptedRequest<'_>)| CallSpec {
             class: ClassId(request.class as u16),
-            request: ScriptedRequest::id(nth),
+            request: ScriptedRequest::request_id(nth),
             session: None,
         };
         let calls: Vec<CallSpec> = (0..).zip(workload.scripted_requests()).map(to_call).collect();
@@ -74,7 +74,7 @@ impl Scripts {
     /// The call of this burst that leaves `left` − 1 calls of the burst to make.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));
-        self.calls.get(place as usize).copied().unwrap_or(CallSpec::of_class(ClassId(0)))
+        self.calls.get(place as usize).copied().unwrap_or(CallSpec::for_class(ClassId(0)))
     }
 
     /// The range in `bursts` of the `nth` session. Sessions follow the scripts in turn.

@@ -13,7 +13,7 @@
 //! is a line break. Defaults come from the request class: usually GET without contents. Lines and columns count from 1,
 //! columns in characters. No input makes the parser panic.
 
-use brimful_core::url::is_whole_url;
+use brimful_core::url::is_absolute_url;
 use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};
 use std::iter::Peekable;
 use std::str::Chars;
@@ -23,7 +23,7 @@ use std::str::Chars;
 /// # Errors
 /// [`LineError`] with the position of the first error.
 pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
-    let text = LineError::text(bytes)?;
+    let text = LineError::decode_utf8(bytes)?;
     let mut reader = Reader { chars: text.chars().peekable(), line: 1, column: 1 };
     let mut scripts = Vec::new();
     let mut bursts = Vec::<ScriptedBurst>::new();
@@ -151,7 +151,7 @@ impl Reader<'_> {
         let place = self.place();
         let path = self.word();
         // A whole URL is sent unchanged, as in httperf.
-        if !path.starts_with('/') && !is_whole_url(&path) {
+        if !path.starts_with('/') && !is_absolute_url(&path) {
             return Err(place.error(format!("`{}` is not a path: expected one that begins with /", excerpt(&path))));
         }
         if let Some(at) = path.chars().position(char::is_control) {
@@ -341,7 +341,7 @@ mod tests {
                 prop_assert!(!scripts.is_empty());
                 for burst in scripts.iter().flat_map(|script| &script.bursts) {
                     prop_assert!(!burst.calls.is_empty());
-                    prop_assert!(burst.calls.iter().all(|call| call.path.starts_with('/') || is_whole_url(&call.path)));
+                    prop_assert!(burst.calls.iter().all(|call| call.path.starts_with('/') || is_absolute_url(&call.path)));
                     prop_assert!(burst.calls.iter().all(|call| !call.path.contains(|c: char| c <= ' ')));
                 }
             }

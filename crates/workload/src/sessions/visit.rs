@@ -8,13 +8,13 @@ use rand_pcg::Pcg32;
 
 /// The state of a session: about ninety bytes, whatever the length of the session.
 #[derive(Clone, Debug)]
-pub struct Visit {
+pub struct SessionState {
     /// The random stream of this session.
     rng: Pcg32,
     pub session: SessionId,
     pub phase: Phase,
     /// Whether the visit is queued for `due`.
-    pub queued: bool,
+    pub is_queued: bool,
     failed: bool,
     /// Number of failures in a row of this user of a closed load.
     pub failures: u8,
@@ -42,7 +42,7 @@ pub struct Visit {
     /// Number of calls made so far.
     calls: u32,
     /// Number of sessions begun so far by this user.
-    pub round: u32,
+    pub sessions_begun: u32,
 }
 
 /// The state of a session or user.
@@ -60,14 +60,14 @@ pub enum Phase {
     CutOff,
 }
 
-impl Visit {
+impl SessionState {
     /// A session that has not begun.
-    pub fn new(session: SessionId, seed: u64) -> Visit {
-        Visit {
+    pub fn new(session: SessionId, seed: u64) -> SessionState {
+        SessionState {
             rng: Pcg32::seed_from_u64(seed),
             session,
             phase: Phase::Resting,
-            queued: false,
+            is_queued: false,
             failed: false,
             failures: 0,
             wait: Nanos::ZERO,
@@ -82,7 +82,7 @@ impl Visit {
             in_flight: 0,
             bursts: 0,
             calls: 0,
-            round: 0,
+            sessions_begun: 0,
         }
     }
 
@@ -107,7 +107,7 @@ impl Visit {
         self.began = self.due;
         self.bursts = 0;
         self.calls = 0;
-        self.round = self.round.saturating_add(1);
+        self.sessions_begun = self.sessions_begun.saturating_add(1);
         self.bursts_left = match (&plan.scripts, &plan.load.calls_in_all) {
             (Some(scripts), _) => scripts.bursts(self.script(plan)),
             (None, Some(calls)) => {
@@ -151,7 +151,7 @@ impl Visit {
     /// The number by which this session selects its script: its index in the schedule, or `u + k·n` for the `k`-th
     /// session of user `u` among `n`.
     fn script(&self, plan: &Plan) -> u64 {
-        u64::from(self.session.0) + u64::from(self.round.saturating_sub(1)) * plan.users
+        u64::from(self.session.0) + u64::from(self.sessions_begun.saturating_sub(1)) * plan.users
     }
 
     /// Think time after this burst, in seconds.
@@ -169,7 +169,7 @@ impl Visit {
     }
 
     /// Handles an answer. Returns whether the session must be queued for its next due time.
-    pub fn answered(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
+    pub fn handle_answer(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
         self.end_call(at);
         if self.failed || !matches!(self.phase, Phase::FirstCall | Phase::OtherCalls) {
             return false;
@@ -180,7 +180,7 @@ impl Visit {
         }
         if self.calls_left > 0 {
             // The end of this call frees its connection for the next call.
-            let must_queue = !self.queued && at < window;
+            let must_queue = !self.is_queued && at < window;
             if must_queue {
                 self.ready = at;
             }
@@ -208,14 +208,14 @@ impl Visit {
     pub fn fail(&mut self, at: Nanos) {
         self.end_call(at);
         self.failed = true;
-        self.queued = false;
+        self.is_queued = false;
     }
 
     /// Handles a call that had not ended by the end of the run.
     pub fn cut_off(&mut self, at: Nanos) {
         self.end_call(at);
         self.phase = Phase::CutOff;
-        self.queued = false;
+        self.is_queued = false;
     }
 
     fn end_call(&mut self, at: Nanos) {

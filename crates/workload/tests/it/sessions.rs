@@ -1,7 +1,7 @@
 //! Tests sessions against a simulated server, on a virtual clock.
 
 use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
-use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_workload::{Extent, Mix, Scripts, Sessions, Shard};
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ fn spread(text: &str) -> Spread {
 }
 
 fn closed(users: u64, rest_s: &str) -> Load {
-    Load { comes: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
+    Load { session_arrivals: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
 }
 
 /// Sessions with the distributions of people who browse a site.
@@ -82,8 +82,8 @@ fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let mut of_session: BTreeMap<SessionId, u32> = BTreeMap::new();
     loop {
         let next = workload.next(now, in_flight.len());
-        if let Next::Due { due, call } | Next::Waited { due, call, .. } = next {
-            let ready = if let Next::Waited { ready, .. } = next { ready } else { due };
+        if let NextCall::Due { due, call } | NextCall::Waited { due, call, .. } = next {
+            let ready = if let NextCall::Waited { ready, .. } = next { ready } else { due };
             assert!(due <= now && due <= ready && ready <= now, "{due} {ready} {now}");
             let session = call.session.unwrap();
             in_flight.push(Reverse((now + answer(calls.len()).0, calls.len())));
@@ -96,9 +96,9 @@ fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
         }
         let ends = in_flight.peek().map(|Reverse((at, _))| *at);
         match (next, ends) {
-            (Next::NotBefore(at), None) => now = at,
-            (Next::NotBefore(at), Some(end)) if at < end => now = at,
-            (Next::Done | Next::WaitForOutcome, None) => break,
+            (NextCall::NotBefore(at), None) => now = at,
+            (NextCall::NotBefore(at), Some(end)) if at < end => now = at,
+            (NextCall::Done | NextCall::WaitForOutcome, None) => break,
             _ => {
                 let Reverse((at, nth)) = in_flight.pop().unwrap();
                 now = at;
@@ -343,7 +343,7 @@ fn a_load_in_progress_begins_in_its_stationary_state() {
     for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
         let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
         assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
-        if matches!(load.comes, SessionArrivals::Open { .. }) {
+        if matches!(load.session_arrivals, SessionArrivals::Open { .. }) {
             let from_nothing = first_over_last(&load, 4_000);
             assert!(from_nothing < 0.92, "{from_nothing}");
         }
@@ -395,7 +395,7 @@ fn connections_are_closed_while_the_user_thinks_if_asked() {
         let mut workload = sessions(&load, 60, 1, Shard::WHOLE);
         let mut closings = Vec::new();
         for at in [0, 100, 9_101, 9_200].map(ms) {
-            while let Next::Due { due, call } = workload.next(at, 0) {
+            while let NextCall::Due { due, call } = workload.next(at, 0) {
                 let at = at + Nanos(1);
                 workload.on_outcome(&Outcome { call, due, at, end: OK, bytes_sent: 1, bytes_received: 1 });
                 let over = workload.session_ended(SessionId(0)).is_some();

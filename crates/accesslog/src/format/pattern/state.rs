@@ -33,7 +33,7 @@ impl<'a> State<'a> {
                 entry.host = without_dash(raw.get(..end).unwrap_or_default());
                 entry.target = raw.get(end..).unwrap_or_default();
             }
-            FieldKind::Agent => entry.agent = without_dash(raw),
+            FieldKind::Agent => entry.user_agent = without_dash(raw),
             FieldKind::Referer => entry.referer = without_dash(raw),
             FieldKind::Request | FieldKind::UrlRequest => {
                 entry.target = raw;
@@ -157,7 +157,8 @@ impl<'a> State<'a> {
         };
         let stamp = stamp.ok_or_else(|| Malformed::at_byte(line.len(), "a time that there is"))?;
         let entry: &mut Entry<'a> = &mut self.raw.entry;
-        (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
+        (entry.time_ns, entry.has_subsecond_time, entry.offset_s) =
+            (stamp.ns, stamp.has_subsecond_time, stamp.offset_s);
         if let Some(sum) = self.stages_ns {
             entry.service_ns = sum;
         }

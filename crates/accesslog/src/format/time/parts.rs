@@ -117,7 +117,9 @@ impl Parts {
     /// Adds the fraction, which was read as a separate part, to a stamp in whole seconds.
     pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
         match self.fraction_ns {
-            Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true, ..stamp },
+            Some(nanos) if !stamp.has_subsecond_time => {
+                Stamp { ns: stamp.ns.saturating_add(nanos), has_subsecond_time: true, ..stamp }
+            }
             _ => stamp,
         }
     }

@@ -38,7 +38,7 @@ fn counts_are_those_of_a_map_in_whatever_order_stamps_come() {
     assert_eq!((requests, windows[&from]), (*windows.values().max().unwrap(), requests));
     let span = calendar.span().unwrap();
     let (first, last) = (times.iter().min().unwrap() * NS, times.iter().max().unwrap() * NS);
-    assert_eq!(span, Span { first_ns: first, last_ns: last, requests: 20_000, strays: 0 });
+    assert_eq!(span, Span { first_ns: first, last_ns: last, requests: 20_000, stray_requests: 0 });
 }
 
 #[test]
@@ -46,18 +46,25 @@ fn a_course_has_all_requests_in_few_steps() {
     for (days, step_s) in [(1, 60), (3, 300), (20, 900), (80, 3_600), (400, 21_600), (999, 43_200), (1_900, 86_400)] {
         let times: Vec<i64> = (0..days * 50).map(|i| MONDAY + 3_333 + i * DAY_S / 50).collect();
         let calendar = calendar(&times);
-        let course = calendar.course(&calendar.span().unwrap(), &berlin());
-        assert_eq!(course.step_s, step_s, "{days} days");
-        assert!(course.rates.len() <= 2_000 && course.from_s <= times[0] && times[0] < course.from_s + step_s);
-        let sum: f64 = course.rates.iter().sum();
+        let rate_history = calendar.rate_history(&calendar.span().unwrap(), &berlin());
+        assert_eq!(rate_history.step_s, step_s, "{days} days");
+        assert!(
+            rate_history.rates.len() <= 2_000
+                && rate_history.from_s <= times[0]
+                && times[0] < rate_history.from_s + step_s
+        );
+        let sum: f64 = rate_history.rates.iter().sum();
         assert!((sum * step_s as f64 - times.len() as f64).abs() < 1e-6 * times.len() as f64);
-        assert!(course.rates.last().is_some_and(|rate| *rate > 0.0));
+        assert!(rate_history.rates.last().is_some_and(|rate| *rate > 0.0));
     }
     let years: Vec<i64> = (0..365 * 20).step_by(5).map(|day| MONDAY + day * DAY_S).collect();
     let calendar = calendar(&years);
-    let course = calendar.course(&calendar.span().unwrap(), &TimeZone::UTC);
-    assert_eq!((course.step_s % DAY_S, course.from_s), (0, MONDAY.div_euclid(course.step_s) * course.step_s));
-    assert!((1_000..=2_000).contains(&course.rates.len()), "{}", course.rates.len());
+    let rate_history = calendar.rate_history(&calendar.span().unwrap(), &TimeZone::UTC);
+    assert_eq!(
+        (rate_history.step_s % DAY_S, rate_history.from_s),
+        (0, MONDAY.div_euclid(rate_history.step_s) * rate_history.step_s)
+    );
+    assert!((1_000..=2_000).contains(&rate_history.rates.len()), "{}", rate_history.rates.len());
 }
 
 #[test]
@@ -98,11 +105,11 @@ fn stray_stamps_do_not_stretch_the_span() {
     let mut times: Vec<i64> = (0..1_000).map(|i| MONDAY + i * 10).collect();
     times.extend([0, MONDAY + 400 * DAY_S, MONDAY - 31 * DAY_S]);
     let span = calendar(&times).span().unwrap();
-    assert_eq!((span.first_ns, span.last_ns, span.strays), (MONDAY * NS, (MONDAY + 9_990) * NS, 3));
+    assert_eq!((span.first_ns, span.last_ns, span.stray_requests), (MONDAY * NS, (MONDAY + 9_990) * NS, 3));
     // Two logs of the same length, a year apart, count as one log.
     let both: Vec<i64> = (0..100).flat_map(|i| [MONDAY + i, MONDAY + 365 * DAY_S + i]).collect();
     let span = calendar(&both).span().unwrap();
-    assert_eq!((span.requests, span.strays, span.first_ns), (200, 0, MONDAY * NS));
+    assert_eq!((span.requests, span.stray_requests, span.first_ns), (200, 0, MONDAY * NS));
     assert_eq!(Calendar::default().span(), None);
 }
 
@@ -117,7 +124,7 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
     assert_eq!((calendar.days.len(), calendar.hours.len()), (MAX_DAYS, MAX_HOURS));
     assert_eq!(calendar.hour_places.len(), MAX_HOURS);
     let counted: u64 = calendar.days.iter().map(|day| day.requests).sum();
-    assert!(calendar.left_out > 0 && counted + calendar.left_out == 20_000);
+    assert!(calendar.uncounted_requests > 0 && counted + calendar.uncounted_requests == 20_000);
     let known = calendar.days.iter().filter(|day| {
         let from = day.number * DAY_S;
         calendar.seconds(from..from + 3_600).is_some_and(|seconds| seconds.iter().sum::<u64>() == day.requests)
@@ -127,8 +134,8 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
         let mut calendar = Calendar::default();
         calendar.add(extreme, extreme.div_euclid(NS));
         let span = calendar.span().unwrap();
-        let (course, week) = (calendar.course(&span, &berlin()), calendar.week(&span, &berlin()));
-        assert_eq!((course.rates.len(), week.by_hour.iter().sum::<u64>()), (1, 1));
+        let (rate_history, week) = (calendar.rate_history(&span, &berlin()), calendar.week(&span, &berlin()));
+        assert_eq!((rate_history.rates.len(), week.by_hour.iter().sum::<u64>()), (1, 1));
     }
 }
 

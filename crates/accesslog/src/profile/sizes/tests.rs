@@ -23,7 +23,7 @@ fn every_size_is_counted_with_its_times() {
     counts.add(500, Some(4_000));
     counts.add(500, None);
     let sizes: Vec<_> =
-        counts.sorted().iter().map(|s| (s.bytes, s.count, s.sum_bytes, s.service_ns, s.timed)).collect();
+        counts.sorted().iter().map(|s| (s.bytes, s.count, s.sum_bytes, s.service_ns, s.timed_responses)).collect();
     assert_eq!(sizes, [(20, 1, 20.0, 0.0, 0), (500, 3, 1500.0, 7_000.0, 2)]);
 }
 

@@ -120,7 +120,7 @@ fn keys_are_bounded() {
     let window = windows.take_busiest().unwrap();
     assert_eq!((window.keyed.len(), window.keyed[OTHER].requests), (MAX_KEYS + 1, 936));
     let other = &window.keyed[OTHER];
-    assert_eq!((other.least, other.most, other.bytes), (64, 999, (64..1_000).sum()));
+    assert_eq!((other.min_bytes, other.max_bytes, other.bytes), (64, 999, (64..1_000).sum()));
     assert_eq!(other.sum_of_squared_bytes, (64..1_000u64).map(|i| (i * i) as f64).sum::<f64>());
 }
 

@@ -67,7 +67,7 @@ fn any_log_format_of_nginx() {
         r#"log_format raw escape=none '$remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"'"#,
         &[(
             r#"127.0.0.1 [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 "ends in \""#,
-            Want { agent: r"ends in \", ..pie() },
+            Want { user_agent: r"ends in \", ..pie() },
         )],
     );
 }

@@ -113,7 +113,7 @@ proptest! {
 
     #[test]
     fn what_a_server_writes_is_read_back(
-        (client, user, path, referer, agent) in (field(), field(), field(), field(), field()),
+        (client, user, path, referer, user_agent) in (field(), field(), field(), field(), field()),
         second in 0..9_000_000_000i64,
         offset in -14 * 60..14 * 60i32,
         status in 100..600u16,
@@ -123,9 +123,9 @@ proptest! {
         let stamp = Timestamp::from_second(second).unwrap().to_zoned(zone).strftime("%d/%b/%Y:%H:%M:%S %z").to_string();
         let size = bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
         let common = format!("{client} - {user} [{stamp}] \"POST /{path} HTTP/1.1\" {status} {size}");
-        let combined = format!("{common} \"{referer}\" \"{agent}\"");
+        let combined = format!("{common} \"{referer}\" \"{user_agent}\"");
         let target = format!("/{path}");
-        let [client, referer, agent] = [client, referer, agent].map(|text| if text == "-" { String::new() } else { text });
+        let [client, referer, user_agent] = [client, referer, user_agent].map(|text| if text == "-" { String::new() } else { text });
         let entry = Entry {
             time_ns: second * 1_000_000_000,
             method: b"POST",
@@ -141,7 +141,7 @@ proptest! {
         prop_assume!(!stamp.contains("/1969:"));
         let mut scratch = Scratch::default();
         prop_assert_eq!(format("common").read(common.as_bytes(), &mut scratch), Ok(Line::Entry(entry)));
-        let entry = Entry { referer: referer.as_bytes(), agent: agent.as_bytes(), ..entry };
+        let entry = Entry { referer: referer.as_bytes(), user_agent: user_agent.as_bytes(), ..entry };
         prop_assert_eq!(format("combined").read(combined.as_bytes(), &mut scratch), Ok(Line::Entry(entry)));
     }
 }

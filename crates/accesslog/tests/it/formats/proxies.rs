@@ -13,7 +13,7 @@ fn other_patterns() {
                 protocol: "HTTP/1.1",
                 host: "www.example.com",
                 client: "192.0.2.1",
-                agent: "curl/8",
+                user_agent: "curl/8",
                 ..apache_pie()
             },
         )],
@@ -24,7 +24,7 @@ fn other_patterns() {
             r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 "-" "curl/8" 85 0.021 [shop-web-80] [] 10.2.0.4:80, 10.2.0.5:80 0, 2326 0.003, 0.017 502, 200 5fd0"#,
             Want {
                 client: "192.0.2.1",
-                agent: "curl/8",
+                user_agent: "curl/8",
                 service_ns: Some(21_000_000),
                 upstream_ns: Some(20_000_000),
                 ..apache_pie()
@@ -49,7 +49,7 @@ fn other_patterns() {
                 protocol: "HTTP/2",
                 host: "locations",
                 client: "10.0.35.28",
-                agent: "nsq2http",
+                user_agent: "nsq2http",
                 status: 204,
                 bytes: Some(0),
                 service_ns: Some(226_000_000),
@@ -80,7 +80,7 @@ fn proxies() {
                 protocol: "HTTP/1.1",
                 host: "httpbin:8000",
                 client: "10.44.1.23",
-                agent: "curl/7.73.0",
+                user_agent: "curl/7.73.0",
                 status: 418,
                 bytes: Some(135),
                 service_ns: Some(3_000_000),
@@ -99,7 +99,7 @@ fn load_balancers_and_stores() {
         protocol: "HTTP/1.1",
         host: "www.example.com",
         client: "192.168.131.39",
-        agent: "curl/7.46.0",
+        user_agent: "curl/7.46.0",
         status: 200,
         ..Want::default()
     };
@@ -143,7 +143,7 @@ fn load_balancers_and_stores() {
                 protocol: "HTTP/1.1",
                 host: "www.example.com",
                 client: "192.168.131.39",
-                agent: "curl/7.38.0",
+                user_agent: "curl/7.38.0",
                 status: 200,
                 bytes: Some(29),
                 service_ns: Some(1_178_000),
@@ -163,7 +163,7 @@ fn load_balancers_and_stores() {
                     target: "/mybucket/s3-dg.pdf",
                     protocol: "HTTP/1.1",
                     client: "192.0.2.3",
-                    agent: "S3Console/0.4",
+                    user_agent: "S3Console/0.4",
                     status: 200,
                     bytes: Some(4_406_583),
                     service_ns: Some(41_754_000_000),

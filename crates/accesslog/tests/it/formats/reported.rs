@@ -184,10 +184,10 @@ fn times_keep_the_unit_that_they_have() {
 fn traefiks_dash_without_quotes_keeps_the_durations() {
     let base = r#"10.0.0.1 - - [10/Oct/2000:20:55:36 +0000] "GET /x HTTP/1.1" 404 19"#;
     for referer in ["-", "\"-\"", "\"http://a/\""] {
-        for agent in ["-", "\"-\"", "\"curl/8 (a b)\""] {
+        for user_agent in ["-", "\"-\"", "\"curl/8 (a b)\""] {
             for frontend in ["-", "\"-\"", "\"front end\""] {
                 for backend in ["-", "\"-\"", "\"http://172.18.0.2:80\""] {
-                    let line = format!("{base} {referer} {agent} 2 {frontend} {backend} 5ms");
+                    let line = format!("{base} {referer} {user_agent} 2 {frontend} {backend} 5ms");
                     let (name, entries, _) = found(std::slice::from_ref(&line));
                     assert_eq!((name.as_str(), entries[0].2), ("traefik", Some(5_000_000)), "{line}");
                 }
@@ -206,7 +206,7 @@ fn w3c(log: &str) -> Vec<(String, String, String, Option<u64>)> {
     for line in lines {
         match formats.read(line, &mut scratch) {
             Ok(Line::Entry(entry)) => {
-                entries.push((text(entry.client), text(entry.target), text(entry.agent), entry.service_ns));
+                entries.push((text(entry.client), text(entry.target), text(entry.user_agent), entry.service_ns));
             }
             Ok(Line::Other) => {}
             Err(malformed) => panic!("{}: {malformed:?}", String::from_utf8_lossy(line)),
@@ -217,7 +217,7 @@ fn w3c(log: &str) -> Vec<(String, String, String, Option<u64>)> {
 
 #[test]
 fn w3c_logs_with_tabs_may_have_spaces_in_values() {
-    let entry = |agent: &str| ("10.0.0.1".to_owned(), "/a b".to_owned(), agent.to_owned(), Some(12_000_000));
+    let entry = |user_agent: &str| ("10.0.0.1".to_owned(), "/a b".to_owned(), user_agent.to_owned(), Some(12_000_000));
     for fields in [
         "#Fields:\tdate\ttime\tc-ip\tcs-method\tcs-uri-stem\tcs(User-Agent)\tsc-status\ttime-taken",
         "#Fields: date\ttime\tc-ip\tcs-method\tcs-uri-stem\tcs(User-Agent)\tsc-status\ttime-taken",

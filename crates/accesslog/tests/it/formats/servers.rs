@@ -52,7 +52,7 @@ fn common() {
 
 #[test]
 fn combined() {
-    let pie = |referer, agent| Want { referer, agent, ..apache_pie() };
+    let pie = |referer, user_agent| Want { referer, user_agent, ..apache_pie() };
     let cases = [
         (
             r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 "http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)""#,
@@ -76,7 +76,7 @@ fn combined() {
                 target: r#"/a b\"c"#,
                 protocol: "HTTP/1.1",
                 client: "::1",
-                agent: "curl/8.5.0",
+                user_agent: "curl/8.5.0",
                 status: 206,
                 bytes: Some(7),
                 ..Want::default()
@@ -90,7 +90,7 @@ fn combined() {
                 target: "*",
                 protocol: "HTTP/2.0",
                 client: "192.0.2.9",
-                agent: "café 😀",
+                user_agent: "café 😀",
                 status: 400,
                 bytes: Some(150),
                 ..Want::default()
@@ -145,7 +145,7 @@ fn combined_with_more() {
     ];
     for (name, added, client, service_ns, upstream_ns, host) in cases {
         let line = format!("{base} {added}");
-        let want = Want { client, service_ns, upstream_ns, host, agent: "curl/8", ..apache_pie() };
+        let want = Want { client, service_ns, upstream_ns, host, user_agent: "curl/8", ..apache_pie() };
         check_found(name, &[(line.as_str(), want)]);
     }
     let seconds: Vec<String> = [0, 0, 1, 0, 30].iter().map(|taken| format!("{base} {taken}")).collect();
@@ -158,9 +158,9 @@ fn combined_with_more() {
 
 #[test]
 fn a_host_before_the_rest() {
-    let want = || Want { host: "example.com", client: "192.0.2.1", agent: "curl/8", ..apache_pie() };
+    let want = || Want { host: "example.com", client: "192.0.2.1", user_agent: "curl/8", ..apache_pie() };
     let line = r#"example.com 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#;
-    check_found("%v common", &[(line, Want { agent: "", ..want() })]);
+    check_found("%v common", &[(line, Want { user_agent: "", ..want() })]);
     check_found("%v combined", &[(format!("{line} \"-\" \"curl/8\"").as_str(), want())]);
     let timed = Want { service_ns: Some(77_000), ..want() };
     check_found("%v combined + %D", &[(format!("{line} \"-\" \"curl/8\" 77").as_str(), timed)]);

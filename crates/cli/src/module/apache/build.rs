@@ -2,8 +2,8 @@
 //! servers load the module.
 
 use super::MODULE;
-use crate::module::command::{BUILD_TIMEOUT, QUERY_TIMEOUT, find, run};
-use crate::module::sources::Scratch;
+use crate::module::command::{BUILD_TIMEOUT, QUERY_TIMEOUT, find_in_path, run};
+use crate::module::sources::ScratchDirectory;
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ const PACKAGE: &str = "run: apt-get install apache2-dev (elsewhere the package i
 ///
 /// # Errors
 /// When apxs, a compiler or headers are missing, or the headers belong to another server.
-pub fn build(magic: &str, version: &str, scratch: &Scratch) -> anyhow::Result<PathBuf> {
-    let apxs = find(&["apxs2", "apxs"]).with_context(|| format!("no apxs is installed here: {PACKAGE}"))?;
+pub fn build(magic: &str, version: &str, scratch: &ScratchDirectory) -> anyhow::Result<PathBuf> {
+    let apxs = find_in_path(&["apxs2", "apxs"]).with_context(|| format!("no apxs is installed here: {PACKAGE}"))?;
     let headers = query(&apxs, "INCLUDEDIR")?;
     check_headers(Path::new(&headers), magic, version)?;
     // The compiler's name may be followed by flags, as in `gcc -m64`.
     let compiler = query(&apxs, "CC")?;
     let mut words = compiler.split_whitespace();
     let name = words.next().unwrap_or("cc");
-    let compiler = find(&[name, "cc", "gcc", "clang"])
+    let compiler = find_in_path(&[name, "cc", "gcc", "clang"])
         .with_context(|| format!("no C compiler ({name}) is installed here; run: apt-get install gcc libc6-dev"))?;
     let flags = query(&apxs, "EXTRA_CPPFLAGS")?;
     let mut arguments: Vec<String> = words.chain(flags.split_whitespace()).map(str::to_owned).collect();
@@ -34,14 +34,18 @@ pub fn build(magic: &str, version: &str, scratch: &Scratch) -> anyhow::Result<Pa
     }
     let directory = scratch.join("apache");
     let ran = run(&compiler, &arguments, Some(&directory), BUILD_TIMEOUT)?;
-    anyhow::ensure!(ran.ok, "the module cannot be compiled: {}; if a header is missing, {PACKAGE}", ran.complaint());
+    anyhow::ensure!(
+        ran.succeeded,
+        "the module cannot be compiled: {}; if a header is missing, {PACKAGE}",
+        ran.error_text()
+    );
     Ok(directory.join(MODULE))
 }
 
 /// The value of a variable that apxs reports.
 fn query(apxs: &Path, variable: &str) -> anyhow::Result<String> {
     let ran = run(apxs, &["-q", variable], None, QUERY_TIMEOUT)?;
-    anyhow::ensure!(ran.ok, "{} does not report {variable}: {}; {PACKAGE}", apxs.display(), ran.complaint());
+    anyhow::ensure!(ran.succeeded, "{} does not report {variable}: {}; {PACKAGE}", apxs.display(), ran.error_text());
     Ok(ran.stdout.trim().to_owned())
 }
 

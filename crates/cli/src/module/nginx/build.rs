@@ -3,8 +3,8 @@
 
 use super::argument;
 use crate::exit::UsageError;
-use crate::module::command::{BUILD_TIMEOUT, ProgramOutput, find, run};
-use crate::module::sources::{Scratch, find_only_file};
+use crate::module::command::{BUILD_TIMEOUT, ProgramOutput, find_in_path, run};
+use crate::module::sources::{ScratchDirectory, find_only_file};
 use anyhow::Context;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,11 +19,16 @@ const MIN_DIGITS: usize = 30;
 ///
 /// # Errors
 /// When sources, a compiler or libraries are missing.
-pub fn build(version: &str, arguments: &[String], scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub fn build(
+    version: &str,
+    arguments: &[String],
+    scratch: &ScratchDirectory,
+    source: Option<&Path>,
+) -> anyhow::Result<PathBuf> {
     let number = version.split('/').nth(1).unwrap_or(version);
     let source = sources(number, source)?;
     for (names, package) in [(&["cc", "gcc", "clang"][..], "gcc libc6-dev"), (&["make"], "make")] {
-        find(names)
+        find_in_path(names)
             .with_context(|| format!("no {} is installed here; run: apt-get install {package}", names.join(" or ")))?;
     }
     let directory = scratch.join("nginx-source");
@@ -38,7 +43,7 @@ pub fn build(version: &str, arguments: &[String], scratch: &Scratch, source: Opt
         "a library that nginx was built with may be missing; on Debian install \
               libssl-dev, libpcre2-dev and zlib1g-dev",
     )?;
-    let make = find(&["make"]).context("make was removed meanwhile")?;
+    let make = find_in_path(&["make"]).context("make was removed meanwhile")?;
     let ran = run(&make, &["-f", "objs/Makefile", "modules"], Some(&directory), BUILD_TIMEOUT)?;
     check_success(&ran, "the module cannot be compiled", "please report this, with the version of nginx")?;
     find_only_file(&directory.join("objs"), "so").context("the build of nginx made no module; check the sources")
@@ -47,11 +52,11 @@ pub fn build(version: &str, arguments: &[String], scratch: &Scratch, source: Opt
 fn check_success(ran: &ProgramOutput, what: &str, hint: &str) -> anyhow::Result<()> {
     // `configure` prints errors to stdout.
     let said = if ran.stderr.trim().is_empty() {
-        ran.complaint()
+        ran.error_text()
     } else {
-        format!("{}; {}", last(&ran.stdout), ran.complaint())
+        format!("{}; {}", last(&ran.stdout), ran.error_text())
     };
-    if ran.ok { Ok(()) } else { anyhow::bail!("{what}: {said}; {hint}") }
+    if ran.succeeded { Ok(()) } else { anyhow::bail!("{what}: {said}; {hint}") }
 }
 
 fn last(text: &str) -> &str {

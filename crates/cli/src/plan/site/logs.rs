@@ -1,6 +1,6 @@
 //! Counts requests and bytes in access logs, by time step and size class. Also finds the time zone of the logs.
 
-use crate::access_logs::{line_counts, log_error};
+use crate::access_logs::{describe_line_counts, log_error};
 use crate::plan::utilization::Utilization;
 use brimful_accesslog::Entry;
 use brimful_accesslog::profile::{Options, Profiler, classes};
@@ -49,7 +49,8 @@ impl StepCounts {
         };
         let mut sink = |entry: &Entry<'_>| {
             // If a log has whole seconds, requests arrived half a second later on average.
-            let at_ms = entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.is_fine { 0 } else { 500 });
+            let at_ms =
+                entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.has_subsecond_time { 0 } else { 500 });
             let after = steps.partition_point(|step| step.from_ms <= at_ms);
             let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
                 return EntryDecision::No;
@@ -61,7 +62,7 @@ impl StepCounts {
             EntryDecision::Yes
         };
         let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
-        counted.lines = line_counts(&read.lines);
+        counted.lines = describe_line_counts(&read.lines);
         Ok(counted)
     }
 

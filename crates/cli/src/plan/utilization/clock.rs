@@ -131,7 +131,7 @@ impl LineTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access_logs::zone;
+    use crate::access_logs::parse_zone;
 
     #[test]
     fn clocks_of_12_and_24_hours_are_read() {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_time_without_a_zone_is_that_of_the_zone_given() {
-        let berlin = zone("Europe/Berlin").unwrap();
+        let berlin = parse_zone("Europe/Berlin").unwrap();
         assert_eq!(parse_time("2026-07-01 12:00:00", &berlin), Ok((1_782_900_000_000, true)));
         assert_eq!(parse_time("2026-07-01T12:00:00Z", &berlin), Ok((1_782_907_200_000, false)));
         assert_eq!(parse_time("1782907200.5", &berlin), Ok((1_782_907_200_000, false)));

@@ -1,6 +1,6 @@
 //! Collects busy shares, one interval and one resource at a time, and combines them into steps.
 
-use super::{CPU, Step, Utilization};
+use super::{CPU, Utilization, UtilizationStep};
 use std::collections::BTreeMap;
 
 /// Minimum share of the intervals in which a resource must be present. A disk that was plugged in only for a short time
@@ -55,13 +55,13 @@ impl Samples {
         let shares = |at: &BTreeMap<String, f64>| {
             resources.iter().map(|name| at.get(name).copied()).collect::<Option<Vec<f64>>>()
         };
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<UtilizationStep> = Vec::new();
         for ((from_ms, to_ms), at) in &self.0 {
             // If two files overlap, the first one is used.
             let is_after = steps.last().is_none_or(|last| last.to_ms() <= *from_ms);
             if let Some(shares) = shares(at).filter(|_| is_after) {
                 let seconds = to_ms.saturating_sub(*from_ms) as f64 / 1000.0;
-                steps.push(Step { from_ms: *from_ms, seconds, shares });
+                steps.push(UtilizationStep { from_ms: *from_ms, seconds, shares });
             }
         }
         Utilization { resources, steps, ..Utilization::default() }

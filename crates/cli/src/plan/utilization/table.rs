@@ -1,7 +1,7 @@
 //! Reads a table of time and utilizations: CSV with a header.
 
 use super::samples::figure;
-use super::{FORMATS, Step, Utilization, clock};
+use super::{FORMATS, Utilization, UtilizationStep, clock};
 use brimful_core::csv;
 use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
@@ -12,7 +12,7 @@ const MAX_SHARE: f64 = 1.5;
 
 /// Reads a header like `time,cpu,disk`, then the start of each step and its utilizations.
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
-    let mut rows = csv::read(text).into_iter();
+    let mut rows = csv::parse(text).into_iter();
     let header = rows.next().ok_or_else(|| format!("it is empty: use {FORMATS}"))?;
     let resources: Vec<String> = header.fields.iter().skip(1).cloned().collect();
     let first = header.fields.first().map_or("", String::as_str);
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
 }
 
 /// Makes the steps. Each step lasts until the next one starts, but at most as long as the median step.
-fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<Step> {
+fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<UtilizationStep> {
     let begin: Vec<i64> = times.keys().copied().collect();
     let mut gaps: Vec<i64> = begin.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     gaps.sort_unstable();
@@ -48,7 +48,7 @@ fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<Step> {
         (0..resources).map(|resource| times.values().map(|values| values[resource]).fold(0.0, f64::max)).collect();
     let scale = if most.iter().any(|most| *most > MAX_SHARE) { 0.01 } else { 1.0 };
     let next = begin.iter().skip(1).copied().chain([i64::MAX]);
-    let step = |((from, values), next): ((&i64, &Vec<f64>), i64)| Step {
+    let step = |((from, values), next): ((&i64, &Vec<f64>), i64)| UtilizationStep {
         from_ms: *from,
         seconds: next.saturating_sub(*from).min(usual) as f64 / 1000.0,
         shares: values.iter().map(|value| (value * scale).min(1.0)).collect(),

@@ -1,7 +1,7 @@
 //! Tests with output in the form in which each monitor prints it.
 
 use super::*;
-use crate::access_logs::zone;
+use crate::access_logs::parse_zone;
 
 const SAR: &str = include_str!("fixtures/sar.txt");
 const SAR_12: &str = include_str!("fixtures/sar-12-hours.txt");
@@ -41,7 +41,7 @@ fn sar_of_a_file_with_a_restart_past_midnight() {
     assert_eq!(shares(&found, 1), [0.125, 0.25, 0.5, 0.0625]);
     assert!(found.is_local && found.notes.is_empty(), "{:?}", found.notes);
     // The samples are from the last hour of a day in Berlin.
-    let berlin = parse(SAR, &zone("Europe/Berlin").unwrap()).unwrap();
+    let berlin = parse(SAR, &parse_zone("Europe/Berlin").unwrap()).unwrap();
     assert_eq!(from(&berlin), "2026-11-22T22:40:01.5Z");
 }
 
@@ -96,7 +96,7 @@ fn vmstat_without_its_first_line() {
     let found = read(VMSTAT);
     assert_eq!((from(&found).as_str(), begins(&found)), ("2026-11-22T10:15:01.5Z", vec![0, 30, 60]));
     assert_eq!((shares(&found, 0), found.is_local), (vec![0.4, 0.8, 0.1], false));
-    let berlin = zone("Europe/Berlin").unwrap();
+    let berlin = parse_zone("Europe/Berlin").unwrap();
     let local = parse(&VMSTAT.replace("                 UTC", "                 CET"), &berlin).unwrap();
     assert_eq!((from(&local).as_str(), local.is_local), ("2026-11-22T09:15:01.5Z", true), "CET is ambiguous");
     let ahead = read(&VMSTAT.replace("                 UTC", "                 +03"));
@@ -109,7 +109,7 @@ fn sadf_for_databases() {
     assert_eq!(found.resources, ["cpu", "sda"]);
     assert_eq!(from(&found), "2026-03-02T10:00:00.5Z", "a time is the end of its step");
     assert_eq!((shares(&found, 0), shares(&found, 1)), (vec![0.3, 0.5], vec![0.125, 0.25]));
-    let local = parse(&SADF.replace(" UTC", ""), &zone("+01:00").unwrap()).unwrap();
+    let local = parse(&SADF.replace(" UTC", ""), &parse_zone("+01:00").unwrap()).unwrap();
     assert_eq!((from(&local).as_str(), local.is_local), ("2026-03-02T09:00:00.5Z", true));
 }
 
@@ -154,7 +154,7 @@ fn a_table_of_shares_or_percent() {
     assert_eq!((from(&found).as_str(), found.steps[1].seconds), ("2026-03-02T10:00:00Z", 300.0));
     assert_eq!(read("when;cpu\n1772445600;0.5\n1772445900;1\n").steps[1].shares, [1.0]);
     let local = "time,cpu\n2026-03-02 10:00,0.5\n2026-03-02 10:05,0.6\n";
-    let local = parse(local, &zone("+02:00").unwrap()).unwrap();
+    let local = parse(local, &parse_zone("+02:00").unwrap()).unwrap();
     assert_eq!((from(&local).as_str(), local.is_local), ("2026-03-02T08:00:00Z", true));
 }
 
@@ -212,7 +212,7 @@ fn check(found: &Utilization) {
 
 #[test]
 fn truncated_text_is_read_or_refused() {
-    let zone = zone("Europe/Berlin").unwrap();
+    let zone = parse_zone("Europe/Berlin").unwrap();
     for text in ALL {
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             parse(&text[..end], &zone).iter().for_each(check);
@@ -255,7 +255,7 @@ fn no_text_panics() {
         "é",
         "\u{202f}",
     ];
-    let zones = [TimeZone::UTC, zone("America/St_Johns").unwrap()];
+    let zones = [TimeZone::UTC, parse_zone("America/St_Johns").unwrap()];
     for round in 0..3000 {
         let mut text = ALL[below(ALL.len())].as_bytes().to_vec();
         for _ in 0..=below(8) {

@@ -8,7 +8,7 @@ mod sockets;
 
 use brimful_core::Nanos;
 use brimful_core::server::DISK_BLOCK_BYTES;
-use brimful_core::text::visible;
+use brimful_core::text::escape_controls;
 use brimful_monitor::{
     ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, Membership, NetworkSample,
     PortSample, ProgramSample, Sample, StallSample, TcpSample,
@@ -103,7 +103,8 @@ impl Metric<'_> {
         *text += name;
         *text += suffix;
         for (i, (label, value)) in labels.iter().enumerate() {
-            let value = visible(&value.to_string()).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let value =
+                escape_controls(&value.to_string()).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             // Writing to a string cannot fail.
             let _ = write!(text, "{}{label}=\"{value}\"", if i == 0 { '{' } else { ',' });
         }

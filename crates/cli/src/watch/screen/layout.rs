@@ -1,8 +1,8 @@
 //! The layout of a frame: a title, the bottleneck, the panels in one column or two, and the keys.
 
-use super::panels::{self, MakePanel, Panel, Room};
-use super::picture::Picture;
-use super::style::{flow, paragraph};
+use super::panels::{self, MakePanel, Panel, PanelSize};
+use super::picture::ScreenState;
+use super::style::{paragraph, wrap_items};
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_monitor::Severity;
@@ -36,7 +36,7 @@ const HELP: [&str; 16] = [
 ];
 
 /// Draws one frame.
-pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
+pub fn draw(frame: &mut Frame<'_>, picture: &ScreenState) {
     let area = frame.area();
     let width = usize::from(area.width);
     let findings = findings(picture, width, if area.height >= 40 { 4 } else { 2 });
@@ -66,18 +66,20 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
 }
 
 /// The title: the watched programs and ports on the left, the interval and the monitor's cost on the right.
-fn title(picture: &Picture, width: usize) -> Line<'static> {
-    let Picture { host, what, every, cost, .. } = picture;
+fn title(picture: &ScreenState, width: usize) -> Line<'static> {
+    let ScreenState { host, targets, intervals, monitor_cpu_share, .. } = picture;
     let right = match picture.paused {
         true => "PAUSED (space resumes) ".to_owned(),
-        false => format!("{} · {every} · costs {} of a CPU ", clock(picture.elapsed), small_percent(*cost)),
+        false => {
+            format!("{} · {intervals} · costs {} of a CPU ", clock(picture.elapsed), small_percent(*monitor_cpu_share))
+        }
     };
     let room = width.saturating_sub(right.chars().count());
-    let left: String = format!(" brimful watch · {host} · {what}").chars().take(room).collect();
+    let left: String = format!(" brimful watch · {host} · {targets}").chars().take(room).collect();
     Line::styled(format!("{left:<room$}{right}"), picture.style.title())
 }
 
-fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> {
+fn findings(picture: &ScreenState, width: usize, most: usize) -> Vec<Line<'static>> {
     let style = picture.style;
     let items: Vec<Span<'static>> = match picture.findings.as_slice() {
         [] => vec![Span::styled("the first figures come after one interval", style.dim())],
@@ -86,7 +88,7 @@ fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> 
             .map(|finding| Span::styled(finding.sentence.clone(), style.severity(finding.severity)))
             .collect(),
     };
-    let mut lines: Vec<Line<'static>> = flow(&items, "; ", width.saturating_sub(1), most)
+    let mut lines: Vec<Line<'static>> = wrap_items(&items, "; ", width.saturating_sub(1), most)
         .into_iter()
         .map(|mut line| {
             line.spans.insert(0, Span::raw(" "));
@@ -98,7 +100,7 @@ fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> 
     lines
 }
 
-fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
+fn footer(picture: &ScreenState, width: usize) -> Vec<Line<'static>> {
     let style = picture.style;
     let keys = " q quit   space pause   k p n c m groups   ? help";
     let mut lines = Vec::new();
@@ -116,8 +118,8 @@ fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
 }
 
 /// Draws panels one below the other.
-fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[MakePanel]) {
-    let room @ Room { height, .. } = Room { width: area.width.into(), height: area.height.into() };
+fn column(frame: &mut Frame<'_>, area: Rect, picture: &ScreenState, panels: &[MakePanel]) {
+    let room @ PanelSize { height, .. } = PanelSize { width: area.width.into(), height: area.height.into() };
     let panels: Vec<Panel> = panels.iter().filter_map(|make| make(picture, room)).collect();
     let heights = fit(&panels.iter().map(Panel::height).collect::<Vec<_>>(), height);
     let spare = height >= heights.iter().sum::<usize>() + panels.len();
@@ -146,7 +148,7 @@ fn fit(heights: &[usize], room: usize) -> Vec<usize> {
     heights
 }
 
-fn help(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
+fn help(frame: &mut Frame<'_>, area: Rect, picture: &ScreenState) {
     let width = HELP.iter().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 4;
     let area = area.centered(Constraint::Length(width), Constraint::Length(HELP.len() as u16 + 2));
     let text = HELP.map(|line| Line::raw(format!(" {line}"))).to_vec();
@@ -175,15 +177,15 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    fn drawn(picture: &Picture, width: u16, height: u16) -> Vec<String> {
+    fn drawn(picture: &ScreenState, width: u16, height: u16) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, picture)).unwrap();
         let cells = terminal.backend().buffer().content();
         cells.chunks(usize::from(width)).map(|row| row.iter().map(|cell| cell.symbol()).collect()).collect()
     }
 
-    fn picture(rates: Rates) -> Picture {
-        Picture::for_test(rates)
+    fn picture(rates: Rates) -> ScreenState {
+        ScreenState::for_test(rates)
     }
 
     /// Checks that the screen contains the parts in this order.
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_small_terminal_shows_everything() {
-        let screen = drawn(&picture(fixture::busy()), 80, 24);
+        let screen = drawn(&picture(fixture::busy_rates()), 80, 24);
         shows(
             &screen,
             &[
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn foreign_control_characters_are_escaped() {
-        let mut rates = fixture::busy();
+        let mut rates = fixture::busy_rates();
         if let Some(process) = &mut rates.process {
             process.figures.process[0].name = "\x1b[2J\u{202e}x".to_owned();
         }
@@ -253,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_wide_terminal_has_two_columns() {
-        let screen = drawn(&picture(fixture::busy()), 200, 50);
+        let screen = drawn(&picture(fixture::busy_rates()), 200, 50);
         let line = screen.iter().find(|line| line.contains("CPUs")).unwrap();
         assert!(line.contains("ports   accept queue"), "{line}");
         shows(&screen, &["CPUs", "programs", "disks", "memory, waits"]);
@@ -283,19 +285,19 @@ mod tests {
             "20.0 µs",
             "110 µs",
         ];
-        let screen = drawn(&picture(fixture::busy_with_module()), 80, 40);
+        let screen = drawn(&picture(fixture::busy_rates_with_module()), 80, 40);
         shows(&screen, &shown);
         assert!(!screen.concat().contains("other"), "{screen:#?}");
-        let mut hidden = picture(fixture::busy_with_module());
-        hidden.press('m');
+        let mut hidden = picture(fixture::busy_rates_with_module());
+        hidden.handle_key('m');
         assert!(!drawn(&hidden, 80, 40).concat().contains("under-5k"));
-        hidden.press('r');
+        hidden.handle_key('r');
         assert!(!drawn(&hidden, 80, 40).concat().contains("5k-50k"));
     }
 
     #[test]
     fn tiny_terminals_count_the_lines_that_are_left_out() {
-        let mut rates = fixture::busy();
+        let mut rates = fixture::busy_rates();
         let process = rates.process.as_mut().unwrap();
         process.figures.process = vec![process.figures.process[0].clone(); 30];
         let picture = picture(rates);
@@ -307,11 +309,11 @@ mod tests {
 
     #[test]
     fn small_terminals_drop_columns_and_lines_but_keep_names_and_figures() {
-        let narrow = drawn(&picture(fixture::busy()), 60, 24);
+        let narrow = drawn(&picture(fixture::busy_rates()), 60, 24);
         shows(&narrow, &["busy", "97.0 %", "programs", "procs", "cores", "  nginx ", "0.97", "  php-fpm8.2 "]);
         shows(&narrow, &["queue/limit", "drop/s", "  80 ", "4,096/4,096", "1,210", "in MB/s", "  eth0 ", "1.90"]);
         assert!(!narrow.concat().contains("switch/s"), "{narrow:#?}");
-        let low = drawn(&picture(fixture::busy()), 80, 15);
+        let low = drawn(&picture(fixture::busy_rates()), 80, 15);
         shows(
             &low,
             &["CPUs", "83.5 %", "programs +1", "nginx", "0.97", "ports", "4,096/4,096", "network", "eth0", "1.90"],
@@ -325,7 +327,7 @@ mod tests {
     #[test]
     fn many_cpus_become_small_bars_and_then_signs() {
         let with = |cpus: usize, height: u16| {
-            let mut rates = fixture::busy();
+            let mut rates = fixture::busy_rates();
             let kernel = &mut rates.kernel.as_mut().unwrap().figures;
             let shares = kernel.cores[0].shares;
             kernel.cores = (0..cpus).map(|cpu| Core { cpu, shares }).collect();
@@ -338,11 +340,13 @@ mod tests {
 
     #[test]
     fn shares_are_spelled_with_a_space_before_the_percent_sign() {
-        let mut many = fixture::busy();
+        let mut many = fixture::busy_rates();
         if let Some(kernel) = &mut many.kernel {
             kernel.figures.cores = vec![kernel.figures.cores[0]; 8];
         }
-        for (rates, width) in [(fixture::busy(), 60), (fixture::busy(), 80), (fixture::busy(), 200), (many, 80)] {
+        for (rates, width) in
+            [(fixture::busy_rates(), 60), (fixture::busy_rates(), 80), (fixture::busy_rates(), 200), (many, 80)]
+        {
             let screen = drawn(&picture(rates), width, 50);
             let shares = screen.iter().flat_map(|line| line.match_indices('%').map(|(at, _)| &line[..at]));
             let shares: Vec<&str> = shares.collect();
@@ -354,8 +358,8 @@ mod tests {
 
     #[test]
     fn groups_can_be_hidden_and_the_keys_explained() {
-        let mut picture = picture(fixture::busy());
-        "kpn?".chars().for_each(|key| picture.press(key));
+        let mut picture = picture(fixture::busy_rates());
+        "kpn?".chars().for_each(|key| picture.handle_key(key));
         let screen = drawn(&picture, 100, 30);
         shows(&screen, &["ports   accept queue", " help ", "show or hide kernel, process"]);
         let text = screen.concat();
@@ -363,7 +367,7 @@ mod tests {
             !text.contains("CPUs  █ user ▓ system ▒") && !text.contains("php-fpm") && !text.contains("eth0"),
             "{text}"
         );
-        "k? ".chars().for_each(|key| picture.press(key));
+        "k? ".chars().for_each(|key| picture.handle_key(key));
         shows(&drawn(&picture, 100, 30), &["PAUSED", "CPUs", "ports"]);
     }
 

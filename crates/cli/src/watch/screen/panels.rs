@@ -8,15 +8,15 @@ pub use cpus::cpus;
 pub use requests::requests;
 pub use sockets::sockets;
 
-use super::picture::Picture;
-use super::style::{Style, cell, flow, known};
+use super::picture::ScreenState;
+use super::style::{Style, cell, or_unknown, wrap_items};
 use brimful_core::quantity::{self, count, percent, short};
 use brimful_core::server::{
     Connections, DISK_BLOCK_BYTES, Disk, Kernel, Listener, NetworkTraffic, Port, Program, Stall, State, Tcp,
 };
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
-use brimful_monitor::thresholds::MEMORY;
+use brimful_monitor::thresholds::USED_MEMORY_SHARE;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
@@ -27,11 +27,11 @@ pub struct Panel {
 }
 
 /// A function that makes a panel; `None` if there is nothing to show.
-pub type MakePanel = fn(&Picture, Room) -> Option<Panel>;
+pub type MakePanel = fn(&ScreenState, PanelSize) -> Option<Panel>;
 
 /// The space for a panel.
 #[derive(Clone, Copy)]
-pub struct Room {
+pub struct PanelSize {
     pub width: usize,
     pub height: usize,
 }
@@ -131,7 +131,7 @@ fn plain(text: String) -> (String, Look) {
 }
 
 /// The panel of the watched programs.
-pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<10> = [
         ("procs", 6, 8),
         ("run", 4, 3),
@@ -155,15 +155,15 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         let gone = if *processes == 0 { picture.style.utilization(1.0) } else { Look::new() };
         let texts = [
             (processes.to_string(), gone),
-            plain(known(program.running, |n| n.to_string())),
-            plain(known(program.threads, |n| n.to_string())),
+            plain(or_unknown(program.running, |n| n.to_string())),
+            plain(or_unknown(program.threads, |n| n.to_string())),
             plain(short(program.cores)),
             plain(short(share(program.cpu_s_user))),
             plain(short(share(program.cpu_s_system))),
-            plain(known(waits, percent)),
+            plain(or_unknown(waits, percent)),
             plain(quantity::bytes(program.rss_bytes as f64)),
-            plain(known(program.major_faults, per_s)),
-            plain(known(program.context_switches, per_s)),
+            plain(or_unknown(program.major_faults, per_s)),
+            plain(or_unknown(program.context_switches, per_s)),
         ];
         panel.push(name(&program.name, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
@@ -171,7 +171,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 }
 
 /// The panel of the watched ports.
-pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn ports(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> = [
         ("queue/limit", 13, 5),
         ("SYN/s", 8, 3),
@@ -185,10 +185,10 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let style = picture.style;
     let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
     for Port { port, listener, connections } in ports {
-        let state = |state| known(connections.as_ref().and_then(|states| states.get(&state)), |&n| count(n));
-        let rate = |figure: fn(&Listener) -> Option<f64>| known(listener.as_ref().and_then(figure), short);
+        let state = |state| or_unknown(connections.as_ref().and_then(|states| states.get(&state)), |&n| count(n));
+        let rate = |figure: fn(&Listener) -> Option<f64>| or_unknown(listener.as_ref().and_then(figure), short);
         let fill = listener.map_or(0.0, |l| l.fullest.fullness());
-        let queue = known(*listener, |l| format!("{}/{}", count(l.fullest.length), count(l.fullest.limit)));
+        let queue = or_unknown(*listener, |l| format!("{}/{}", count(l.fullest.length), count(l.fullest.limit)));
         let texts = [
             (queue, style.utilization(fill)),
             plain(rate(|l| l.syn_per_s)),
@@ -216,7 +216,7 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 }
 
 /// The panel of the network: interfaces, beginning with the busiest, and TCP.
-pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn network(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> = [
         ("in pkt/s", 10, 1),
         ("out pkt/s", 10, 0),
@@ -259,19 +259,19 @@ fn bytes(traffic: &NetworkTraffic) -> f64 {
 }
 
 fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span<'static>>; 2] {
-    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", known(per_s, short)));
+    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", or_unknown(per_s, short)));
     // Losses are shown only if there are any, or if their number is unknown.
     let loss = |what: &str, per_s: Option<f64>| {
         let shown = per_s.is_none_or(|per_s| per_s > 0.0);
         shown.then(|| rate(what, per_s).style(per_s.map_or(style.dim(), |per_s| style.loss(per_s))))
     };
-    let sockets = |what: &str, n: Option<u64>| Span::raw(format!("{what} {}", known(n, count)));
+    let sockets = |what: &str, n: Option<u64>| Span::raw(format!("{what} {}", or_unknown(n, count)));
     let share = tcp.retransmitted_per_s.zip(tcp.segments_out_per_s).filter(|(again, _)| *again > 0.0);
     let again = share.map_or(String::new(), |(again, sent)| format!(" ({})", percent(again / (again + sent))));
     let rates = vec![
         rate("TCP in", tcp.segments_in_per_s),
         rate("out", tcp.segments_out_per_s),
-        Span::raw(format!("again {}/s{again}", known(tcp.retransmitted_per_s, short))),
+        Span::raw(format!("again {}/s{again}", or_unknown(tcp.retransmitted_per_s, short))),
         rate("resets", tcp.resets_out_per_s),
     ];
     let mut rest: Vec<Span<'static>> = [
@@ -287,13 +287,13 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
         sockets("sockets", tcp.in_use),
         sockets("t-wait", tcp.time_wait),
         sockets("orphans", tcp.orphans),
-        Span::raw(format!("buffers {}", known(tcp.memory_bytes, |n| quantity::bytes(n as f64)))),
+        Span::raw(format!("buffers {}", or_unknown(tcp.memory_bytes, |n| quantity::bytes(n as f64)))),
     ]);
     [rates, rest]
 }
 
 /// The panel of the disks.
-pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn disks(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
     let mb = |blocks_per_s: f64| short(blocks_per_s * DISK_BLOCK_BYTES as f64 / 1e6);
@@ -315,7 +315,7 @@ pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 }
 
 /// The panel of the machine: memory, waits and interrupts.
-pub fn machine(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn machine(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("memory, waits (PSI), interrupts", &[], width, picture.style);
     for facts in machine_facts(kernel, picture.style) {
@@ -326,9 +326,9 @@ pub fn machine(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 
 fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let fact = |text: String| Span::raw(text);
-    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", known(per_s, short)));
+    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", or_unknown(per_s, short)));
     let waits =
-        |what: &str, stall: Option<Stall>| fact(format!("{what} {}", known(stall, |stall| percent(stall.some))));
+        |what: &str, stall: Option<Stall>| fact(format!("{what} {}", or_unknown(stall, |stall| percent(stall.some))));
     let paging = kernel.paging.unwrap_or_default();
     let pressure = kernel.pressure.unwrap_or_default();
     let interrupts = kernel.interrupts.unwrap_or_default();
@@ -336,11 +336,11 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let available = kernel.memory.and_then(|m| m.available_bytes);
     let total = kernel.memory.map(|m| m.total_bytes);
     let used = available.zip(total).map_or(0.0, |(available, total)| 1.0 - available as f64 / total.max(1) as f64);
-    let free = format!("{} of {} GB left", known(available, gigabytes), known(total, gigabytes));
+    let free = format!("{} of {} GB left", or_unknown(available, gigabytes), or_unknown(total, gigabytes));
     let swap = paging.swap_ins_per_s.zip(paging.swap_outs_per_s).map(|(a, b)| a + b);
     [
         vec![
-            Span::styled(free, style.level(MEMORY, used)),
+            Span::styled(free, style.level(USED_MEMORY_SHARE, used)),
             rate("page-ins", paging.page_ins_per_s),
             rate("outs", paging.page_outs_per_s),
             rate("swap", swap),
@@ -350,15 +350,15 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
             waits("waits: CPU", pressure.cpu),
             waits("memory", pressure.memory),
             waits("disk", pressure.io),
-            fact(format!("threads: {} ready", known(kernel.runnable, |n| n.to_string()))),
-            fact(format!("{} blocked", known(kernel.blocked, |n| n.to_string()))),
+            fact(format!("threads: {} ready", or_unknown(kernel.runnable, |n| n.to_string()))),
+            fact(format!("{} blocked", or_unknown(kernel.blocked, |n| n.to_string()))),
         ],
         vec![
             fact(format!(
                 "interrupts {}/s (net {}, disk {})",
-                known(interrupts.all_per_s, short),
-                known(interrupts.network_per_s, short),
-                known(interrupts.disk_per_s, short)
+                or_unknown(interrupts.all_per_s, short),
+                or_unknown(interrupts.network_per_s, short),
+                or_unknown(interrupts.disk_per_s, short)
             )),
             rate("switches", kernel.context_switches_per_s),
             rate("forks", kernel.forks_per_s),
@@ -368,7 +368,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
 
 /// Lines of facts without columns, indented.
 fn indented(facts: &[Span<'static>], width: usize, most: usize) -> Vec<Line<'static>> {
-    let mut lines = flow(facts, "   ", width.saturating_sub(3), most);
+    let mut lines = wrap_items(facts, "   ", width.saturating_sub(3), most);
     for line in &mut lines {
         line.spans.insert(0, Span::raw("  "));
     }

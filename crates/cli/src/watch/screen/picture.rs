@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 const NOTICE_TIME: Nanos = Nanos::from_secs(30);
 
 /// Everything that a frame shows.
-pub struct Picture {
+pub struct ScreenState {
     /// The name of this host.
     pub host: String,
     /// Description of the watched programs and ports.
-    pub what: String,
+    pub targets: String,
     /// Description of the sampling intervals.
-    pub every: String,
+    pub intervals: String,
     pub elapsed: Nanos,
     /// CPU time of the monitor itself, as a share of one CPU.
-    pub cost: f64,
+    pub monitor_cpu_share: f64,
     pub findings: Vec<Finding>,
     pub rates: Rates,
     /// Advice on how to get the most useful of the unknown figures.
@@ -36,36 +36,36 @@ pub struct Picture {
     pub style: Style,
 }
 
-impl Picture {
-    pub fn new(options: &WatchOptions) -> Picture {
+impl ScreenState {
+    pub fn new(options: &WatchOptions) -> ScreenState {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let intervals = &options.config.intervals;
-        let mut every: Vec<(Nanos, Vec<&str>)> = Vec::new();
+        let configured = &options.config.intervals;
+        let mut intervals: Vec<(Nanos, Vec<&str>)> = Vec::new();
         for group in GroupName::ALL {
-            let Some(interval) = intervals.get(group) else { continue };
-            match every.iter_mut().find(|(other, _)| *other == interval) {
+            let Some(interval) = configured.get(group) else { continue };
+            match intervals.iter_mut().find(|(other, _)| *other == interval) {
                 Some((_, groups)) => groups.push(group.name()),
-                None => every.push((interval, vec![group.name()])),
+                None => intervals.push((interval, vec![group.name()])),
             }
         }
-        let every = match every.as_slice() {
+        let intervals = match intervals.as_slice() {
             [(interval, _)] => format!("every {interval}"),
             several => {
                 let each = several.iter().map(|(interval, groups)| format!("{} every {interval}", groups.join(" ")));
                 each.collect::<Vec<_>>().join(", ")
             }
         };
-        Picture {
+        ScreenState {
             host,
-            what: options.what.clone(),
-            every,
+            targets: options.targets.clone(),
+            intervals,
             elapsed: Nanos::ZERO,
-            cost: 0.0,
+            monitor_cpu_share: 0.0,
             findings: Vec::new(),
             rates: Rates::default(),
             hint: None,
             notice: None,
-            enabled: intervals.enabled(),
+            enabled: configured.enabled(),
             hidden: Vec::new(),
             paused: false,
             help: false,
@@ -79,9 +79,9 @@ impl Picture {
             return;
         }
         self.elapsed = session.elapsed();
-        self.cost = session.cost();
+        self.monitor_cpu_share = session.monitor_cpu_share();
         self.findings = session.findings();
-        self.rates = session.current().clone();
+        self.rates = session.latest_rates().clone();
         self.hint = hint(&session.sources());
     }
 
@@ -106,7 +106,7 @@ impl Picture {
         self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
     }
 
-    pub fn press(&mut self, key: char) {
+    pub fn handle_key(&mut self, key: char) {
         match key {
             ' ' => self.paused = !self.paused,
             '?' | 'h' => self.help = !self.help,
@@ -155,15 +155,15 @@ fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
 }
 
 #[cfg(test)]
-impl Picture {
+impl ScreenState {
     /// A picture of an invented host.
-    pub fn for_test(rates: Rates) -> Picture {
-        Picture {
+    pub fn for_test(rates: Rates) -> ScreenState {
+        ScreenState {
             host: "web1".to_owned(),
-            what: "port 80".to_owned(),
-            every: "every 1s".to_owned(),
+            targets: "port 80".to_owned(),
+            intervals: "every 1s".to_owned(),
             elapsed: Nanos::from_secs(130),
-            cost: 0.0012,
+            monitor_cpu_share: 0.0012,
             findings: brimful_monitor::bottleneck(&rates),
             rates,
             hint: None,

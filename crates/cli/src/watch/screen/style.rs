@@ -3,7 +3,7 @@
 use crate::watch::lines::UNKNOWN_MARK;
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
-use brimful_monitor::thresholds::{BUSY, Level};
+use brimful_monitor::thresholds::{BUSY_SHARE, Level};
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -49,7 +49,7 @@ impl Style {
 
     /// The look of a utilization: plain text if the utilization is far below 1.
     pub fn utilization(self, share: f64) -> Look {
-        self.level(BUSY, share)
+        self.level(BUSY_SHARE, share)
     }
 
     /// The look of a value with a threshold: the look of the finding that the value would cause.
@@ -83,7 +83,7 @@ impl Style {
 }
 
 /// Distributes items over at most `most` lines. If not all items fit, the last line has the number of missing items.
-pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most: usize) -> Vec<Line<'static>> {
+pub fn wrap_items(items: &[Span<'static>], separator: &'static str, width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     for (i, item) in items.iter().enumerate() {
         let room = lines.last().is_some_and(|line| line.width() + separator.chars().count() + item.width() <= width);
@@ -120,7 +120,7 @@ pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
 }
 
 /// The text of a figure; a placeholder if the figure is unknown.
-pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+pub fn or_unknown<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or(UNKNOWN_MARK.to_owned(), show)
 }
 
@@ -144,8 +144,9 @@ mod tests {
     #[test]
     fn items_that_do_not_fit_are_counted() {
         let items: Vec<Span<'static>> = ["one", "two", "three", "four"].map(Span::raw).to_vec();
-        let lines =
-            |width, most| -> Vec<String> { flow(&items, "; ", width, most).iter().map(ToString::to_string).collect() };
+        let lines = |width, most| -> Vec<String> {
+            wrap_items(&items, "; ", width, most).iter().map(ToString::to_string).collect()
+        };
         assert_eq!(lines(80, 2), ["one; two; three; four"]);
         assert_eq!(lines(8, 3), ["one; two", "three", "four"]);
         assert_eq!(lines(10, 1), ["one; two +2".get(..8).unwrap()]);

@@ -1,7 +1,7 @@
 //! Tests connecting: the addresses used, the number of connections, and clients that cannot connect.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Done, Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::record::Record;
 use brimful_testkit::{RawServer, Request, Step, script, with_length};
 use rustix::process::Signal;
@@ -169,11 +169,11 @@ fn an_address_that_refuses_later_still_counts() {
         ["load", "http://web.test/", "--connect-to", &rule, "--rate", "200", "--new-connection", "--json", "-d", "1m"];
     let _machine = lock_machine_shared();
     let load = Running::start(brimful(&args));
-    until(|| goes.connections() > 10);
+    wait_until(|| goes.connections() > 10);
     let address = goes.addr().to_string();
     drop(goes);
     let before = stays.connections();
-    until(|| stays.connections() > before + 50);
+    wait_until(|| stays.connections() > before + 50);
     load.signal(Signal::INT);
     let record = documents::record(&load.finish().exits(&[130]).stdout);
     let gone = record.addresses.iter().find(|of| of.address == address).unwrap();
@@ -216,12 +216,12 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     let url = format!("http://web.test:{}/", old.addr().port());
     let _machine = lock_machine_shared();
     let load = with_hosts(hosts.path(), &["load", &url, "-c", "2", "-d", "5m", "--json"]);
-    until(|| old.connections() > 2);
+    wait_until(|| old.connections() > 2);
     // The file is written in place, because the file itself is mounted.
     std::fs::write(&hosts, "127.0.0.3 web.test\n").unwrap();
     drop(old);
     // The name lookup made one connection.
-    until(|| new.connections() > 1);
+    wait_until(|| new.connections() > 1);
     load.signal(Signal::INT);
     let record = documents::record(&load.finish().exits(&[130]).stdout);
     let [before, after] = &record.addresses[..] else { panic!("{:?}", record.addresses) };

@@ -18,7 +18,7 @@ impl Killed {
         // Until the new process executes the program, it has the test's name.
         let name = program.file_name().unwrap().as_encoded_bytes();
         let comm = format!("/proc/{}/comm", killed.0.id());
-        crate::program::until(|| fs::read(&comm).is_ok_and(|now| now.starts_with(&name[..name.len().min(15)])));
+        crate::program::wait_until(|| fs::read(&comm).is_ok_and(|now| now.starts_with(&name[..name.len().min(15)])));
         killed
     }
 }

@@ -1,6 +1,6 @@
 //! Tests a `brimful module install` that is killed: the installation can be repeated or removed.
 
-use crate::module::{NGINX_CONF_WITH_MODULES, built, files_without_logs, module, prefix};
+use crate::module::{NGINX_CONF_WITH_MODULES, built_module, files_without_logs, module, prefix};
 use crate::program::{brimful, lock_machine_shared};
 use crate::safety::run_in;
 use std::fs;
@@ -19,7 +19,7 @@ fn a_killed_installation_can_be_repeated_or_removed() {
     let (place, scratch) = (directory.path(), temporary.path().join("scratch"));
     fs::create_dir(&scratch).unwrap();
     let file = temporary.path().join("given.so");
-    fs::write(&file, built()).unwrap();
+    fs::write(&file, built_module()).unwrap();
     let before = files_without_logs(place);
     let prefix = place.to_str().unwrap();
     let given = format!("--module={}", file.display());
@@ -62,7 +62,7 @@ fn a_killed_installation_can_be_repeated_or_removed() {
 fn an_unfinished_installation_is_reported() {
     let directory = prefix(NGINX_CONF_WITH_MODULES);
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
-    fs::write(file.path(), built()).unwrap();
+    fs::write(file.path(), built_module()).unwrap();
     let given = format!("--module={}", file.path().display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
     let manifest = directory.path().join("modules/ngx_http_brimful_module.json");

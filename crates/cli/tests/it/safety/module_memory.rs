@@ -1,7 +1,7 @@
 //! Tests the Server Module's shared memory if another user of the machine has put a file in its place.
 
-use crate::module::built;
-use crate::program::{run, until};
+use crate::module::built_module;
+use crate::program::{run, wait_until};
 use crate::safety::{NOBODY, is_root};
 use brimful_core::Nanos;
 use brimful_monitor::module::ServerSample;
@@ -42,7 +42,7 @@ fn a_planted_file_or_link_in_dev_shm_does_not_stop_recording() {
         }
         lchown(&memory.0, Some(NOBODY), Some(NOBODY)).unwrap();
         let module = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
-        fs::write(module.path(), built()).unwrap();
+        fs::write(module.path(), built_module()).unwrap();
         let nginx = Nginx::start(NginxOptions {
             main: format!("load_module {};", module.path().display()),
             http: format!("brimful {};", memory.0.display()),
@@ -69,7 +69,7 @@ impl Drop for Started {
 /// Starts nginx as `user`, with a directive that names no file. Before that, a shell runs `before`. nginx has its own
 /// /run and /dev/shm, both in memory.
 fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
-    fs::write(directory.join("module.so"), built()).unwrap();
+    fs::write(directory.join("module.so"), built_module()).unwrap();
     let place = directory.display();
     let config = format!(
         "daemon off;\npid {place}/nginx.pid;\nerror_log {place}/error.log;\nload_module {place}/module.so;\nevents {{}}\n\
@@ -92,7 +92,7 @@ fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
 /// Asserts that this server counts requests in the file at `path` in the server's own mount namespace.
 fn counts_into(started: &Started, directory: &Path, path: &str) {
     let socket = directory.join("socket");
-    until(|| socket.exists());
+    wait_until(|| socket.exists());
     let named = format!("--unix-socket={}", socket.display());
     run(&["load", "http://localhost/", &named, "--requests", "20", "--clients", "1", "--json"]).exits(&[0, 4]);
     let memory = PathBuf::from(format!("/proc/{}/root{path}", started.0.id()));
@@ -131,7 +131,7 @@ fn a_server_that_cannot_replace_a_planted_file_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let _started = nginx_of_its_own_run(directory.path(), "echo planted >/dev/shm/brimful-nginx", NOBODY);
     let log = || fs::read_to_string(directory.path().join("error.log")).unwrap_or_default();
-    until(|| log().contains("nginx goes on without it"));
+    wait_until(|| log().contains("nginx goes on without it"));
     let words = "cannot replace /dev/shm/brimful-nginx: another user made it; remove it as root, or name another file";
     assert!(log().contains(words), "{}", log());
 }

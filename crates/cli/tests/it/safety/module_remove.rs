@@ -1,6 +1,6 @@
 //! Tests `brimful module`, run by root, for a server whose directory another user can write to.
 
-use crate::module::{NGINX, NGINX_CONF_WITH_MODULES, built, files_without_logs, module, prefix};
+use crate::module::{NGINX, NGINX_CONF_WITH_MODULES, built_module, files_without_logs, module, prefix};
 use crate::safety::{NOBODY, is_root};
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
@@ -112,7 +112,7 @@ fn an_installation_in_roots_own_directory_is_removed() {
     let directory = prefix(NGINX_CONF_WITH_MODULES);
     let before = files_without_logs(directory.path());
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
-    fs::write(file.path(), built()).unwrap();
+    fs::write(file.path(), built_module()).unwrap();
     let given = format!("--module={}", file.path().display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
     // The manifest names the directory by another path.

@@ -1,7 +1,7 @@
 //! Tests output names that another user has already used, and files that other users can read.
 
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
 use std::fs;
@@ -40,7 +40,7 @@ fn a_killed_load_leaves_its_last_record_and_the_next_load_cleans_up() {
     let (url, place) = (server.url(), kept.to_str().unwrap());
     let load =
         Running::start(brimful(&["load", &url, "--rate", "50", "-d", "10m", "--keep", place, "--trace", "/dev/null"]));
-    until(|| kept.exists());
+    wait_until(|| kept.exists());
     load.signal(Signal::KILL);
     drop(load);
     let record = documents::record(&fs::read_to_string(&kept).unwrap());

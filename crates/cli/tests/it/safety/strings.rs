@@ -4,7 +4,7 @@
 use brimful_accesslog::format::Format;
 use brimful_core::workload::Spread;
 use brimful_core::{Rate, Slo};
-use brimful_workload::{Arrivals, Process};
+use brimful_workload::{ArrivalProcess, Arrivals};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -163,7 +163,7 @@ fn arrivals_are_refused_or_begin_at_once() {
     ];
     let rates = [1e-9, 1e-4, 0.1, 1.0, 1e3, 1e6, 1e9];
     each_is_quick(&forms, |text, random| {
-        let Ok(process) = text.parse::<Process>() else { return false };
+        let Ok(process) = text.parse::<ArrivalProcess>() else { return false };
         let rate = Rate(rates[random.below(rates.len())]);
         let Ok(mut arrivals) = Arrivals::new(process, rate, random.below(1_000) as u64) else { return false };
         arrivals.next().is_some()

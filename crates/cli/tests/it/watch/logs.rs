@@ -1,7 +1,7 @@
 //! Tests `--log`: lines are complete, whatever happens to the directory.
 
 use super::{OFTEN, nginx};
-use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use crate::small_disk::SmallDisk;
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs};
 use serde::Serialize;
@@ -113,7 +113,7 @@ fn a_removed_directory_is_reported_once_and_used_again() {
     let mut watch = Running::start(brimful(
         &[&["watch", "--groups", "kernel", "--log", log.to_str().unwrap()], &OFTEN[..]].concat(),
     ));
-    until(|| fs::read_to_string(log.join("kernel.jsonl")).is_ok_and(|text| text.lines().count() >= 2));
+    wait_until(|| fs::read_to_string(log.join("kernel.jsonl")).is_ok_and(|text| text.lines().count() >= 2));
     fs::rename(&log, &away).unwrap();
     watch.stderr_line("cannot write");
     fs::create_dir(&log).unwrap();

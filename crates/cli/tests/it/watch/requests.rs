@@ -3,7 +3,7 @@
 
 use super::OFTEN;
 use crate::documents;
-use crate::program::{Running, brimful, lock_machine_shared, run, until};
+use crate::program::{Running, brimful, lock_machine_shared, run, wait_until};
 use brimful_core::server::{LogLine, Module, Server};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -65,10 +65,10 @@ impl MadeUp {
         let watch = Running::start(brimful(&[args, &["--log", logs.to_str().unwrap()], &OFTEN[..]].concat()));
         let lines = |path: &Path| fs::read_to_string(path).unwrap_or_default().lines().count();
         let before = lines(&self.log());
-        until(|| lines(&self.log()) > before);
+        wait_until(|| lines(&self.log()) > before);
         self.serve(requests);
         let served = lines(&self.log());
-        until(|| lines(&self.log()) > served + 1);
+        wait_until(|| lines(&self.log()) > served + 1);
         watch.ctrl_c();
         watch.finish().exits(&[0]).stdout
     }

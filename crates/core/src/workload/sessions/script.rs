@@ -15,7 +15,7 @@
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
 use crate::event::RequestId;
-use crate::url::is_whole_url;
+use crate::url::is_absolute_url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ impl ScriptedRequest<'_> {
     const FIRST: u64 = 1 << 63;
 
     /// The [`RequestId`] of the `nth` scripted call, counted from 0 over all sessions.
-    pub fn id(nth: u32) -> RequestId {
+    pub fn request_id(nth: u32) -> RequestId {
         RequestId(ScriptedRequest::FIRST | u64::from(nth))
     }
 
@@ -119,7 +119,7 @@ impl Workload {
         if call.path.is_empty() && (path.is_empty() || of_class.file_set.is_some()) {
             return Err(format!("class `{}` has more than one path: write which, as path", of_class.name));
         }
-        if !path.starts_with('/') && !is_whole_url(path) {
+        if !path.starts_with('/') && !is_absolute_url(path) {
             return Err(format!("its path is `{path}`: a path begins with `/`"));
         }
         if call.body.is_none() && !of_class.body_file.is_empty() {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn ids_are_told_from_those_of_classes() {
-        assert_eq!([0, 7].map(|nth| ScriptedRequest::index_of(ScriptedRequest::id(nth))), [Some(0), Some(7)]);
+        assert_eq!([0, 7].map(|nth| ScriptedRequest::index_of(ScriptedRequest::request_id(nth))), [Some(0), Some(7)]);
         assert_eq!(ScriptedRequest::index_of(RequestId(123_456)), None);
     }
 

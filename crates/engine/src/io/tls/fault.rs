@@ -5,7 +5,7 @@ use brimful_core::TlsFault;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 /// Returns the kind of fault for an error.
-pub fn kind(error: &Error) -> TlsFault {
+pub fn classify(error: &Error) -> TlsFault {
     match error {
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
             TlsFault::NotTls
@@ -59,7 +59,7 @@ fn alert_fault(alert: AlertDescription) -> TlsFault {
 }
 
 /// Returns the details of an error that its kind does not show; `None` if there are none.
-pub fn detail(error: &Error) -> Option<String> {
+pub fn describe(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
             Some(match presented.as_slice() {
@@ -123,11 +123,11 @@ mod tests {
 
     #[test]
     fn errors_and_alerts_have_a_kind() {
-        let alert = |alert| kind(&Error::AlertReceived(alert));
+        let alert = |alert| classify(&Error::AlertReceived(alert));
         assert_eq!(alert(AlertDescription::CertificateRequired), TlsFault::ClientCertificate);
         assert_eq!(alert(AlertDescription::ProtocolVersion), TlsFault::Version);
         assert_eq!(alert(AlertDescription::InternalError), TlsFault::Alert);
-        assert_eq!(kind(&Error::InvalidMessage(InvalidMessage::InvalidContentType)), TlsFault::NotTls);
-        assert_eq!(kind(&Error::PeerSentOversizedRecord), TlsFault::Misbehaved);
+        assert_eq!(classify(&Error::InvalidMessage(InvalidMessage::InvalidContentType)), TlsFault::NotTls);
+        assert_eq!(classify(&Error::PeerSentOversizedRecord), TlsFault::Misbehaved);
     }
 }

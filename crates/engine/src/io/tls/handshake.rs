@@ -146,10 +146,10 @@ impl Security {
             Err(HandshakeError::Protocol) => Handshake::Fails { why: Some(TlsFault::Protocol), detail: None },
             Err(HandshakeError::Ended | HandshakeError::Broken) => Handshake::Fails { why: None, detail: None },
             Err(HandshakeError::Tls(error)) => {
-                let why = fault::kind(&error);
+                let why = fault::classify(&error);
                 let issuer =
                     if why == TlsFault::CertificateIssuer { self.explain_issuer(address, until) } else { None };
-                Handshake::Fails { why: Some(why), detail: issuer.or_else(|| fault::detail(&error)) }
+                Handshake::Fails { why: Some(why), detail: issuer.or_else(|| fault::describe(&error)) }
             }
         }
     }

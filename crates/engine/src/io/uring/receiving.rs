@@ -9,7 +9,7 @@
 //! example, it missed a reset directly after a response, so the next call timed out. It also missed the last of many
 //! small segments.
 
-use super::super::operation::{Kind, user_data};
+use super::super::operation::{OperationKind, user_data};
 use super::super::{IoEvent, Token};
 use super::Uring;
 use super::buffers;
@@ -27,13 +27,13 @@ impl Uring<'_> {
         slot.receiving = true;
         let socket = Fixed(token.slot);
         let entry = if self.settings.pipelined {
-            let receive = opcode::Recv::new(socket, std::ptr::null_mut(), buffers::SIZE as u32).buf_group(0);
+            let receive = opcode::Recv::new(socket, std::ptr::null_mut(), buffers::BUFFER_BYTES as u32).buf_group(0);
             receive.ioprio(if eager { 0 } else { POLL_FIRST }).build().flags(Flags::BUFFER_SELECT)
         } else {
             // io-uring 0.7.15 does not set this flag for `ReadMulti`.
             opcode::ReadMulti::new(socket, 0, 0).build().flags(Flags::FIXED_FILE)
         };
-        self.push(&entry.user_data(user_data(token, Kind::Receive)));
+        self.push(&entry.user_data(user_data(token, OperationKind::Receive)));
     }
 
     pub(super) fn rearm_receive(&mut self) {
@@ -60,7 +60,7 @@ impl Uring<'_> {
             slot.receiving = false;
         }
         self.received = cqueue::buffer_select(entry.flags()).map(|id| (id, result.max(0) as usize));
-        self.left_unread |= result == buffers::SIZE as i32 || result == -libc::ENOBUFS;
+        self.left_unread |= result == buffers::BUFFER_BYTES as i32 || result == -libc::ENOBUFS;
         let broken = self.get_mut(token)?.broken;
         match result {
             1.. => Some((token, IoEvent::Received { last })),

@@ -4,7 +4,7 @@
 //! first: it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it.
 //! If it fails because the socket has no room, the rest is sent by an operation that waits for room.
 
-use super::super::operation::{Kind, parse_user_data, user_data};
+use super::super::operation::{OperationKind, parse_user_data, user_data};
 use super::super::{IoEvent, Token};
 use super::{Slot, Uring};
 use io_uring::squeue::{Entry, Flags};
@@ -85,7 +85,7 @@ impl Uring<'_> {
     pub(super) fn is_failed_try(&mut self, entry: &cqueue::Entry) -> bool {
         let (token, kind) = parse_user_data(entry.user_data());
         let result = entry.result();
-        if kind != Kind::Send {
+        if kind != OperationKind::Send {
             return false;
         }
         let turn = self.turn;
@@ -132,5 +132,5 @@ impl Uring<'_> {
 /// fails instead.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
-    entry.build().user_data(user_data(token, Kind::Send))
+    entry.build().user_data(user_data(token, OperationKind::Send))
 }

@@ -41,14 +41,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             None => connection.calls.back_mut(),
         };
         let Some(call) = call else { return };
-        let request = self.requests.request(&call.spec, call.last);
+        let request = self.requests.request(&call.spec, call.is_last);
         call.sent_at = now.into();
-        call.length = request.bytes().len();
+        call.request_bytes = request.bytes().len();
         call.is_head = request.is_head();
         if let Some(expected) = self.requests.expected(call.spec.class) {
             call.digest = expected.sha256.map(|_| Digest::new());
         }
-        self.observer.on_request(&mut call.observed, request.bytes());
+        self.observer.on_request(&mut call.observer_data, request.bytes());
         self.timers.start_response(now, TimerKey { slot, stamp: call.stamp, stream: 0 });
         if self.config.connections.pipeline == 1 && (request.streamed_bytes() > 0 || request.expects_continue()) {
             let file = if request.streamed_bytes() > 0 { self.requests.body(&call.spec) } else { None };
@@ -78,7 +78,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) else {
             return;
         };
-        call.length = head.len();
+        call.request_bytes = head.len();
         let key = TimerKey { slot, stamp: call.stamp, stream: 0 };
         self.sockets.send(token, head, self.time.now());
         let rest = file.map_or(UnsentBody::Bytes(body), |file| UnsentBody::File { file, offset: 0 });
@@ -99,12 +99,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Sends the next piece of the body on this connection, unless it waits.
     pub(super) fn send_body_piece(&mut self, slot: u32) {
-        let Some(BodyChunk { bytes, is_last, is_from_file }) = self.bodies.next_piece(slot) else { return };
+        let Some(BodyChunk { bytes, is_last, is_from_file }) = self.bodies.next_chunk(slot) else { return };
         let token = self.connections.token(slot);
         if let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) {
-            call.length += bytes.len();
+            call.request_bytes += bytes.len();
             if is_from_file {
-                self.observer.on_body_piece(&mut call.observed, &bytes);
+                self.observer.on_body_piece(&mut call.observer_data, &bytes);
             }
         }
         self.sockets.send(token, bytes, self.time.now());
@@ -146,23 +146,23 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let on_content = |content: &[u8]| digest.iter_mut().for_each(|digest| digest.add(content));
             match parser.feed_with_content(&mut self.recent.http1, bytes, on_head, on_content) {
                 Err(_) => {
-                    call.received += bytes.len() as u64;
+                    call.response_bytes += bytes.len() as u64;
                     call.first_byte_at.get_or_set(now);
-                    self.observer.on_bytes(&mut call.observed, bytes);
+                    self.observer.on_bytes(&mut call.observer_data, bytes);
                     return self.drop_malformed(slot);
                 }
                 Ok(fed) => {
                     // Empty lines before the response are not part of it.
-                    let of_response = (parser.received() - call.received) as usize;
+                    let of_response = (parser.received() - call.response_bytes) as usize;
                     let (_, new) = bytes[..fed.consumed].split_at(fed.consumed.saturating_sub(of_response));
-                    self.observer.on_bytes(&mut call.observed, new);
+                    self.observer.on_bytes(&mut call.observer_data, new);
                     from += fed.consumed;
-                    call.received = parser.received();
-                    if call.received > 0 {
+                    call.response_bytes = parser.received();
+                    if call.response_bytes > 0 {
                         call.first_byte_at.get_or_set(now);
                     }
                     let Progress::Complete(response) = fed.state else {
-                        if parser.continued() {
+                        if parser.received_continue() {
                             self.send_body(slot);
                         }
                         return;
@@ -196,15 +196,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
         let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
-        self.observer.on_response(&mut call.observed, &size);
-        let unsent_behind: usize = if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.length).sum() };
+        self.observer.on_response(&mut call.observer_data, &size);
+        let unsent_behind: usize =
+            if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.request_bytes).sum() };
         let unsent = unsent.saturating_sub(unsent_behind);
-        let bytes_sent = call.length.saturating_sub(unsent) as u64;
+        let bytes_sent = call.request_bytes.saturating_sub(unsent) as u64;
         let waiting = connection.calls.len();
         let was_sent_whole = !self.bodies.forget(slot) && unsent == 0;
-        let stays_open = was_sent_whole && response.keep_alive && !call.last;
+        let stays_open = was_sent_whole && response.keep_alive && !call.is_last;
         if connection.protocol.empty_lines() > 0 {
-            self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
+            self.observer.on(&mut call.observer_data, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
             // The first response shows whether the server keeps connections open. A server that ends a connection after
@@ -238,7 +239,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Waits for the server to close the connection, for a limited time.
     fn await_close(&mut self, slot: u32) {
-        let stamp = self.connections.fresh_stamp();
+        let stamp = self.connections.next_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;

@@ -19,7 +19,7 @@ use crate::expected::{Digest, end_of_response};
 use crate::io::Io;
 use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
-use brimful_http::{ClosedStream, Listener, REFUSED_STREAM, StreamEnd};
+use brimful_http::{ClosedStream, REFUSED_STREAM, StreamEnd, StreamObserver};
 
 /// Maximum number of bytes of replies to the server's frames that the server may leave unread; beyond that, the
 /// connection is dropped.
@@ -50,7 +50,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.has_room()) else { return };
             let Some(mut call) = connection.calls.pop_front() else { return };
-            let request = self.requests.request(&call.spec, call.last);
+            let request = self.requests.request(&call.spec, call.is_last);
             let stamp = call.stamp;
             call.sent_at = now.into();
             call.is_head = request.is_head();
@@ -58,7 +58,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 call.digest = expected.sha256.map(|_| Digest::new());
             }
             if self.observer.reads_messages() {
-                self.observer.on_request(&mut call.observed, &request.text());
+                self.observer.on_request(&mut call.observer_data, &request.text());
             }
             let stream = http2.open(&request, call);
             let key = TimerKey { slot, stamp, stream };
@@ -90,7 +90,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.sockets.send_copied(token, http2.output());
             http2.clear_output();
         }
-        if http2.wanted().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
+        if http2.next_body_demand().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
             self.sockets.notify_when_sent(token);
         }
         if !has_output {
@@ -107,7 +107,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// connection's output is unsent.
     fn frame_bodies(&mut self, slot: u32) {
         while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
-            && let Some(wanted) = http2.wanted()
+            && let Some(wanted) = http2.next_body_demand()
             && http2.output().len() < PIECE_BYTES
             && self.sockets.unsent(slot) < PIECE_BYTES
             && let Some(call) = http2.get_mut(wanted.stream)
@@ -116,7 +116,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             match file.read_piece(wanted.from, wanted.bytes) {
                 Ok(piece) => {
                     if self.observer.reads_messages() {
-                        self.observer.on_body_piece(&mut call.observed, &piece);
+                        self.observer.on_body_piece(&mut call.observer_data, &piece);
                     }
                     http2.add_body_bytes(wanted.stream, &piece);
                 }
@@ -137,7 +137,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let bytes = self.sockets.received().get(from..).unwrap_or_default();
             let Some(connection) = self.connections.get_mut(slot) else { return };
             connection.last_received_at = now;
-            connection.spent |= end_follows;
+            connection.is_spent |= end_follows;
             let Some(http2) = connection.protocol.http2_mut() else { return };
             let reads_messages = self.observer.reads_messages();
             let observer = &mut self.observer;
@@ -171,7 +171,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     connection.responses = connection.responses.saturating_add(1);
                 }
                 let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
-                self.observer.on_response(&mut call.observed, &size);
+                self.observer.on_response(&mut call.observer_data, &size);
                 let expected = self.requests.expected(call.spec.class);
                 let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
                 self.end(call, end, bytes_sent);
@@ -201,7 +201,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Moves a call that was not sent away from a connection that is going away, or ends the call.
     fn move_or_end(&mut self, mut call: Call<O::PerCall>) {
         if self.may_send_elsewhere(&call) {
-            call.earlier.tries += 1;
+            call.earlier.attempts += 1;
             self.due_calls.push_retry(call);
         } else {
             self.end(&mut call, End::GoneAway, 0);
@@ -215,7 +215,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Moves calls that exceed the server's limit of streams to other connections, if more connections may be opened.
     fn move_surplus(&mut self, slot: u32) {
-        if !self.due_calls.may_open(self.connections.open()) {
+        if !self.due_calls.may_open(self.connections.open_count()) {
             return;
         }
         let mut surplus = Vec::new();
@@ -223,14 +223,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(limit) = connection.protocol.http2().and_then(|http2| http2.max_streams()) else { return };
         // One call may wait, so that a server that allows no streams does not cause endless new connections.
         while connection.calls_in_flight() > (limit as usize).max(1)
-            && connection.calls.back().is_some_and(|call| !call.earlier.moved)
+            && connection.calls.back().is_some_and(|call| !call.earlier.was_moved)
             && let Some(call) = connection.calls.pop_back()
         {
-            connection.begun -= 1;
+            connection.calls_begun -= 1;
             surplus.push(call);
         }
         for mut call in surplus.into_iter().rev() {
-            call.earlier.moved = true;
+            call.earlier.was_moved = true;
             self.due_calls.push_retry(call);
         }
     }
@@ -248,7 +248,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_on_streams(slot, self.time.now());
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(http2) = connection.protocol.http2() else { return };
-        let has_output = http2.has_output() || http2.wanted().is_some();
+        let has_output = http2.has_output() || http2.next_body_demand().is_some();
         if http2.refuses_new_streams() {
             let stranded: Vec<_> = connection.calls.drain(..).collect();
             stranded.into_iter().for_each(|call| self.move_or_end(call));
@@ -257,7 +257,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if has_output {
             self.sockets.note_output(slot, self.time.now());
         }
-        if self.connections.is_over(slot) {
+        if self.connections.is_finished(slot) {
             self.say_goodbye_and_close(slot);
         } else {
             self.connections.update_availability(slot);
@@ -271,7 +271,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let last_received_at = connection.last_received_at;
         let Some(http2) = connection.protocol.http2_mut() else { return };
         if let Some(mut carried) = http2.cancel(stream) {
-            connection.spent |= carried.value.sent_at.get().is_some_and(|at| last_received_at < at);
+            connection.is_spent |= carried.value.sent_at.get().is_some_and(|at| last_received_at < at);
             let bytes_sent = self.bytes_sent_on(slot, &carried);
             self.end(&mut carried.value, end, bytes_sent);
         } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
@@ -339,7 +339,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
 /// Number of bytes of a request that are among the first `taken` bytes of its connection.
 fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
-    taken.saturating_sub(carried.position).min(carried.written)
+    taken.saturating_sub(carried.position).min(carried.written_bytes)
 }
 
 /// Records the data that arrives for each call.
@@ -351,9 +351,9 @@ struct Reader<'r, R, O> {
     reads_messages: bool,
 }
 
-impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_, R, O> {
+impl<'a, R: Requests<'a>, O: Observer> StreamObserver<Call<O::PerCall>> for Reader<'_, R, O> {
     fn received(&mut self, call: &mut Call<O::PerCall>, bytes: u64) {
-        call.received += bytes;
+        call.response_bytes += bytes;
         call.first_byte_at.get_or_set(self.now);
     }
 
@@ -366,7 +366,7 @@ impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_,
             call.redirect = Some(Box::new(redirect));
         }
         if self.reads_messages {
-            self.observer.on_bytes(&mut call.observed, head);
+            self.observer.on_bytes(&mut call.observer_data, head);
         }
     }
 
@@ -377,7 +377,7 @@ impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_,
     fn body(&mut self, call: &mut Call<O::PerCall>, piece: &[u8]) {
         call.digest.iter_mut().for_each(|digest| digest.add(piece));
         if self.reads_messages {
-            self.observer.on_bytes(&mut call.observed, piece);
+            self.observer.on_bytes(&mut call.observer_data, piece);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Finds workers by occupancy: tests whether the server, when it is full, holds as many calls as one of its programs
 //! has processes or threads.
 
-use crate::server::programs::ProgramSeen;
+use crate::server::programs::ProgramUsage;
 use std::fmt;
 
 /// Greatest distance of the predicted throughput of the workers from the measured throughput, as the logarithm of the
@@ -42,14 +42,14 @@ impl fmt::Display for WorkerKind {
 /// The program whose workers' predicted throughput is closest to `rate`. `alone` is the duration of a call that does
 /// not wait, `on_cpu` the part of this time on a CPU, and `cpus` the number of CPUs.
 pub(super) fn find_workers(
-    programs: &[ProgramSeen],
+    programs: &[ProgramUsage],
     rate: f64,
     alone: f64,
     on_cpu: f64,
     cpus: u32,
 ) -> Option<WorkerGroup> {
     let distance = |size: u32| (throughput(size, alone, on_cpu, cpus) / rate).ln().abs();
-    let workers_of = |program: &ProgramSeen| {
+    let workers_of = |program: &ProgramUsage| {
         let processes = program.processes;
         let threads = program.threads.unwrap_or(0);
         // If both kinds fit, the workers are assumed to have a master, as in most servers with many processes.
@@ -69,7 +69,7 @@ pub(super) fn find_workers(
 }
 
 /// Whether the program has a single thread that serves calls, apart from a master.
-pub(super) fn has_one_worker(program: &ProgramSeen) -> bool {
+pub(super) fn has_one_worker(program: &ProgramUsage) -> bool {
     program.threads.is_some_and(|threads| threads == program.processes && threads <= 2)
 }
 
@@ -92,15 +92,15 @@ pub(super) fn throughput(workers: u32, alone: f64, on_cpu: f64, cpus: u32) -> f6
 mod tests {
     use super::*;
 
-    fn program(processes: u64, threads: u64) -> ProgramSeen {
-        ProgramSeen { name: "php-fpm8.2".to_owned(), processes, threads: Some(threads), ..ProgramSeen::default() }
+    fn program(processes: u64, threads: u64) -> ProgramUsage {
+        ProgramUsage { name: "php-fpm8.2".to_owned(), processes, threads: Some(threads), ..ProgramUsage::default() }
     }
 
     #[test]
     fn workers_are_recognized_by_their_number() {
         // There are eight workers and one CPU. A call takes 20 ms of a worker, of which 1 ms is on the CPU.
         let rate = 0.98 * throughput(8, 0.02, 0.001, 1);
-        let found = |program: ProgramSeen| {
+        let found = |program: ProgramUsage| {
             find_workers(&[program], rate, 0.02, 0.001, 1).map(|workers| (workers.size, workers.kind))
         };
         assert_eq!(found(program(8, 8)), Some((8, WorkerKind::Processes)));

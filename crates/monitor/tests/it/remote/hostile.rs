@@ -44,7 +44,7 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     let token = Token::generate().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let config =
-        RemoteConfig { intervals: Intervals::every(interval), ..remote(listener.local_addr().unwrap(), &token) };
+        RemoteConfig { intervals: Intervals::uniform(interval), ..remote(listener.local_addr().unwrap(), &token) };
     let (sent, all_sent) = channel();
     let line = line.clone();
     let hostile = thread::spawn(move || {

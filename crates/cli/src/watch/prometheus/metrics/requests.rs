@@ -32,7 +32,7 @@ pub fn requests(page: &mut Page, sample: &ModuleSample) {
     let mut times = page.histogram("brimful_request_phase_seconds", "Elapsed time of requests by phase.");
     for Class { server, name, sample } in &classes {
         for (phase, of_phase) in Phases::NAMES.iter().zip(&sample.times).filter(|(_, times)| times.count > 0) {
-            let buckets: Vec<(f64, u64)> = cumulative(of_phase).collect();
+            let buckets: Vec<(f64, u64)> = cumulative_buckets(of_phase).collect();
             let labels: [(&str, &dyn Display); 3] = [("server", server), ("class", name), ("phase", phase)];
             times.add_histogram(&labels, &buckets, of_phase.count, seconds(of_phase.sum_ns));
         }
@@ -78,7 +78,7 @@ fn of_classes(page: &mut Page, classes: &[Class<'_>]) {
 }
 
 /// Cumulative buckets: each upper bound in seconds, with the number of durations that do not exceed it.
-pub fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
+pub fn cumulative_buckets(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
     OCTAVES.map(|octave| {
         let below = times.buckets.iter().filter(|(bucket, _)| usize::from(*bucket) < 4 * octave);
         let count = below.fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));

@@ -2,7 +2,7 @@
 //! A rate is the number of requests divided by that time.
 
 use super::Page;
-use super::requests::{cumulative, seconds};
+use super::requests::{cumulative_buckets, seconds};
 use brimful_monitor::requests::{CLASS_NAMES, PortRequests, RequestsSample, SizeRequests};
 use std::fmt::Display;
 
@@ -36,7 +36,7 @@ pub fn sockets(page: &mut Page, sample: &RequestsSample) {
     for (port, class, size) in used(sample) {
         for (part, of_part) in [("wait", &size.wait), ("service", &size.service)] {
             let labels: [(&str, &dyn Display); 3] = [("port", &port), ("class", &class), ("part", &part)];
-            let buckets: Vec<(f64, u64)> = cumulative(of_part).collect();
+            let buckets: Vec<(f64, u64)> = cumulative_buckets(of_part).collect();
             times.add_histogram(&labels, &buckets, of_part.count, seconds(of_part.sum_ns));
         }
     }

@@ -1,9 +1,9 @@
 //! The panel of CPUs. Depending on the number of CPUs, each has a bar on a line of its own, a small bar, or one
 //! character.
 
-use super::{Columns, Panel, Room, cells, first_width, plain};
-use crate::watch::screen::picture::Picture;
-use crate::watch::screen::style::{Style, known};
+use super::{Columns, Panel, PanelSize, cells, first_width, plain};
+use crate::watch::screen::picture::ScreenState;
+use crate::watch::screen::style::{Style, or_unknown};
 use brimful_core::quantity::{percent, whole_percent};
 use brimful_core::server::{Core, CpuShares};
 use brimful_monitor::thresholds::STEAL;
@@ -18,7 +18,7 @@ const SMALL_BAR_WIDTH: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Makes the panel of CPUs.
-pub fn cpus(picture: &Picture, Room { width, height }: Room) -> Option<Panel> {
+pub fn cpus(picture: &ScreenState, PanelSize { width, height }: PanelSize) -> Option<Panel> {
     let kernel = picture.kernel()?;
     let cores = &kernel.cores;
     let style = picture.style;
@@ -57,7 +57,7 @@ fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'stat
         (percent(busy(shares)), style.utilization(busy(shares))),
         plain(percent(shares.user)),
         plain(percent(shares.system)),
-        plain(known(shares.interrupt, percent)),
+        plain(or_unknown(shares.interrupt, percent)),
         (percent(shares.steal), style.level(STEAL, shares.steal)),
     ];
     start.into_iter().chain(cells(&COLUMNS, width, texts)).collect()

@@ -1,8 +1,8 @@
 //! The panel of requests by class, as recorded by a Server Module.
 
-use super::{Columns, Panel, Room, cells, first_width, indented, name, plain};
-use crate::watch::screen::picture::Picture;
-use crate::watch::screen::style::known;
+use super::{Columns, Panel, PanelSize, cells, first_width, indented, name, plain};
+use crate::watch::screen::picture::ScreenState;
+use crate::watch::screen::style::or_unknown;
 use brimful_core::quantity::{self, count, short};
 use brimful_core::server::{Elapsed, Module, ModuleClass, ModuleServer, Phases};
 use brimful_monitor::GroupName;
@@ -22,7 +22,7 @@ const COLUMNS: Columns<10> = [
 ];
 
 /// Makes the panel of requests by class.
-pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn requests(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     let stretch = picture.rates.module.as_ref().filter(|_| picture.shows(GroupName::Module))?;
     let Module { servers, classes } = &stretch.figures;
     let seconds = stretch.length().as_secs_f64();
@@ -48,7 +48,7 @@ pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 /// Texts of a class's rates, and of its mean times.
 fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     let Phases { head, parse, process, upstream, send, log } = class.phases_us;
-    let time = |us: Option<f64>| known(us, |us| quantity::seconds(us / 1e6));
+    let time = |us: Option<f64>| or_unknown(us, |us| quantity::seconds(us / 1e6));
     let mean = |phase: Option<Elapsed>| time(phase.map(|phase| phase.mean));
     let client = [head, send].into_iter().flatten().map(|phase| phase.mean).reduce(|a, b| a + b);
     let cpu = class.demand_us.map(|demand| demand.mean).or(class.cpu_us.map(|cpu| cpu.mean));

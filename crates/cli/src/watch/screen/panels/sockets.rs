@@ -1,8 +1,8 @@
 //! The panel of requests at the ports' sockets, by response size.
 
-use super::{Columns, Panel, Room, cells, first_width, indented, name, plain};
-use crate::watch::screen::picture::Picture;
-use crate::watch::screen::style::known;
+use super::{Columns, Panel, PanelSize, cells, first_width, indented, name, plain};
+use crate::watch::screen::picture::ScreenState;
+use crate::watch::screen::style::or_unknown;
 use brimful_core::quantity::{self, percent, short};
 use brimful_core::server::{Elapsed, SocketPort, SocketRequests};
 use brimful_monitor::GroupName;
@@ -12,7 +12,7 @@ const COLUMNS: Columns<7> =
     [("req/s", 8, 9), ("Mbit/s", 8, 3), ("wait", 9, 8), ("p99", 9, 6), ("service", 9, 7), ("p50", 9, 4), ("p99", 9, 5)];
 
 /// Makes the panel of requests at sockets.
-pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+pub fn sockets(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     let stretch = picture.rates.requests.as_ref().filter(|_| picture.shows(GroupName::Requests))?;
     let SocketRequests { duty, ports, classes, .. } = &stretch.figures;
     let style = picture.style;
@@ -22,13 +22,13 @@ pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         panel.rows.extend(indented(&facts.collect::<Vec<_>>(), width, 1));
         for class in classes.iter().filter(|class| class.port == port.port) {
             let time = |times: Option<Elapsed>, figure: fn(Elapsed) -> f64| {
-                known(times.map(figure), |us| quantity::seconds(us / 1e6))
+                or_unknown(times.map(figure), |us| quantity::seconds(us / 1e6))
             };
             let wait = class.wait_us;
             let service = class.service_us;
             let texts = [
-                known(class.requests_per_s, short),
-                known(class.sent_bytes_per_s, |bytes| short(bytes * 8e-6)),
+                or_unknown(class.requests_per_s, short),
+                or_unknown(class.sent_bytes_per_s, |bytes| short(bytes * 8e-6)),
                 time(wait, |wait| wait.mean),
                 time(wait, |wait| wait.p99),
                 time(service, |service| service.mean),
@@ -44,7 +44,7 @@ pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 /// Facts about a port as a whole.
 fn facts(port: &SocketPort, duty: f64) -> Vec<String> {
     let mut facts = vec![format!("port {}", port.port)];
-    facts.push(known(port.requests_per_s, |per_s| format!("{}/s", short(per_s))));
+    facts.push(or_unknown(port.requests_per_s, |per_s| format!("{}/s", short(per_s))));
     facts.extend(port.under_way.map(|under_way| format!("{} in progress", short(under_way))));
     facts.extend(port.open_share.filter(|&open| open >= 0.01).map(|open| format!("{} open", percent(open))));
     facts.push(format!("{} sampled", percent(duty)));

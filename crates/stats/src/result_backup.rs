@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Collects the Accounts of the shards of a run.
 #[derive(Debug, Default)]
-pub struct Keeper {
+pub struct ResultBackup {
     kept: Mutex<Kept>,
 }
 
@@ -24,19 +24,19 @@ struct Kept {
     at: Nanos,
 }
 
-/// One shard's exchange of Accounts with the keeper.
+/// One shard's exchange of Accounts with the backup.
 pub(crate) type SharedExchange = Arc<Mutex<Exchange>>;
 
-/// The Accounts that a shard and the keeper exchange.
+/// The Accounts that a shard and the backup exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// The keeper's request: an empty Account for the shard to continue with.
+    /// The backup's request: an empty Account for the shard to continue with.
     empty: Option<Account>,
     /// The shard's answer: its filled Account, and the time at which the shard handed it over.
     filled: Option<(Account, Nanos)>,
 }
 
-impl Keeper {
+impl ResultBackup {
     /// Registers one more shard; `empty` is an Account like the shard's first one.
     pub(crate) fn register(&self, empty: Account) -> SharedExchange {
         let exchange = Arc::new(Mutex::new(Exchange { empty: Some(empty), ..Exchange::default() }));
@@ -68,7 +68,7 @@ impl Keeper {
 
     /// Calls `look` with the collected observations and the time up to which they extend, as if the run had ended at
     /// that time. `None` if nothing was collected yet.
-    pub fn so_far<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
+    pub fn read_partial<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;
         let sum = kept.sum.as_mut()?;
@@ -96,7 +96,7 @@ impl Keeper {
     }
 }
 
-/// Hands the Account over if the keeper has requested it, and puts an empty one in its place. Never blocks.
+/// Hands the Account over if the backup has requested it, and puts an empty one in its place. Never blocks.
 pub(crate) fn hand_over(account: &mut Account, now: Nanos, exchange: &Mutex<Exchange>) {
     if let Ok(mut exchange) = exchange.try_lock()
         && let Some(empty) = exchange.empty.take()
@@ -137,7 +137,7 @@ mod tests {
         let mut memory = PerCall::default();
         let at = due + Nanos::from_millis(30);
         let end = End::Completed { status: 200 };
-        let ended = Outcome { call: CallSpec::of_class(ClassId(0)), due, at, end, bytes_sent: 1, bytes_received: 2 };
+        let ended = Outcome { call: CallSpec::for_class(ClassId(0)), due, at, end, bytes_sent: 1, bytes_received: 2 };
         for event in [
             Event::Scheduled { class: ClassId(0), due },
             Event::Begun { at: due },
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn what_is_handed_over_and_what_is_left_are_the_account_of_all() {
-        let keeper = Keeper::default();
-        let mut shards = [0; 2].map(|_| Collector::with_keeper(account(), &keeper, account()));
+        let result_backup = ResultBackup::default();
+        let mut shards = [0; 2].map(|_| Collector::with_result_backup(account(), &result_backup, account()));
         let mut alone = Collector::new(account());
         // The run is long enough for intervals and batches to become longer on the way.
         for i in 0..700 {
@@ -164,38 +164,38 @@ mod tests {
                 step += 1;
                 if i % 7 == step {
                     collector.publish(due);
-                    keeper.collect().unwrap();
+                    result_backup.collect().unwrap();
                 }
             });
         }
         let [mut a, b] = shards;
         a.merge(b);
-        assert_eq!(keeper.complete(a.into_account()), Ok(alone.into_account()));
+        assert_eq!(result_backup.complete(a.into_account()), Ok(alone.into_account()));
     }
 
     #[test]
     fn calls_under_way_are_counted_as_such() {
-        let keeper = Keeper::default();
-        let mut collector = Collector::with_keeper(account(), &keeper, account());
-        let so_far = || keeper.so_far(|account, at| (account.counts(), at));
+        let result_backup = ResultBackup::default();
+        let mut collector = Collector::with_result_backup(account(), &result_backup, account());
+        let so_far = || result_backup.read_partial(|account, at| (account.counts(), at));
         assert_eq!(so_far(), None);
         let mut step = 0;
         call(&mut collector, Nanos::from_secs(5), |collector| {
             step += 1;
-            // Only the first publication hands an Account over, because the keeper requests no further one.
+            // Only the first publication hands an Account over, because the backup requests no further one.
             collector.publish(Nanos::from_secs(5 + step));
             if step == 3 {
-                keeper.collect().unwrap();
+                result_backup.collect().unwrap();
             }
         });
         let (counts, at) = so_far().unwrap();
         assert_eq!((counts.scheduled, counts.sent, counts.unsent_at_end, at), (1, 0, 1, Nanos::from_secs(6)));
-        keeper.collect().unwrap();
+        result_backup.collect().unwrap();
         let (counts, at) = so_far().unwrap();
         assert_eq!((counts.sent, counts.in_flight_at_end, counts.imbalance()), (1, 1, (0, 0)));
         assert_eq!(at, Nanos::from_secs(9));
         // The call that was in progress has ended since.
-        let counts = keeper.complete(collector.into_account()).unwrap().counts();
+        let counts = result_backup.complete(collector.into_account()).unwrap().counts();
         assert_eq!((counts.completed, counts.in_flight_at_end, counts.unsent_at_end), (1, 0, 0));
     }
 }
