@@ -40,7 +40,7 @@ pub struct WaitTimes {
     pub overslept: Nanos,
 }
 
-/// Learns how much before its instant a sleep should end.
+/// Learns how long before the end of a wait its sleep should end. The thread spins for the rest of the wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     margins_ns: [f64; OCTAVES],

@@ -194,7 +194,8 @@ fn class_demand(record: &Record, module: &Module, name: &str, completed: f64) ->
     pooled.ok_or_else(|| ModuleMismatch::Unsampled { class: name.to_owned() })
 }
 
-/// Parses the figures of a class, which come from outside; `None` if they are impossible.
+/// Converts the module's figures of a class, which are untrusted input. `None` if a figure is impossible, or if the CPU
+/// time of fewer than two requests was measured.
 fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     let is_figure = |value: f64| value.is_finite() && value >= 0.0;
     let cpu =

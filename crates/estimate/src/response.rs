@@ -21,7 +21,7 @@ pub(crate) const MIN_HALF_WIDTH: f64 = 0.01;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponsePoint {
     /// W: [`exponential_wait`](brimful_model::exponential_wait) at this level, in seconds.
-    pub wait_unit: f64,
+    pub exponential_wait: f64,
     /// D: mean service demand at this level, in seconds.
     pub demand: f64,
     /// R: measured mean response time, in seconds.
@@ -66,8 +66,8 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
     if counted.len() < 3 {
         return exponential(&counted, ScvBasis::TooFewPoints);
     }
-    let half_wait: Vec<f64> = counted.iter().map(|p| p.wait_unit / 2.0).collect();
-    let beyond: Vec<f64> = counted.iter().map(|p| p.response - p.demand - p.wait_unit / 2.0).collect();
+    let half_wait: Vec<f64> = counted.iter().map(|p| p.exponential_wait / 2.0).collect();
+    let beyond: Vec<f64> = counted.iter().map(|p| p.response - p.demand - p.exponential_wait / 2.0).collect();
     let weights: Vec<f64> = counted.iter().map(|p| p.weight).collect();
     let fit = match fit_non_negative(&[vec![1.0; counted.len()], half_wait], &beyond, &weights) {
         Err(EstimateError::Indistinct { .. }) => return exponential(&counted, ScvBasis::Indistinct),
@@ -99,7 +99,7 @@ pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Res
 
 fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
     for (i, p) in points.iter().enumerate() {
-        check_non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
+        check_non_negative(p.exponential_wait, || format!("the wait at point {i} (leave out saturated levels)"))?;
         check_non_negative(p.demand, || format!("the demand at point {i}"))?;
         check_non_negative(p.response, || format!("the response time at point {i}"))?;
         check_non_negative(p.weight, || format!("the weight of point {i}"))?;
@@ -110,7 +110,8 @@ fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
 /// Fits Z0 for a known scv.
 pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
     let weight: f64 = points.iter().map(|p| p.weight).sum();
-    let excess = |p: &ResponsePoint| p.weight / weight * (p.response - p.demand - p.wait_unit * (1.0 + scv) / 2.0);
+    let excess =
+        |p: &ResponsePoint| p.weight / weight * (p.response - p.demand - p.exponential_wait * (1.0 + scv) / 2.0);
     points.iter().map(excess).sum::<f64>().max(0.0)
 }
 
@@ -120,7 +121,7 @@ fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
     }
     let weight: f64 = points.iter().map(|p| p.weight).sum();
-    let delay: f64 = points.iter().map(|p| p.weight / weight * (p.response - p.demand - p.wait_unit)).sum();
+    let delay: f64 = points.iter().map(|p| p.weight / weight * (p.response - p.demand - p.exponential_wait)).sum();
     Ok(ResponseFit { delay: delay.max(0.0), scv: 1.0, basis, scv_standard_error: None })
 }
 
@@ -134,9 +135,9 @@ mod tests {
     /// Points at 20, 40 and 60 % of the saturation of two servers.
     fn points(delay: f64, scv: f64, noise: [f64; 3]) -> Vec<ResponsePoint> {
         let at = |(fraction, noise): (f64, f64)| {
-            let wait_unit = mmm_wait(fraction * 2.0 / DEMAND, DEMAND, 2, 0.0);
-            let response = (delay + DEMAND + wait_unit * (1.0 + scv) / 2.0) * (1.0 + noise);
-            ResponsePoint { wait_unit, demand: DEMAND, response, weight: 1.0 }
+            let exponential_wait = mmm_wait(fraction * 2.0 / DEMAND, DEMAND, 2, 0.0);
+            let response = (delay + DEMAND + exponential_wait * (1.0 + scv) / 2.0) * (1.0 + noise);
+            ResponsePoint { exponential_wait, demand: DEMAND, response, weight: 1.0 }
         };
         [0.2, 0.4, 0.6].into_iter().zip(noise).map(at).collect()
     }
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn less_wait_than_deterministic_service_is_held_at_deterministic() {
         let mut points = points(0.001, 0.0, [0.0; 3]);
-        points.iter_mut().for_each(|p| p.response -= 0.2 * p.wait_unit);
+        points.iter_mut().for_each(|p| p.response -= 0.2 * p.exponential_wait);
         assert_eq!(fit_response(&points).unwrap().scv, 0.0);
     }
 
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn a_saturated_level_is_rejected() {
         let mut points = points(0.0, 1.0, [0.0; 3]);
-        points[2].wait_unit = mmm_wait(2000.0, DEMAND, 2, 0.0);
+        points[2].exponential_wait = mmm_wait(2000.0, DEMAND, 2, 0.0);
         assert!(fit_response(&points).unwrap_err().to_string().contains("saturated"));
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Rates. Swings stay the same as the rate grows.
+    /// Rates. The size of the seasonal swings does not depend on the rate.
     Linear,
     /// Logarithms of rates. Swings and growth are proportional to the rate.
     Log,

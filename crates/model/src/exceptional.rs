@@ -181,7 +181,7 @@ const MAX_DISTINGUISHED: u32 = 16;
 
 /// One server with processor sharing.
 struct Shared {
-    /// Ratio of the residence beyond service to the wait in order of arrival.
+    /// Residence time minus service time, divided by the mean wait of the same queue served first come, first served.
     wait: f64,
     /// Part of the additional residence that is due to the request's own additional time.
     own: f64,

@@ -155,7 +155,8 @@ impl Arrival<'_> {
         let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
         let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
-        // A preempted service waits for 1/(1 − σ) − 1 of its length; with several servers, this is multiplied by P/U.
+        // Preemption adds 1/(1 − σ) − 1 of the service time, where σ is the share of the servers that more urgent classes
+        // keep busy. With several servers, this is multiplied by P/U.
         let (busy, urgent) = (self.busy(counts), self.busy(above));
         let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)

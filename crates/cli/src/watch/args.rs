@@ -100,7 +100,7 @@ pub struct RemoteAccessArgs {
     pub prometheus_host: Vec<String>,
     /// Serve samples to `brimful load --watch-from` on other hosts
     ///
-    /// At an address like 7411 (for an SSH tunnel to this host) or, with TLS, 0.0.0.0:7411.
+    /// Write a port like 7411 to serve this host only (for an SSH tunnel) or, with TLS, an address like 0.0.0.0:7411.
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_local_address, conflicts_with = "once", hide_short_help = true)]
     pub serve: Option<SocketAddr>,
     /// Token of --serve, in a file that only you can read [default: BRIMFUL_TOKEN, or a new one]

@@ -26,7 +26,8 @@ const MIN_RANGE: f64 = 0.05;
 pub struct Bursts {
     /// The runs with an open load, whose arrivals did not wait for responses.
     pub runs: Vec<BurstRun>,
-    /// D = D_f + α·b of the mean request of the model's mix; `None` without two levels of b.
+    /// Fit of D = D_f + α·b, where D is the demand of the mean request of the model's mix. `None` if b varies by less
+    /// than 0.05 over the runs, or if the line cannot be fitted.
     pub demand: Option<BurstDemand>,
     /// b for which the model's demands are valid: the mean over the runs that the demands were fitted to.
     pub measured_at_b: f64,

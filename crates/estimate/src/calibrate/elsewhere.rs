@@ -35,7 +35,7 @@ pub(super) fn fit(
         for (run, point) in &points {
             if let Some(measured) = run.class_response_times[class] {
                 let weight = point.weight * run.throughput[class];
-                let at_stations = service(model, run, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
+                let at_stations = service(model, run, class) + point.exponential_wait * (1.0 + response.scv) / 2.0;
                 weights += weight;
                 sum += weight * (measured - at_stations);
             }
@@ -49,10 +49,15 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let (response, ci) = run.response?;
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
-    let wait_unit = exceptional_wait(cpu, &model.demands[0], &run.throughput);
+    let exponential_wait = exceptional_wait(cpu, &model.demands[0], &run.throughput);
     let ci = ci.unwrap_or(response).max(response::MIN_HALF_WIDTH * response);
     let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, run, class)).sum();
-    (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
+    (exponential_wait.is_finite() && ci > 0.0).then(|| ResponsePoint {
+        exponential_wait,
+        demand,
+        response,
+        weight: ci.powi(-2),
+    })
 }
 
 /// Service time at all stations, without waiting. It includes the slowdown by background work.

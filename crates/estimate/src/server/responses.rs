@@ -166,11 +166,11 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
         }
         None => 0.0,
     };
-    let (response, wait_unit, work, variance) = match measurement.load {
+    let (response, exponential_wait, work, variance) = match measurement.load {
         OfferedLoad::Level(_) => {
             let work = mean(&station_demands(station, demands, rates));
-            let wait_unit = exceptional_wait(station, demands, rates);
-            (measurement.responses.mean?, wait_unit, work, pooled.response_variance)
+            let exponential_wait = exceptional_wait(station, demands, rates);
+            (measurement.responses.mean?, exponential_wait, work, pooled.response_variance)
         }
         // The client has no think time, so its response time is 1 divided by its rate.
         OfferedLoad::Clients(1) => {
@@ -184,8 +184,8 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
     // As in the solver, background work slows service down.
     let demand = work / (1.0 - station.background);
     let response = response - elsewhere;
-    let is_valid = wait_unit.is_finite() && demand.is_finite() && response >= 0.0;
-    is_valid.then(|| ResponsePoint { wait_unit, demand, response, weight: weight(variance, response) })
+    let is_valid = exponential_wait.is_finite() && demand.is_finite() && response >= 0.0;
+    is_valid.then(|| ResponsePoint { exponential_wait, demand, response, weight: weight(variance, response) })
 }
 
 /// The model's prediction for the calls of a measurement, without the delay elsewhere.

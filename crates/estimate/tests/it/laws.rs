@@ -17,7 +17,7 @@ proptest! {
         let _ = fit_demands(classes, &rows.iter().map(observation).collect::<Vec<_>>(), background);
         let response = |(x, response, weight): &(Vec<f64>, f64, f64)| {
             let figure = |i: usize| x.get(i).copied().unwrap_or(1.0);
-            ResponsePoint { wait_unit: figure(0), demand: figure(1), response: *response, weight: *weight }
+            ResponsePoint { exponential_wait: figure(0), demand: figure(1), response: *response, weight: *weight }
         };
         let _ = fit_response(&rows.iter().map(response).collect::<Vec<_>>());
     }

@@ -17,10 +17,10 @@ const MAX_SPEEDUP: u64 = 2;
 /// Number of samples that may arrive in addition, because samples that were delayed on the network arrive together.
 const MAX_BURST: u64 = 20;
 
-/// Counts the values of a message before anything is allocated for them.
+/// Checks that a message has no more values, objects and lists than the limits allow, before any are allocated.
 ///
 /// # Errors
-/// A message about the limit that is exceeded.
+/// A text that states the exceeded limit.
 pub fn check(line: &[u8]) -> Result<(), String> {
     let (mut in_string, mut escaped) = (false, false);
     let (mut objects, mut separators) = (0, 0);

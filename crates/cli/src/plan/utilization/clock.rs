@@ -64,9 +64,8 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
 /// amount.
 pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
     let part = |seconds: i64| i8::try_from(seconds).ok();
-    // A leap second counts as the following second.
-    let (second, leap) = if second % 60 == 0 || second < 86_400 { (second, 0) } else { (second - 1, 1) };
-    let second = second.clamp(0, 86_399);
+    // A leap second counts as the following second. The date has no second after 23:59:60, so 1 s is added below.
+    let (second, leap) = if second < 86_400 { (second, 0) } else { (86_399, 1) };
     let clock = date.at(part(second / 3600)?, part(second / 60 % 60)?, part(second % 60)?, 0);
     let at = zone.to_ambiguous_timestamp(clock).compatible().ok()?;
     at.as_millisecond().checked_add(1000 * leap)
@@ -151,6 +150,14 @@ mod tests {
             let words: Vec<&str> = text.split_whitespace().collect();
             assert_eq!(time_of_day(&words), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_leap_second_at_the_end_of_a_day_is_the_following_midnight() {
+        let date = Date::constant(2016, 12, 31);
+        let midnight_ms = instant_ms(Date::constant(2017, 1, 1), 0, &TimeZone::UTC);
+        assert_eq!(instant_ms(date, 86_400, &TimeZone::UTC), midnight_ms);
+        assert_eq!(instant_ms(date, 86_399, &TimeZone::UTC), midnight_ms.map(|ms| ms - 1000));
     }
 
     #[test]
