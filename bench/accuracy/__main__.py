@@ -95,7 +95,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=1, help="seed of the order and of the surveys [default: %(default)s]"
     )
-    parser.add_argument("--level", metavar="TIME", help="length of a calibration run [default: the survey's own]")
+    parser.add_argument("--level", metavar="TIME", help="length of a calibration run [default: 3s]")
     parser.add_argument(
         "--keep",
         type=Path,

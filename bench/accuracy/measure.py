@@ -89,9 +89,9 @@ def survey(bench: Bench, subject: Subject, repetition: int, kept: Kept) -> dict:
             warm_up(bench, url, request, subject.warm_up)
             watched = [argument for pid in pids for argument in ("--process", str(pid))]
             command = [
-                bench.brimful, "survey", url, *request, *watched,
+                bench.brimful, "survey", url, *request, *watched, "--thorough",
                 "--server-cpus", str(bench.server_cpu), "--cpus", str(bench.generator_cpu),
-                "--seed", str(bench.seed + repetition), *(["--level", bench.level] if bench.level else []),
+                "--seed", str(bench.seed + repetition), "--level", bench.level or "3s",
                 "--json", "--out", str(kept.document), "--report", str(kept.report), "--quiet",
             ]  # fmt: skip
             began = time.monotonic()

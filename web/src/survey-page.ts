@@ -3,7 +3,7 @@ import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
 import { count, date, signedPercent, wholePercent, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";
-import type { Comparison, Demand, Law, Level, ProgramDemand, Station } from "./documents/survey.ts";
+import type { Comparison, Demand, Law, Level, ProgramDemand, RateUnderObjective, Station } from "./documents/survey.ts";
 import { predictionInterval, bottleneck, busyLevels, isWithinInterval, intervalCoverage, isMeasuredWell, missingParts, levelsOfRole, readSurvey, ROLES, type Survey } from "./survey.ts";
 import { numberColumn, intervalColumn, table, textColumn, type Column } from "./table.ts";
 
@@ -85,6 +85,7 @@ function keyFigures(survey: Survey): HTMLElement {
       value("saturation.error", saturation.error, signedPercent(saturation.error)),
       ...(saturation.error_drift == null ? [] : [", host’s share ", value("saturation.error_drift", saturation.error_drift, signedPercent(saturation.error_drift))]),
     ]),
+    ...(survey.objectives ?? []).map((objective) => objectiveCard(objective)),
     coverage(survey),
     card("Response-time error at 70–80\u202f% load", "response_time.error_70_80", meanError, percent(meanError), [
       busy.length === 0
@@ -107,6 +108,24 @@ function keyFigures(survey: Survey): HTMLElement {
     calibrationImpact(survey),
     whatIf(survey),
   );
+}
+
+/** The highest rate at which an objective is met. */
+function objectiveCard({ objective = "", rate: rates = {}, measured_interval90, outcome, slices }: RateUnderObjective): HTMLElement {
+  const predicted = predictionInterval(rates);
+  const interval = predictionInterval({ interval90: measured_interval90 ?? null });
+  const answers = {
+    met_up_to_rate: rate(rates.measured),
+    met_up_to_capacity: `${rate(rates.measured)}, the capacity`,
+    missed_at_light_load: "missed at light load",
+    undecided: NONE,
+  };
+  return card(`Rate with ${objective.replace("<", " < ")}`, "objective.measured", rates.measured, answers[outcome ?? "undecided"], [
+    interval === null ? null : `${range(interval, rate)}, from ${count(slices?.length ?? 0)} slices of load; `,
+    `predicted ${rate(rates.predicted)}`,
+    predicted === null ? null : ` (${range(predicted, rate)})`,
+    rates.error == null ? null : `, error ${signedPercent(rates.error)}`,
+  ]);
 }
 
 /** The effect of a change to the server, predicted and measured. */

@@ -63,6 +63,7 @@ export function intervalCoverage(survey: Survey): { name: string; within: number
   const percentiles = ({ response_percentiles_s: { p50, p95, p99 } }: Level) => [p50, p95, p99];
   const kinds: [string, Comparison[]][] = [
     ["capacity", [survey.saturation_rate]],
+    ["objectives", (survey.objectives ?? []).map((objective) => objective.rate ?? {})],
     ["mean response", levels.map((level) => level.response_time_s)],
     ["percentiles", levels.flatMap(percentiles)],
     ["utilization", levels.map((level) => level.utilization)],

@@ -13,9 +13,10 @@ use crate::run_plan::request_plan;
 use anyhow::Context;
 use args::SurveyArgs;
 use brimful_core::record::ReasonCode;
-use brimful_core::survey::Survey;
+use brimful_core::survey::{ObjectiveOutcome, RateUnderObjective, Survey};
 use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
+use brimful_report::load::Detail;
 use brimful_run::{Endpoint, RunPlan};
 use brimful_survey::{Change, ConnectionLimit, Subject, SurveyPlan, demo_classes, run_guardian, survey};
 use display::Display;
@@ -42,7 +43,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
         survey.report = None;
     }
     let json = brimful_report::json::survey(&survey)?;
-    let text = || brimful_report::survey::text(&survey);
+    let detail = if args.full { Detail::Full } else { Detail::Main };
+    let text = || brimful_report::survey::text(&survey, detail);
     let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
     // If neither file received the document, it is printed, because the text contains only a part of it.
     let needs_document = written.is_err() && out.is_none() && !args.output.json;
@@ -58,7 +60,9 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
 
 fn exit_of(survey: &Survey) -> Exit {
     let interrupted = survey.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Interrupted);
-    exit::code_for_verdict(&survey.verdict, interrupted)
+    let exit = exit::code_for_verdict(&survey.verdict, interrupted);
+    let is_missed = |result: &RateUnderObjective| result.outcome == ObjectiveOutcome::MissedAtLightLoad;
+    if exit == Exit::Ok && survey.objectives.iter().any(is_missed) { Exit::Objective } else { exit }
 }
 
 fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
@@ -100,7 +104,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
             Some(MaxConnections::AtMost(most)) => ConnectionLimit::AtMost(most),
             Some(MaxConnections::Unlimited) => ConnectionLimit::Unlimited,
         },
-        change: args.what_if.or(args.demo.then_some(Change::Quota(0.5))),
+        objectives: args.slo.clone(),
+        thorough: args.thorough,
+        change: args.what_if.or((args.demo && args.thorough).then_some(Change::Quota(0.5))),
         version,
     })
 }

@@ -49,7 +49,7 @@ pub use event::{
     ResponseSize, Retry, SessionEnded, SessionId, SessionOutcome, UnfollowedReason, Workload,
 };
 pub use http2::Http2Frame;
-pub use slo::Slo;
+pub use slo::{Slo, SloSpec};
 pub use status::StatusClass;
 pub use tls::TlsFault;
 pub use units::{Bytes, Nanos, OptionalNanos, Rate};

@@ -1,9 +1,12 @@
 //! Service level objectives and their notation.
 //!
 //! `p95<200ms` and `mean<1s` limit the response time of all requests; `api:p99<50ms` limits the response time of one
-//! class. `cpu.utilization<70%` limits the utilization of one station; `utilization<70%` limits the utilization of
-//! every station. The limit follows the last `<`, so a name may contain any other character. [`Slo`] does not check
-//! names; the code that uses an [`Slo`] checks them.
+//! class. `errors<1%` limits the share of calls without an expected answer. `cpu.utilization<70%` limits the utilization
+//! of one station; `utilization<70%` limits the utilization of every station. The limit follows the last `<`, so a name
+//! may contain any other character. [`Slo`] does not check names; the code that uses an [`Slo`] checks them.
+//!
+//! A survey also accepts limits relative to light load: `p99<10x` is ten times the 99th percentile at light load.
+//! [`SloSpec`] parses both.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
@@ -17,7 +20,7 @@ use std::str::FromStr;
 pub struct Slo {
     /// The quantity that must stay below the limit.
     pub measure: Measure,
-    /// The limit that the measure must stay below: seconds for a time, a fraction for a utilization.
+    /// The limit that the measure must stay below: seconds for a time, a fraction for a share or a utilization.
     pub limit: f64,
 }
 
@@ -35,6 +38,11 @@ pub enum Measure {
         class: Option<String>,
         /// The percentile, above 0 and below 100.
         percent: f64,
+    },
+    /// Share of the calls that had no expected answer.
+    ErrorShare {
+        /// Name of the class; `None` for all requests.
+        class: Option<String>,
     },
     /// Share of a station's capacity that is in use.
     Utilization {
@@ -54,6 +62,80 @@ pub struct ParseSloError {
 }
 
 const UTILIZATION: &str = "utilization";
+const ERRORS: &str = "errors";
+
+/// An objective as a user writes it for a survey. Its limit may be relative to the value at light load.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SloSpec {
+    /// The limit is a time or a share.
+    Absolute(Slo),
+    /// The limit is a multiple of the value at light load, as in `p99<10x`.
+    Relative {
+        /// The quantity that must stay below the limit: the mean or a percentile of the response time.
+        measure: Measure,
+        /// The limit divided by the value at light load; above 1.
+        factor: f64,
+    },
+}
+
+impl SloSpec {
+    /// The quantity that must stay below the limit.
+    pub fn measure(&self) -> &Measure {
+        match self {
+            SloSpec::Absolute(slo) => &slo.measure,
+            SloSpec::Relative { measure, .. } => measure,
+        }
+    }
+
+    /// The objective for a server whose measure has this value at light load.
+    pub fn resolve(&self, light_load: f64) -> Slo {
+        match self {
+            SloSpec::Absolute(slo) => slo.clone(),
+            SloSpec::Relative { measure, factor } => {
+                Slo { measure: measure.clone(), limit: rounded(factor * light_load) }
+            }
+        }
+    }
+}
+
+/// Rounds a time in seconds to two significant digits, so that a limit that was computed reads like one that a user wrote.
+fn rounded(seconds: f64) -> f64 {
+    if !(seconds.is_finite() && seconds > 0.0) {
+        return seconds;
+    }
+    let unit = 10f64.powf(seconds.log10().floor() - 1.0);
+    (seconds / unit).round() * unit
+}
+
+impl FromStr for SloSpec {
+    type Err = ParseSloError;
+
+    fn from_str(text: &str) -> Result<SloSpec, ParseSloError> {
+        let relative = text.rsplit_once('<').and_then(|(left, limit)| {
+            let limit = limit.trim_start_matches('=').trim().strip_suffix('x')?;
+            Some((left.trim(), limit.trim_end()))
+        });
+        let Some((left, factor)) = relative else { return text.parse().map(SloSpec::Absolute) };
+        let error = |problem: String| ParseSloError { text: text.to_owned(), problem };
+        let measure = Measure::parse(left).map_err(error)?;
+        if !matches!(measure, Measure::Mean { .. } | Measure::Percentile { .. }) {
+            return Err(error("only a response time can be compared with light load".into()));
+        }
+        match factor.parse() {
+            Ok(factor) if factor > 1.0 && factor <= 1e6 => Ok(SloSpec::Relative { measure, factor }),
+            _ => Err(error(format!("`{factor}x` is not a multiple of light load, like 10x"))),
+        }
+    }
+}
+
+impl fmt::Display for SloSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SloSpec::Absolute(slo) => write!(f, "{slo}"),
+            SloSpec::Relative { measure, factor } => write!(f, "{measure}<{factor}x"),
+        }
+    }
+}
 
 impl FromStr for Slo {
     type Err = ParseSloError;
@@ -64,7 +146,9 @@ impl FromStr for Slo {
         let (left, limit) = (left.trim(), limit.trim_start_matches('=').trim());
         let measure = Measure::parse(left).map_err(error)?;
         let limit = match measure {
-            Measure::Utilization { .. } => share(limit).ok_or_else(|| error(format!("`{limit}` is no share"))),
+            Measure::Utilization { .. } | Measure::ErrorShare { .. } => {
+                share(limit).ok_or_else(|| error(format!("`{limit}` is no share")))
+            }
             _ => limit.parse::<Nanos>().map(Nanos::as_secs_f64).map_err(|e| error(e.to_string())),
         }?;
         if limit > 0.0 { Ok(Slo { measure, limit }) } else { Err(error("nothing is below 0".into())) }
@@ -86,6 +170,9 @@ impl Measure {
         if what == "mean" {
             return Ok(Measure::Mean { class });
         }
+        if what == ERRORS {
+            return Ok(Measure::ErrorShare { class });
+        }
         let percent = what.strip_prefix('p').and_then(percent);
         percent.map(|percent| Measure::Percentile { class, percent }).ok_or_else(|| format!("`{what}` is no measure"))
     }
@@ -106,13 +193,36 @@ fn share(text: &str) -> Option<f64> {
 
 impl fmt::Display for Slo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.measure {
+        let measure = &self.measure;
+        match measure {
+            Measure::Utilization { .. } | Measure::ErrorShare { .. } => write!(f, "{measure}<{}", self.limit),
+            Measure::Mean { .. } | Measure::Percentile { .. } => write!(f, "{measure}<{}", time(self.limit)),
+        }
+    }
+}
+
+impl Measure {
+    /// The name of the class that the measure concerns; `None` for all requests.
+    pub fn class(&self) -> Option<&str> {
+        match self {
+            Measure::Mean { class } | Measure::Percentile { class, .. } | Measure::ErrorShare { class } => {
+                class.as_deref()
+            }
+            Measure::Utilization { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Measure::Utilization { station } => {
                 let of = station.iter().flat_map(|name| [name.as_str(), "."]).collect::<String>();
-                write!(f, "{of}{UTILIZATION}<{}", self.limit)
+                write!(f, "{of}{UTILIZATION}")
             }
-            Measure::Mean { class } => write!(f, "{}mean<{}", prefix(class), time(self.limit)),
-            Measure::Percentile { class, percent } => write!(f, "{}p{percent}<{}", prefix(class), time(self.limit)),
+            Measure::Mean { class } => write!(f, "{}mean", prefix(class)),
+            Measure::Percentile { class, percent } => write!(f, "{}p{percent}", prefix(class)),
+            Measure::ErrorShare { class } => write!(f, "{}{ERRORS}", prefix(class)),
         }
     }
 }
@@ -152,6 +262,31 @@ mod tests {
         assert_eq!(slo("cpu.utilization<70%"), (Measure::Utilization { station: Some("cpu".into()) }, 0.7));
         assert_eq!(slo("utilization<0.7"), (Measure::Utilization { station: None }, 0.7));
         assert_eq!(slo("disk.0.utilization<100%").1, 1.0);
+        assert_eq!(slo("errors<1%"), (Measure::ErrorShare { class: None }, 0.01));
+        assert_eq!(slo("api:errors<0.5%"), (Measure::ErrorShare { class: Some("api".into()) }, 0.005));
+    }
+
+    #[test]
+    fn a_limit_can_be_a_multiple_of_light_load() {
+        let spec: SloSpec = "api:p99 < 10x".parse().unwrap();
+        assert_eq!(spec.to_string(), "api:p99<10x");
+        assert_eq!(spec.resolve(0.002).to_string(), "api:p99<20ms");
+        assert_eq!(spec.resolve(0.029_556_735).to_string(), "api:p99<300ms");
+        assert_eq!(spec.resolve(0.000_123_4).to_string(), "api:p99<1.2ms");
+        let absolute: SloSpec = "p99<50ms".parse().unwrap();
+        assert_eq!(absolute.resolve(0.002).to_string(), "p99<50ms");
+        for (text, problem) in [
+            ("p99<1x", "not a multiple"),
+            ("p99<x", "not a multiple"),
+            ("p99<NaNx", "not a multiple"),
+            ("p99<1e300x", "not a multiple"),
+            ("errors<10x", "only a response time"),
+            ("utilization<2x", "only a response time"),
+            ("px<10x", "no measure"),
+        ] {
+            let error = text.parse::<SloSpec>().unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
     }
 
     #[test]
@@ -177,7 +312,9 @@ mod tests {
 
     #[test]
     fn it_is_shown_as_it_is_written() {
-        for text in ["p95<200ms", "mean<1s", "api:p99.9<1.5ms", "cpu.utilization<0.7", "utilization<0.05"] {
+        for text in
+            ["p95<200ms", "mean<1s", "api:p99.9<1.5ms", "cpu.utilization<0.7", "utilization<0.05", "errors<0.01"]
+        {
             assert_eq!(slo_text(text), text);
         }
         assert_eq!(serde_json::to_value("mean<1s".parse::<Slo>().unwrap()).unwrap(), "mean<1s");
@@ -196,12 +333,13 @@ mod tests {
         }
 
         #[test]
-        fn parse_undoes_display(name in "[^\u{0}]{0,8}", kind in 0..3u8, percent in 0.001..99.999f64, n in 1..1_000_000_000_000_000u64) {
+        fn parse_undoes_display(name in "[^\u{0}]{0,8}", kind in 0..4u8, percent in 0.001..99.999f64, n in 1..1_000_000_000_000_000u64) {
             let (class, station) = (Some(name.trim().to_owned()), Some(name.trim().to_owned()));
             let limit = Nanos(n).as_secs_f64();
             let slo = match kind {
                 0 => Slo { measure: Measure::Mean { class }, limit },
                 1 => Slo { measure: Measure::Percentile { class, percent }, limit },
+                2 => Slo { measure: Measure::ErrorShare { class }, limit: percent / 100.0 },
                 _ => Slo { measure: Measure::Utilization { station }, limit: percent / 100.0 },
             };
             prop_assert_eq!(slo.to_string().parse(), Ok(slo));

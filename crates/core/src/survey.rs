@@ -33,6 +33,9 @@ pub struct Survey {
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
+    /// How much traffic the server can take while each objective is met.
+    #[serde(default)]
+    pub objectives: Vec<RateUnderObjective>,
     /// The load levels, in the order of their offered load.
     pub levels: Vec<Level>,
     /// Service demands of one request.
@@ -97,6 +100,57 @@ pub struct Survey {
     pub elapsed_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
+}
+
+/// The highest rate of calls at which an objective is met in the long run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RateUnderObjective {
+    /// The objective with its limit, like `p99<50ms`.
+    pub objective: String,
+    /// The limit: seconds for a time, a fraction for a share of errors.
+    pub limit: f64,
+    /// How many times the value at light load the limit is, if the objective was given that way, as `p99<10x`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times_light_load: Option<f64>,
+    /// The limited figure at light load, in the unit of `limit`.
+    pub light_load: Option<f64>,
+    /// The rate, in calls per second.
+    pub rate: Comparison,
+    /// Bounds that contain the measured rate with a probability of 90 %.
+    pub measured_interval90: Option<[f64; 2]>,
+    /// The answer to the objective.
+    pub outcome: ObjectiveOutcome,
+    /// The slices of load that the rate was measured from, in order.
+    pub slices: Vec<ObjectiveSlice>,
+}
+
+/// The answer to an objective of a survey.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectiveOutcome {
+    /// The rate was not measured, or too few calls were measured to say.
+    #[default]
+    Undecided,
+    /// The objective is met up to the measured rate.
+    MetUpToRate,
+    /// The objective is met up to the server's capacity, so the capacity is the rate.
+    MetUpToCapacity,
+    /// Light load already misses the objective.
+    MissedAtLightLoad,
+}
+
+/// A slice of load at one rate, judged by an objective.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectiveSlice {
+    /// Offered load, in calls per second.
+    pub rate: f64,
+    /// Number of calls that the objective concerns.
+    pub calls: u64,
+    /// Number of these calls that took longer than the limit or had no expected answer.
+    pub beyond: u64,
+    /// The limited figure: a time in seconds, or a share of errors.
+    pub figure: Option<f64>,
 }
 
 /// The connections that the loads of a survey used.

@@ -7,6 +7,7 @@
 //! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: the figures of the Server Module in it.
 //! - [`site`]: demands from an access log and the output of `sar`.
 //! - [`burstiness`]: the burstiness of arrivals, and how bursts raise demands.
+//! - [`rate_search`]: the rate at which an objective is just met, from slices of load.
 //! - [`response`]: delay elsewhere and variability of service, from response times.
 //! - [`usl`], [`knee`]: the bend of a throughput curve, without a queueing model. [`cluster`]: classes by size.
 //!
@@ -22,6 +23,7 @@ mod error;
 pub mod inside;
 pub mod knee;
 mod least_squares;
+pub mod rate_search;
 pub mod response;
 pub mod server;
 pub mod site;
@@ -42,10 +44,11 @@ pub use demand::{
 pub use error::EstimateError;
 pub use inside::{ModuleDemand, ModuleMismatch, TotalDemand, Workers};
 pub use knee::{Knee, find_knee};
+pub use rate_search::{LimitedFigure, RateEstimate, RateSearch, Slice};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
     Block, ExpectedLevel, KernelFigures, Measurement, ModuleFigures, OfferedLoad, PredictedFigure, Prediction,
-    ProgramUsage, QuotaPrediction, ResponseFigures, ResponseSummary, ServerFacts, ServerFit, Timeline,
+    ProgramUsage, QuotaPrediction, ResponseFigures, ResponseLimit, ResponseSummary, ServerFacts, ServerFit, Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{RunStretch, WindowMeasurement, stretches};

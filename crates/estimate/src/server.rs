@@ -31,7 +31,7 @@ pub use blocks::{
     Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, Timeline,
 };
 pub use model_fit::ResponseSummary;
-pub use prediction_interval::{ExpectedLevel, PredictedFigure};
+pub use prediction_interval::{ExpectedLevel, PredictedFigure, ResponseLimit};
 pub use programs::ProgramUsage;
 pub use quota::QuotaPrediction;
 
@@ -266,6 +266,23 @@ impl ServerFit {
     ) -> Result<ExpectedLevel, EstimateError> {
         let level = LevelLoad { rate, mix, seconds };
         prediction_interval::predict_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
+    }
+
+    /// Predicts the rate at which requests in these proportions just meet a limit of response times, as a search of this
+    /// many seconds would measure it on a host whose speed varies as it did during calibration. The rate is at most the
+    /// one that saturates the server. `arrivals` generates Poisson arrivals of a rate, from a seed and a length in seconds.
+    /// `None` if the model has no saturation rate.
+    ///
+    /// # Errors
+    /// When the model cannot be solved.
+    pub fn predict_rate(
+        &self,
+        mix: &[f64],
+        limit: ResponseLimit,
+        seconds: f64,
+        arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
+    ) -> Result<Option<PredictedFigure>, EstimateError> {
+        prediction_interval::predict_rate(&self.bootstrap, &self.drift, mix, limit, seconds, arrivals)
     }
 
     /// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds

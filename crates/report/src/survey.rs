@@ -4,19 +4,31 @@
 //! server's capacity, and the conclusions. Below saturation, throughput equals the offered load, so throughput is shown
 //! only for levels where the two differ.
 
+mod answer;
 mod conclusion;
 mod levels;
 
-use crate::format::{Column, error, figure, harmless, percent, seconds, table, words, wrap};
+use crate::format::{Column, error, figure, harmless, interval, percent, rate, seconds, table, words, wrap};
+use crate::load::Detail;
+use answer::answer;
 use brimful_core::quantity;
-use brimful_core::survey::{Demand, ProgramDemand, Survey};
+use brimful_core::survey::{Demand, ProgramDemand, RateUnderObjective, Survey};
 use conclusion::conclusion;
 use levels::{calibration, held_out, past_saturation, what_if};
 
-/// Formats the survey as text that ends in a newline.
-pub fn text(survey: &Survey) -> String {
+/// Formats the survey as text that ends in a newline: its answer, or everything.
+pub fn text(survey: &Survey, detail: Detail) -> String {
+    let text = match detail {
+        Detail::Main => answer(survey),
+        Detail::Full => full(survey),
+    };
+    harmless(&text)
+}
+
+fn full(survey: &Survey) -> String {
     let parts = [
         wrap(&survey.headline, 0),
+        objectives(&survey.objectives),
         calibration(survey),
         held_out(survey),
         past_saturation(survey),
@@ -25,8 +37,34 @@ pub fn text(survey: &Survey) -> String {
         programs(&survey.programs),
         conclusion(survey),
     ];
-    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-    harmless(&text)
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The rate under each objective, with the interval of its measurement.
+fn objectives(results: &[RateUnderObjective]) -> String {
+    const COLUMNS: [Column<'static>; 7] = [
+        words("objective", 0),
+        figure("light load", 2, None),
+        figure("predicted", 2, None),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        figure("90 % interval", 2, None),
+        figure("slices", 2, None),
+    ];
+    let row = |result: &RateUnderObjective| {
+        let between = |bounds: Option<[f64; 2]>| bounds.map_or("-".to_owned(), |[low, high]| interval(low, high, rate));
+        let is_share = result.objective.contains("errors<");
+        vec![
+            result.objective.replacen('<', " < ", 1),
+            if is_share { percent(result.light_load) } else { seconds(result.light_load) },
+            rate(result.rate.predicted),
+            between(result.rate.interval90),
+            rate(result.rate.measured),
+            between(result.measured_interval90),
+            quantity::count(result.slices.len() as u64),
+        ]
+    };
+    if results.is_empty() { String::new() } else { table(&COLUMNS, &rows(results, row)) }
 }
 
 const DEMANDS: [Column<'static>; 6] = [
@@ -87,7 +125,8 @@ mod tests {
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
-        ByClients, Comparison, Connections, Inflicted, Law, Level, ResponsePercentiles, Role, Stopped, WhatIf,
+        ByClients, Comparison, Connections, Inflicted, Law, Level, ObjectiveOutcome, ObjectiveSlice,
+        ResponsePercentiles, Role, Stopped, WhatIf,
     };
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
@@ -112,6 +151,10 @@ mod tests {
             verdict: Verdict::from_reasons(Vec::new()),
             classes: Vec::new(),
         }
+    }
+
+    fn full_text(survey: &Survey) -> String {
+        text(survey, Detail::Full)
     }
 
     /// The level as a closed level with this many clients.
@@ -168,6 +211,16 @@ mod tests {
                 measured_ci95_half_width: Some(4.5),
                 ..Comparison::new(Some(500.0), Some(490.0))
             },
+            objectives: vec![RateUnderObjective {
+                objective: "p99<50ms".to_owned(),
+                limit: 0.05,
+                light_load: Some(0.005),
+                rate: Comparison { interval90: Some([420.0, 450.0]), ..Comparison::new(Some(436.0), Some(441.0)) },
+                measured_interval90: Some([432.0, 449.0]),
+                outcome: ObjectiveOutcome::MetUpToRate,
+                slices: vec![ObjectiveSlice { rate: 436.0, calls: 523, beyond: 4, figure: Some(0.047) }],
+                ..RateUnderObjective::default()
+            }],
             levels: vec![
                 a_level(Role::Calibration, "mix", 50.0, 0.00222),
                 closed(a_level(Role::Calibration, "search", 150.0, 0.0533), 8),
@@ -206,7 +259,12 @@ mod tests {
                 Law { name: "idle^1".to_owned(), left_out_error: 0.018 },
                 Law { name: "idle^2".to_owned(), left_out_error: 0.13 },
             ],
-            throughput_by_clients: vec![ByClients { clients: 8, throughput: 490.0, ..ByClients::default() }],
+            throughput_by_clients: vec![ByClients {
+                clients: 8,
+                throughput: 490.0,
+                utilization: Some(0.991),
+                ..ByClients::default()
+            }],
             bottleneck: Some("cpu".to_owned()),
             bottleneck_evidence: Some("99.1 % busy with 8 clients at once".to_owned()),
             programs: Vec::new(),
@@ -228,7 +286,16 @@ mod tests {
 
     #[test]
     fn a_survey_reads_like_this() {
-        assert_eq!(text(&a_survey()), WHOLE);
+        assert_eq!(full_text(&a_survey()), WHOLE);
+    }
+
+    #[test]
+    fn the_answer_takes_ten_lines() {
+        assert_eq!(text(&a_survey(), Detail::Main), ANSWER);
+        let mut survey = a_survey();
+        survey.objectives[0].rate.measured = None;
+        let text = text(&survey, Detail::Main);
+        assert!(text.contains("432/s … 449/s"), "a rate that is not known precisely is an interval: {text}");
     }
 
     #[test]
@@ -247,29 +314,30 @@ mod tests {
         survey.levels[0].verdict = Verdict::from_reasons(vec![late.clone()]);
         survey.verdict = Verdict::from_reasons(vec![late]);
         survey.demands.clear();
+        survey.objectives.clear();
         survey.laws.clear();
         survey.speed_by_block.clear();
         (survey.client_max_rate, survey.bottleneck, survey.inflicted) = (None, None, None);
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
-        assert_eq!(text(&survey), STOPPED);
+        assert_eq!(full_text(&survey), STOPPED);
         // A reason that only repeats why the survey stopped is not shown again.
         let message = "The survey stopped at the level «mix at 20 %»: Ctrl-C was pressed.".to_owned();
         survey.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::Incomplete, message }]);
-        assert_eq!(text(&survey).matches("Ctrl-C").count(), 1, "{}", text(&survey));
+        assert_eq!(full_text(&survey).matches("Ctrl-C").count(), 1, "{}", full_text(&survey));
     }
 
     #[test]
     fn what_is_not_known_of_the_client_by_tls_is_said() {
         let survey = Survey { url: "https://127.0.0.1/".to_owned(), client_max_rate: None, ..a_survey() };
-        let said = text(&survey).split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = full_text(&survey).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains("client its maximum by TLS is not known: each level was judged by"), "{said}");
     }
 
     #[test]
     fn a_refuted_model_is_apart_from_measurements_that_hold() {
         let why = Reason { code: ReasonCode::ModelRefuted, message: "It predicted too little.".to_owned() };
-        let text = text(&Survey { verdict: Verdict::from_reasons(vec![why]), ..a_survey() });
+        let text = full_text(&Survey { verdict: Verdict::from_reasons(vec![why]), ..a_survey() });
         assert!(text.contains("saturation  predicted 500/s (485 … 515), measured 490/s"), "{text}");
         assert!(text.contains("NOT VALID: the measurements hold, and the model does not\n"), "{text}");
     }
@@ -277,12 +345,20 @@ mod tests {
     #[test]
     fn a_survey_of_an_earlier_version_is_read_and_shown() {
         let mut old = serde_json::to_value(a_survey()).unwrap();
-        let new =
-            ["laws", "throughput_by_clients", "bottleneck", "speed_by_block", "inflicted", "elapsed_s", "connections"];
+        let new = [
+            "objectives",
+            "laws",
+            "throughput_by_clients",
+            "bottleneck",
+            "speed_by_block",
+            "inflicted",
+            "elapsed_s",
+            "connections",
+        ];
         let all = old.as_object_mut().unwrap();
         all.retain(|name, _| !new.contains(&name.as_str()));
         without(&mut old, &["interval90", "error_drift", "steady_response_s", "host_speed"]);
-        let text = text(&serde_json::from_value(old).unwrap());
+        let text = full_text(&serde_json::from_value(old).unwrap());
         assert!(text.contains("mix         75 %    375/s    8.00 ms              -   9.50 ms   190 µs"), "{text}");
         assert!(text.contains("saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0 %\nclient "), "{text}");
     }
@@ -300,11 +376,11 @@ mod tests {
     #[test]
     fn levels_in_doubt_say_nothing_about_intervals() {
         let mut survey = a_survey();
-        assert!(text(&survey).contains("intervals   5 of 7 hold"), "{}", text(&survey));
+        assert!(full_text(&survey).contains("intervals   6 of 8 hold"), "{}", full_text(&survey));
         let late = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
         survey.levels[5].verdict = Verdict::from_reasons(vec![late]);
-        let text = text(&survey);
-        assert!(text.contains("intervals   4 of 4 hold"), "{text}");
+        let text = full_text(&survey);
+        assert!(text.contains("intervals   5 of 5 hold"), "{text}");
         assert!(text.contains("\nmix *  ") && text.contains("; levels in doubt are not counted\n"), "{text}");
     }
 
@@ -329,7 +405,7 @@ mod tests {
             level.response_percentiles_s.p95 = wide(0.012_34, 0.000_123_4);
             level.utilization = wide(0.999, 0.998);
         }
-        let text = text(&survey);
+        let text = full_text(&survey);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(DEFAULT_WIDTH), "{widest:?} columns:\n{text}");
     }
@@ -337,10 +413,10 @@ mod tests {
     #[test]
     fn the_example_is_shown_whole() {
         let survey: Survey = serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap();
-        let text = text(&survey);
+        let text = full_text(&survey);
         assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_WIDTH), "{text}");
         // The HTML page has the same text.
-        assert!(text.contains("\nintervals   37 of 41 hold"), "{text}");
+        assert!(text.contains("\nintervals   38 of 42 hold"), "{text}");
         assert!(text.contains("9.20 ms  8.58 … 9.89 ms   8.92 ms ✓"), "{text}");
     }
 
@@ -349,7 +425,7 @@ mod tests {
         let mut survey = a_survey();
         survey.levels[0].workload = "\u{1b}[2Jx".to_owned();
         survey.report = Some("a\u{9b}b".to_owned());
-        assert!(!text(&survey).contains(|c: char| c.is_control() && c != '\n'));
+        assert!(!full_text(&survey).contains(|c: char| c.is_control() && c != '\n'));
     }
 
     #[test]
@@ -360,8 +436,25 @@ mod tests {
         assert_eq!(serde_json::from_str::<Survey>(&json).unwrap(), survey);
     }
 
+    const ANSWER: &str = "\
+The server takes 490 requests per second.
+
+            predicted  90 % interval  measured   error
+p99 < 50ms      436/s  420/s … 450/s     441/s  −1.1 %
+capacity        500/s  485/s … 515/s     490/s  +2.0 %
+
+limit       CPU, 99.1 % busy
+predictions 6 of 8 within their 90 % interval
+verdict     valid
+report      brimful-survey.html
+next        brimful load http://server.example/ --rate 397 -d 60s --slo 'p99<50ms' # try it
+";
+
     const WHOLE: &str = "\
 The server takes 490 requests per second.
+
+objective   light load  predicted  90 % interval  measured  90 % interval  slices
+p99 < 50ms     5.00 ms      436/s  420/s … 450/s     441/s  432/s … 449/s       1
 
 calibration       load  throughput ±  mean response time       ±  utilization
 mix             50.0/s      50.0/s -             2.22 ms 44.4 µs       10.2 %
@@ -389,8 +482,8 @@ server cpu  page   2.00 ms  32.0 µs  1.96 ms  +2.0 %
 network     page    180 µs        -        -       -
 
 saturation  predicted 500/s (485 … 515), measured 490/s ± 4.50/s, error +2.0 %, host share +0.8 %
-intervals   5 of 7 hold, and 90 % should: capacity 1 of 1, mean response 1 of 2, percentiles 1 of 2,
-            utilization 2 of 2
+intervals   6 of 8 hold, and 90 % should: capacity 1 of 1, objectives 1 of 1, mean response 1 of 2,
+            percentiles 1 of 2, utilization 2 of 2
 law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %
 full        cpu: 99.1 % busy with 8 clients at once
 calibration mean load 22 % (30 % allowed), up to 8 clients, waits of up to 16.3 ms (200 ms allowed)
@@ -432,7 +525,7 @@ hint:       1.2 % of the calls began more than 1 ms late: give the generator a C
             host_speed: None,
             verdict: Verdict::from_reasons(Vec::new()),
         };
-        let text = text(&Survey { what_if: Some(what_if), ..a_survey() });
+        let text = full_text(&Survey { what_if: Some(what_if), ..a_survey() });
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("quota=50% capacity 250/s 240/s … 260/s 245/s ✓ +2.0 %"), "{text}");
         assert!(words.contains("quota=50% mean response time at 125/s 3.10 ms - 2.50 ms +24.0 %"), "{text}");

@@ -120,6 +120,11 @@ impl Distribution {
         (self.count() > 0).then(|| Nanos(self.histogram.value_at_quantile(q).clamp(self.min, self.max)))
     }
 
+    /// Number of recorded times above `limit`, to the accuracy of the quantiles.
+    pub(crate) fn count_above(&self, limit: Nanos) -> u64 {
+        self.count() - self.histogram.count_between(0, limit.0.min(MAX_RECORDED_TIME.0))
+    }
+
     /// The histogram as base64.
     pub fn to_base64(&self) -> String {
         encode(&self.histogram)

@@ -64,7 +64,7 @@ pub use error::{MergeMismatch, StatsError};
 pub use hdr_files::HdrFormat;
 pub use live::{LiveProgress, LiveSummary};
 pub use merge::{Merger, merge};
-pub use objectives::{ObjectiveError, check_objectives, judge_objectives};
+pub use objectives::{CallsByLimit, ObjectiveError, check_objectives, count_by_limit, judge_objectives, pooled_figure};
 pub use reply_rate::ReplySampler;
 pub use result_backup::ResultBackup;
 pub use series::Series;

@@ -17,7 +17,7 @@ use brimful_core::quantity::{count, counted, percent};
 use brimful_core::record::{Objective, Record};
 use brimful_core::slo::Measure;
 use brimful_core::workload::Statuses;
-use brimful_core::{Slo, StatusClass};
+use brimful_core::{Nanos, Slo, StatusClass};
 use std::collections::BTreeMap;
 
 /// Highest number of causes that a message lists.
@@ -58,10 +58,10 @@ pub enum ObjectiveError {
 /// [`ObjectiveError`] if it cannot be judged by one of the objectives.
 pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), ObjectiveError> {
     for objective in objectives {
-        let class = match &objective.measure {
-            Measure::Mean { class } | Measure::Percentile { class, .. } => class.as_deref(),
-            Measure::Utilization { .. } => return Err(ObjectiveError::Utilization(objective.to_string())),
-        };
+        if let Measure::Utilization { .. } = objective.measure {
+            return Err(ObjectiveError::Utilization(objective.to_string()));
+        }
+        let class = objective.measure.class();
         if class.is_some_and(|name| !classes.contains(&name)) {
             return Err(ObjectiveError::UnknownClass { objective: objective.to_string(), known: classes.join(", ") });
         }
@@ -84,29 +84,70 @@ pub fn judge_objectives(record: &Record, objectives: &[Slo]) -> Result<Vec<Objec
 }
 
 fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objective, ObjectiveError> {
-    let class = match &objective.measure {
-        Measure::Mean { class } | Measure::Percentile { class, .. } => class.as_deref(),
-        Measure::Utilization { .. } => return Err(ObjectiveError::Utilization(objective.to_string())),
-    };
-    let mut answers = Answers::new();
-    for tally in account.classes.iter().filter(|tally| class.is_none_or(|name| name == tally.name)) {
-        let expected = expected_statuses(record.workload.as_ref(), &tally.name);
-        let refusals = tally.counts.status.s429 + tally.counts.status.s5xx;
-        if expected.is_none() && refusals > 0 && tally.answers.has_unattributed() {
-            return Err(ObjectiveError::NoStatusTimes(objective.to_string()));
+    let answers = Answers::to_calls_of(record, account, objective)?;
+    let error_share = answers.error_share();
+    let is_below = |figure: Option<f64>| figure.is_some_and(|figure| figure < objective.limit);
+    let (measured_s, met) = match objective.measure {
+        Measure::Percentile { percent, .. } => {
+            let measured = answers.percentile_s(percent / 100.0);
+            (measured, is_below(measured))
         }
-        answers.add(tally, expected);
-    }
-    let (measured_s, is_possible) = match objective.measure {
-        Measure::Percentile { percent, .. } => (answers.percentile_s(percent / 100.0), true),
-        _ => (answers.mean_s(), answers.error_share().is_none_or(|share| share <= MAX_UNEXPECTED_SHARE_OF_MEAN)),
+        Measure::ErrorShare { .. } => (None, is_below(error_share)),
+        Measure::Mean { .. } | Measure::Utilization { .. } => {
+            let is_possible = error_share.is_none_or(|share| share <= MAX_UNEXPECTED_SHARE_OF_MEAN);
+            let measured = answers.mean_s();
+            (measured, is_possible && is_below(measured))
+        }
     };
     Ok(Objective {
         objective: objective.to_string(),
         measured_s,
-        met: is_possible && measured_s.is_some_and(|measured| measured < objective.limit),
-        error_share: answers.error_share(),
+        met,
+        error_share,
         message: answers.message(&objective.measure, measured_s.is_some()),
+    })
+}
+
+/// The calls of a run that an objective concerns, and how they relate to its limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CallsByLimit {
+    /// Number of the calls.
+    pub calls: u64,
+    /// Number of the calls that took longer than the limit or had no expected answer. For an objective of the error
+    /// share, only those without an expected answer.
+    pub beyond: u64,
+    /// The limited figure: a time in seconds, or a share of errors. Absent if too few calls had an expected answer.
+    pub figure: Option<f64>,
+}
+
+/// The figure that a measure has over several runs together: a time in seconds, or a share of errors. `None` if too few
+/// calls had an expected answer.
+///
+/// # Errors
+/// [`ObjectiveError`] if a run cannot be judged by an objective of this measure.
+pub fn pooled_figure(records: &[&Record], measure: &Measure) -> Result<Option<f64>, ObjectiveError> {
+    let objective = Slo { measure: measure.clone(), limit: 0.0 };
+    let mut pooled = Answers::new();
+    for record in records {
+        let account = Account::unpack(record.account.as_ref().ok_or(StatsError::NoAccount)?)?;
+        pooled.merge(Answers::to_calls_of(record, &account, &objective)?);
+    }
+    Ok(pooled.figure(measure))
+}
+
+/// Counts the calls of a run that are within and beyond the limit of an objective.
+///
+/// # Errors
+/// [`ObjectiveError`] if the run cannot be judged by the objective.
+pub fn count_by_limit(record: &Record, objective: &Slo) -> Result<CallsByLimit, ObjectiveError> {
+    let account = Account::unpack(record.account.as_ref().ok_or(StatsError::NoAccount)?)?;
+    let answers = Answers::to_calls_of(record, &account, objective)?;
+    let above = answers.expected.count_above(Nanos::from_secs_f64(objective.limit));
+    let is_of_errors = matches!(objective.measure, Measure::ErrorShare { .. });
+    Ok(CallsByLimit {
+        calls: answers.calls(),
+        beyond: if is_of_errors { answers.missed } else { answers.missed + above },
+        figure: answers.figure(&objective.measure),
     })
 }
 
@@ -125,6 +166,24 @@ impl Answers {
         Answers { expected: Distribution::none(), missed: 0, codes: BTreeMap::new() }
     }
 
+    /// The answers to the calls of a run that the objective concerns.
+    fn to_calls_of(record: &Record, account: &Account, objective: &Slo) -> Result<Answers, ObjectiveError> {
+        if let Measure::Utilization { .. } = objective.measure {
+            return Err(ObjectiveError::Utilization(objective.to_string()));
+        }
+        let class = objective.measure.class();
+        let mut answers = Answers::new();
+        for tally in account.classes.iter().filter(|tally| class.is_none_or(|name| name == tally.name)) {
+            let expected = expected_statuses(record.workload.as_ref(), &tally.name);
+            let refusals = tally.counts.status.s429 + tally.counts.status.s5xx;
+            if expected.is_none() && refusals > 0 && tally.answers.has_unattributed() {
+                return Err(ObjectiveError::NoStatusTimes(objective.to_string()));
+            }
+            answers.add(tally, expected);
+        }
+        Ok(answers)
+    }
+
     fn add(&mut self, tally: &Tally, expected: Option<&Statuses>) {
         let times = if expected.is_some() { tally.answers.completed() } else { tally.answers.served() };
         self.expected.merge(&times.response);
@@ -139,6 +198,23 @@ impl Answers {
             if !is_expected {
                 *self.codes.entry(code).or_default() += answers;
             }
+        }
+    }
+
+    fn merge(&mut self, other: Answers) {
+        self.expected.merge(&other.expected);
+        self.missed += other.missed;
+        for (code, answers) in other.codes {
+            *self.codes.entry(code).or_default() += answers;
+        }
+    }
+
+    /// The limited figure: a time in seconds, or a share of errors.
+    fn figure(&self, measure: &Measure) -> Option<f64> {
+        match measure {
+            Measure::Percentile { percent, .. } => self.percentile_s(percent / 100.0),
+            Measure::ErrorShare { .. } => self.error_share(),
+            Measure::Mean { .. } | Measure::Utilization { .. } => self.mean_s(),
         }
     }
 
@@ -170,7 +246,8 @@ impl Answers {
         };
         let calls = count(self.calls());
         if self.missed == 0 {
-            return None;
+            let is_of_errors = matches!(measure, Measure::ErrorShare { .. });
+            return is_of_errors.then(|| format!("all {calls} calls had an expected answer"));
         }
         if self.expected.count() == 0 {
             return Some(format!(
@@ -181,6 +258,7 @@ impl Answers {
         let missed = counted(self.missed, "call");
         let what = format!("{missed} of {calls} ({}) had no expected answer: {}", percent(share), self.causes());
         let meaning = match measure {
+            Measure::ErrorShare { .. } => return Some(what),
             Measure::Percentile { percent, .. } if !is_measured => format!("more than p{percent} allows for"),
             Measure::Percentile { .. } => "they count as slower than any limit".to_owned(),
             _ if share > MAX_UNEXPECTED_SHARE_OF_MEAN => {
@@ -213,9 +291,9 @@ mod tests {
     use super::*;
     use crate::tally::count_end;
     use crate::{RunFacts, derive};
+    use brimful_core::End;
     use brimful_core::counts::Counts;
     use brimful_core::workload::{Expect, Workload};
-    use brimful_core::{End, Nanos};
 
     /// Answers `calls` calls of `class` with this status, after 1, 2, … times `step`.
     fn answer(account: &mut Account, class: usize, status: u16, calls: u64, step: Nanos) {

@@ -7,7 +7,7 @@
 use crate::anchor::OperatingPoint;
 use crate::baseline::IdleServer;
 use crate::connections::ConnectionUse;
-use crate::design::{BlockDesign, MAX_BLOCKS, MIN_BLOCKS, Visit, next_clients, warm_up};
+use crate::design::{BlockDesign, LIGHTEST_LEVEL, Visit, blocks, next_clients, warm_up};
 use crate::impact::ImpactTotals;
 use crate::level::{LevelContext, pool_by_place};
 use crate::runner::{Halt, Runner, SurveyEvent};
@@ -15,7 +15,7 @@ use crate::trial::{FAILED_SHARE, Trial};
 use brimful_core::Nanos;
 use brimful_core::moments::{Moments, mean};
 use brimful_core::quantity::{self, signed_percent};
-use brimful_core::record::{Reason, ReasonCode};
+use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::survey::{Inflicted, Level};
 use brimful_estimate::{Block, Measurement, ModuleMismatch, OfferedLoad, ServerFacts, ServerFit};
 use rand::SeedableRng;
@@ -37,6 +37,7 @@ const NEAR_CLIENT_LIMIT: f64 = 0.95;
 /// this many standard errors.
 const TREND: f64 = 0.15;
 const TREND_IN_ERRORS: f64 = 4.0;
+const MIN_BLOCKS_FOR_TREND: usize = 5;
 /// A server with at least this CPU utilization without our load has other clients.
 const OTHER_CLIENTS: f64 = 0.02;
 /// Blocks are added until the half width of the capacity's 95 % confidence interval is below this share of the
@@ -47,6 +48,8 @@ const PRECISION: f64 = 0.02;
 #[derive(Debug)]
 pub(crate) struct Calibration {
     pub fit: ServerFit,
+    /// The Records of the lightest load.
+    pub light_load: Vec<Record>,
     /// The load that measures the host's speed from now on. It has the largest number of clients of any load so far.
     pub anchor: OperatingPoint,
     /// Whether more clients would not increase the throughput.
@@ -77,6 +80,7 @@ struct Capacity {
 struct Measured {
     piece: Measurement,
     level: Level,
+    record: Record,
     /// Number of the server's processes.
     processes: u64,
 }
@@ -87,6 +91,8 @@ struct Blocks {
     blocks: Vec<Block>,
     /// The same measurements as levels, one for each load of the design.
     levels: Vec<Level>,
+    /// The Records of the lightest load.
+    light_load: Vec<Record>,
     /// Calls per second in each visit with the largest number of clients.
     rates: Vec<f64>,
     /// Number of the server's processes in each of the visits with the largest number of clients.
@@ -137,6 +143,7 @@ pub(crate) fn calibrate(
     };
     let has_module = measured.blocks.iter().flatten().any(|piece| piece.module.demands.iter().any(Option::is_some));
     let fit = ServerFit::new(facts, measured.blocks, setup.seed)?;
+    let light_load = measured.light_load;
     if has_module && fit.inside().is_none() {
         runner.note(
             "what the Server Module measures is not used: of one class it measured too few calls to estimate \
@@ -146,6 +153,7 @@ pub(crate) fn calibrate(
     }
     Ok(Calibration {
         fit,
+        light_load,
         anchor: OperatingPoint { clients: capacity.clients, rate: mean(&measured.rates) },
         is_saturated,
         overloading_clients,
@@ -250,13 +258,14 @@ impl Calibrator<'_, '_> {
             .iter()
             .map(|place| self.design.plan_visit(*place, capacity.rate).total())
             .fold(Nanos::ZERO, |sum, visit| sum + visit);
-        for number in 0..MAX_BLOCKS {
-            if number >= MIN_BLOCKS && is_precise(&measured.rates) {
+        let [min_blocks, max_blocks] = blocks(self.runner.setup);
+        for number in 0..max_blocks {
+            if number >= min_blocks && is_precise(&measured.rates) {
                 break;
             }
             let mut places = places.clone();
             places.shuffle(&mut rng);
-            let name = format!("calibration, block {} of {MIN_BLOCKS} to {MAX_BLOCKS}", number + 1);
+            let name = format!("calibration, block {} of {min_blocks} to {max_blocks}", number + 1);
             self.runner.begin(name, duration);
             let mut block = Block::new();
             for place in places {
@@ -265,6 +274,9 @@ impl Calibrator<'_, '_> {
                 if place == OfferedLoad::Clients(capacity.clients) {
                     measured.rates.push(visited.piece.rate());
                     measured.processes.push(visited.processes);
+                }
+                if place == OfferedLoad::Level(LIGHTEST_LEVEL) {
+                    measured.light_load.push(visited.record);
                 }
                 block.push(visited.piece);
                 measured.levels.push(visited.level);
@@ -297,7 +309,7 @@ impl Calibrator<'_, '_> {
         if let OfferedLoad::Level(_) = place {
             piece.timeline.arrivals = self.runner.bench.schedule(&visit.workload, visit.duration, trial.record.seed)?;
         }
-        Ok(Some(Measured { piece, level, processes }))
+        Ok(Some(Measured { piece, level, processes, record: trial.record }))
     }
 
     /// Tells the user, once, why the Server Module's measurements are not used. A visit that was merely too short is
@@ -356,7 +368,7 @@ fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     let residuals: f64 = rates.iter().enumerate().map(residual).sum();
     let standard_error = (residuals / (n - 2.0) / squares).sqrt();
     let change = slope * (n - 1.0);
-    if rates.len() < MIN_BLOCKS || change.abs() < TREND || slope.abs() < TREND_IN_ERRORS * standard_error {
+    if rates.len() < MIN_BLOCKS_FOR_TREND || change.abs() < TREND || slope.abs() < TREND_IN_ERRORS * standard_error {
         return None;
     }
     let scaled = processes.first().zip(processes.last()).filter(|(first, last)| first != last);

@@ -8,6 +8,7 @@ use brimful_estimate::OfferedLoad;
 
 /// Levels of the mix, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
+pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
 /// Length of a visit at a level, and of a visit with closed clients, in units of the survey's level.
 const LEVEL_VISIT: f64 = 0.1;
 const CLIENTS_VISIT: f64 = 0.05;
@@ -21,9 +22,9 @@ const CALLS: f64 = 12.0;
 const LONGEST_VISIT: Nanos = Nanos::from_secs(1);
 /// Length of an anchor, in units of a visit with closed clients.
 const ANCHOR: f64 = 2.5;
-/// Minimum and maximum number of blocks.
-pub(crate) const MIN_BLOCKS: usize = 6;
-pub(crate) const MAX_BLOCKS: usize = 7;
+/// Minimum and maximum number of blocks of a thorough survey; others have one less.
+const MIN_BLOCKS: usize = 6;
+const MAX_BLOCKS: usize = 7;
 
 /// One load of calibration, and the rest of the server after it.
 #[derive(Clone, Debug)]
@@ -39,6 +40,11 @@ impl Visit {
     pub fn total(&self) -> Nanos {
         self.duration + self.pause
     }
+}
+
+/// The minimum and the maximum number of blocks.
+pub(crate) fn blocks(setup: &Setup) -> [usize; 2] {
+    [MIN_BLOCKS, MAX_BLOCKS].map(|blocks| blocks - usize::from(!setup.thorough))
 }
 
 /// Chooses the loads of calibration.

@@ -4,19 +4,15 @@ use crate::baseline::{ClientLimit, IdleServer};
 use crate::calibration::Calibration;
 use crate::connections::ConnectionUse;
 use crate::judge;
+use crate::objective;
 use crate::predictions::Predictions;
 use crate::runner::{Halt, RunLog};
 use crate::saturation::Saturation;
 use crate::setup::Setup;
-use brimful_core::Nanos;
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey, WhatIf};
+use brimful_core::survey::{Comparison, Demand, RateUnderObjective, SCHEMA, Stopped, Survey, WhatIf};
 use brimful_estimate::ServerFit;
-use brimful_estimate::server::OPERATING_SHARE;
 use brimful_target::ReferenceCpuTimes;
-
-/// From this share on, the part of an error that the host's speed caused is stated beside the answer.
-const NOTABLE: f64 = 0.05;
 
 /// The results of each phase. A phase that the survey did not finish has its default value.
 #[derive(Debug, Default)]
@@ -27,6 +23,7 @@ pub(crate) struct Findings {
     pub calibration: Option<Calibration>,
     pub predictions: Option<Predictions>,
     pub saturation: Option<Saturation>,
+    pub objectives: Vec<RateUnderObjective>,
     pub what_if: Option<WhatIf>,
 }
 
@@ -47,6 +44,7 @@ pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt:
         url: setup.header.url.clone(),
         headline: String::new(),
         saturation_rate: saturation,
+        objectives: findings.objectives.clone(),
         demands: fit.map(|fit| demands(setup, &findings, fit)).unwrap_or_default(),
         client_max_rate: findings.client.max_rate,
         verdict: judge::verdict(&log, saturation, full.as_deref(), halt),
@@ -95,7 +93,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     comparison.with_host_prediction(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
-/// The demands at the CPUs, followed by the demands at the bottleneck if the bottleneck is another station.
+/// The demands at the CPUs, followed by those at the bottleneck if the bottleneck is another station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     let truth = findings.saturation.as_ref().and_then(|saturation| saturation.reference_cpu_times.as_ref());
     let mut at_cpus = Vec::new();
@@ -120,8 +118,8 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     at_cpus
 }
 
-/// The CPU seconds per call of the class that the reference server reports for the level at saturation. A saturated
-/// server does not sleep, so the cost of waking up is not included. The fit did not use this level.
+/// The CPU seconds that the reference server really used per call of the class while it was saturated, and so without
+/// the cost of sleeping and waking up. The fit did not use that level.
 fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
@@ -129,73 +127,78 @@ fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &st
     (calls > 0).then(|| (after.cpu_s - cpu_s) / calls as f64)
 }
 
-/// A sentence with the capacity, and with the duration of a call at a load at which servers usually run.
+/// The answer in one or two sentences: the capacity, and the highest rate that meets each objective.
 fn headline(survey: &Survey) -> String {
     let saturation = survey.saturation_rate;
-    let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));
-    let measured = saturation.measured.map(|rate| format!("measured {}", quantity::rate(rate)));
     let Some(capacity) = saturation.measured.or(saturation.predicted) else {
         return "Not determined: the survey ended before it could say what the server can take.".to_owned();
     };
     if !survey.is_measured_well() {
+        let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));
+        let measured = saturation.measured.map(|rate| format!("measured {}", quantity::rate(rate)));
         let figures: Vec<String> = predicted.into_iter().chain(measured).collect();
         return format!(
             "Not determined: the survey is not valid, so do not rely on the most that the server can take: {}.",
             figures.join(" and ")
         );
     }
-    let basis = match (predicted.filter(|_| measured.is_some()), saturation.error) {
-        (Some(predicted), Some(error)) => {
-            let hosts = saturation.error_drift.filter(|drift| drift.abs() > NOTABLE).map_or(String::new(), |drift| {
-                let part = quantity::signed_percent(drift);
-                format!("; {part} of that is the host's, whose speed was another one then")
-            });
-            format!("{predicted}, {}{hosts}", quantity::signed_percent(error))
-        }
-        _ => "as the model predicts; it was not measured".to_owned(),
+    let capacity = quantity::rate(capacity);
+    let takes = match saturation.measured {
+        Some(_) => format!("This server takes {capacity}."),
+        None => format!("This server takes {capacity}, as the model predicts; it was not measured."),
     };
-    let at_operating = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
-    let at_operating = at_operating.min_by(|a, b| off_operating(a).total_cmp(&off_operating(b)));
-    let response = at_operating.and_then(|level| {
-        let mean = Nanos::from_secs_f64(level.response_time_s.measured?).to_rounded_string();
-        Some(format!(" At {} a call took {mean} on average.", quantity::rate(level.offered)))
-    });
-    let refuted = if survey.verdict.valid { "" } else { " Do not plan with its model, which the measurements refute." };
-    format!("This server can take {} ({basis}).{}{refuted}", quantity::rate(capacity), response.unwrap_or_default())
-}
-
-/// The distance of a level from the load at which servers usually run.
-fn off_operating(level: &Level) -> f64 {
-    (level.fraction - OPERATING_SHARE).abs()
+    let refuted =
+        (!survey.verdict.valid).then(|| "Do not plan with its model, which the measurements refute.".to_owned());
+    let answers = survey.objectives.iter().filter_map(objective::sentence);
+    [takes].into_iter().chain(answers).chain(refuted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
+    use brimful_core::survey::ObjectiveOutcome;
 
     fn example() -> Survey {
         serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap()
     }
 
     #[test]
-    fn a_response_time_stands_beside_the_load_at_which_it_was_measured() {
+    fn the_headline_is_the_answer() {
         let mut survey = example();
+        survey.objectives = vec![RateUnderObjective {
+            objective: "p99<50ms".to_owned(),
+            outcome: ObjectiveOutcome::MetUpToRate,
+            rate: Comparison::new(Some(310.0), Some(300.0)),
+            ..RateUnderObjective::default()
+        }];
         assert_eq!(
             headline(&survey),
-            "This server can take 372/s (predicted 370/s, −0.6 %). At 259/s a call took 8.92 ms on average."
+            "This server takes 372/s. Keep it below 300/s if 99 % of calls are to take less than 50 ms."
         );
-        // The sentence states the rate that the level was offered, however far the measured capacity is from the
-        // predicted one.
-        survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0));
-        assert!(headline(&survey).ends_with(" At 259/s a call took 8.92 ms on average."), "{}", headline(&survey));
-        survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0)).with_host_prediction(Some(310.0));
-        assert!(headline(&survey).contains("+23.3 %; +20.0 % of that is the host's, "), "{}", headline(&survey));
-        // A level with a doubtful verdict is not quoted.
-        let doubt = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
-        let quoted = survey.levels.iter_mut().find(|level| level.fraction == 0.7);
-        quoted.unwrap().verdict = Verdict::from_reasons(vec![doubt]);
-        assert!(headline(&survey).ends_with(" At 278/s a call took 10.8 ms on average."), "{}", headline(&survey));
+        let mut say = |outcome, measured| {
+            survey.objectives[0].outcome = outcome;
+            survey.objectives[0].rate = Comparison::new(Some(310.0), measured);
+            headline(&survey).trim_start_matches("This server takes 372/s. ").to_owned()
+        };
+        assert_eq!(
+            say(ObjectiveOutcome::MetUpToCapacity, Some(372.0)),
+            "Even at that rate, 99 % of calls take less than 50 ms."
+        );
+        assert_eq!(
+            say(ObjectiveOutcome::MissedAtLightLoad, None),
+            "Even at light load, more than 1 % of calls take longer than 50 ms."
+        );
+        assert_eq!(
+            say(ObjectiveOutcome::Undecided, None),
+            "By its model, keep it below 310/s if 99 % of calls are to take less than 50 ms; that was not measured."
+        );
+        survey.objectives[0].measured_interval90 = Some([150.0, 310.0]);
+        assert_eq!(
+            headline(&survey).trim_start_matches("This server takes 372/s. "),
+            "The rate below which 99 % of calls take less than 50 ms is between 150/s and 310/s: this host was too unsteady \
+             to measure it more precisely."
+        );
     }
 
     #[test]
@@ -220,12 +223,12 @@ mod tests {
         let survey = Survey {
             verdict: Verdict::from_reasons(vec![why]),
             saturation_rate: Comparison::new(Some(300.0), Some(490.0)),
+            objectives: Vec::new(),
             ..example()
         };
         assert_eq!(
             headline(&survey),
-            "This server can take 490/s (predicted 300/s, −38.8 %). At 259/s a call took 8.92 ms on \
-             average. Do not plan with its model, which the measurements refute."
+            "This server takes 490/s. Do not plan with its model, which the measurements refute."
         );
     }
 }

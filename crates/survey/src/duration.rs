@@ -7,8 +7,9 @@
 
 use crate::baseline::IDLE;
 use crate::connections::ConnectionUse;
-use crate::design::{BlockDesign, MAX_BLOCKS, MIN_BLOCKS, anchor_duration, next_clients};
+use crate::design::{BlockDesign, anchor_duration, blocks, next_clients};
 use crate::first_look::FIRST_LOOK;
+use crate::objective::{expected_slices, slice_duration};
 use crate::predictions::{PREDICTING, planned_levels, saturation_duration};
 use crate::saturation::{PAST_SATURATION, overload_duration};
 use crate::setup::{Change, Setup, times};
@@ -60,7 +61,8 @@ pub(crate) fn estimated_duration(
     for place in design.offered_loads(search.clients) {
         block.add(design.plan_visit(place, search.capacity).total());
     }
-    let blocks = (MIN_BLOCKS + MAX_BLOCKS) as f64 / 2.0;
+    let [min_blocks, max_blocks] = blocks(setup);
+    let blocks = (min_blocks + max_blocks) as f64 / 2.0;
     FIRST_LOOK
         + client_limit::TYPICAL_DURATION
         + idle
@@ -104,7 +106,7 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
         }
     };
     let is_gentle = setup.impact_limits.after_calibration;
-    for (fraction, duration) in planned_levels(&setup.workload, level) {
+    for (fraction, duration) in planned_levels(setup) {
         if !is_gentle || fraction <= setup.impact_limits.max_load {
             add_with_anchors(duration);
         }
@@ -117,6 +119,9 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
         let duration = times(what_if::LENGTH, level);
         add_with_anchors(duration);
         runs.add(duration);
+    }
+    for _ in 0..expected_slices(setup) {
+        runs.add(slice_duration(setup, search.capacity, 0.0));
     }
     for fraction in PAST_SATURATION {
         runs.add(overload_duration((fraction - 1.0) * search.capacity, level));

@@ -15,6 +15,9 @@ pub enum SurveyError {
     /// No model could be fitted.
     #[error("no model fits the measurements: {0}")]
     Estimate(#[from] brimful_estimate::EstimateError),
+    /// An objective cannot be judged.
+    #[error(transparent)]
+    Objective(#[from] brimful_stats::ObjectiveError),
     /// The guardian process, which undoes changes of the server if the survey is killed, could not be started.
     #[error(
         "cannot start the process that moves the server back to its CPUs if the survey is killed: {0}; leave out \
@@ -32,7 +35,7 @@ impl SurveyError {
         match self {
             SurveyError::Run(error) => error.is_usage(),
             SurveyError::Monitor(error) => error.is_usage(),
-            SurveyError::Unfit(_) | SurveyError::Estimate(_) => true,
+            SurveyError::Unfit(_) | SurveyError::Estimate(_) | SurveyError::Objective(_) => true,
             SurveyError::Guardian(_) | SurveyError::Target(_) => false,
         }
     }

@@ -21,6 +21,7 @@ mod impact;
 mod judge;
 mod level;
 mod method;
+mod objective;
 mod predictions;
 mod runner;
 mod saturation;
@@ -35,6 +36,7 @@ mod what_if;
 
 pub use error::SurveyError;
 pub use guardian::{GUARDIAN_COMMAND, run_guardian};
+pub use objective::PredictedObjective;
 pub use predictions::{PredictedLevel, Predictions};
 pub use runner::SurveyEvent;
 pub use setup::{Change, ConnectionLimit};

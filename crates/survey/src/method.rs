@@ -11,6 +11,7 @@ use crate::document::{Findings, document};
 use crate::duration::estimated_duration;
 use crate::first_look::measure_initially;
 use crate::hold_out::hold_out;
+use crate::objective::{predicted_only, search_rates};
 use crate::predictions::{PREDICTING, Predictions};
 use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::saturation::{leave_out_saturation, overload, saturate};
@@ -53,8 +54,9 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     let calibration = &*findings.calibration.insert(calibration);
 
     runner.begin("the predictions".to_owned(), PREDICTING);
-    let predictions = Predictions::from_fit(&calibration.fit, &setup.workload, setup.level, runner.bench)?;
+    let predictions = Predictions::new(runner, calibration)?;
     let predictions = &*findings.predictions.insert(predictions);
+    findings.objectives = predicted_only(&predictions.objectives);
     runner.announce(SurveyEvent::Predicted(predictions.clone()));
 
     hold_out(runner, calibration, client, predictions)?;
@@ -70,6 +72,8 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
         return leave_out_saturation(runner, calibration, client, predictions.saturation);
     }
     findings.saturation = saturate(runner, calibration, client, predictions)?;
+    let capacity = findings.saturation.as_ref().map_or(predictions.saturation, |saturation| saturation.rate);
+    search_rates(runner, client, &predictions.objectives, capacity, &mut findings.objectives)?;
     overload(runner, calibration, client)?;
     if let Some(change) = change {
         findings.what_if = Some(measure_change(runner, calibration, change)?);

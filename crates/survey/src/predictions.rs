@@ -2,7 +2,10 @@
 
 use crate::SurveyError;
 use crate::bench::Bench;
-use crate::setup::{times, with_load};
+use crate::calibration::Calibration;
+use crate::objective::{PredictedObjective, predict_objectives};
+use crate::runner::{Halt, Runner};
+use crate::setup::{Setup, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
@@ -11,7 +14,9 @@ use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
 /// The held-out levels of the calibrated mix: load as a fraction of the saturation rate, and length in units of
 /// `--level`. Queues near saturation fluctuate slowly, so these levels need more calls.
-const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
+const HELD_OUT: [(f64, f64); 2] = [(0.5, 1.0), (0.7, 1.5)];
+/// The held-out levels of a thorough survey. It also measures an unseen mix and bursts.
+const HELD_OUT_THOROUGH: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
 /// Load and length of the held-out level of a mix that calibration did not measure. The load is a fraction of that
 /// mix's own saturation rate.
 const UNSEEN: (f64, f64) = (0.6, 1.0);
@@ -36,6 +41,8 @@ pub struct Predictions {
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
+    /// The predictions of the rates under the objectives.
+    pub objectives: Vec<PredictedObjective>,
 }
 
 /// A held-out level, before its measurement.
@@ -58,40 +65,46 @@ pub struct PredictedLevel {
 }
 
 impl Predictions {
-    /// Makes the predictions for a server that was calibrated under this mix. `level` is the unit of all lengths.
-    pub(crate) fn from_fit(
-        fit: &ServerFit,
-        mix: &Workload,
-        level: Nanos,
-        bench: &dyn Bench,
-    ) -> Result<Predictions, SurveyError> {
+    /// Makes all predictions, from the fit of calibration.
+    pub(crate) fn new(runner: &Runner<'_>, calibration: &Calibration) -> Result<Predictions, Halt> {
+        let setup = runner.setup;
+        let (fit, mix, bench) = (&calibration.fit, &setup.workload, &*runner.bench);
         let saturation = fit.saturation();
         let mut levels = Vec::new();
-        for (fraction, length) in HELD_OUT {
+        for (fraction, length) in held_out(setup) {
             let workload = with_load(mix, Load::poisson(Rate(fraction * saturation)));
-            levels.push(predict(fit, bench, "mix", fraction, workload, times(length, level))?);
+            levels.push(predict(fit, bench, "mix", *fraction, workload, times(*length, setup.level))?);
         }
-        if let Some(unseen) = unseen_mix(mix) {
+        if let Some(unseen) = unseen_mix(mix).filter(|_| setup.thorough) {
             let (fraction, length) = UNSEEN;
             let rate = fraction * fit.saturation_for_mix(&unseen.mix());
             let workload = with_load(&unseen, Load::poisson(Rate(rate)));
-            levels.push(predict(fit, bench, "unseen mix", fraction, workload, times(length, level))?);
+            levels.push(predict(fit, bench, "unseen mix", fraction, workload, times(length, setup.level))?);
         }
-        let (fraction, length) = BURSTS;
-        let arrivals = ON_OFF.to_owned();
-        let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
-        levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, times(length, level))?);
-        let saturation_level_duration = saturation_duration(level);
+        if setup.thorough {
+            let (fraction, length) = BURSTS;
+            let arrivals = ON_OFF.to_owned();
+            let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
+            levels.push(predict(fit, bench, BURSTS_NAME, fraction, workload, times(length, setup.level))?);
+        }
+        let saturation_level_duration = saturation_duration(setup.level);
         let saturation_interval = fit.predict_saturation(&mix.mix(), saturation_level_duration.as_secs_f64());
-        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels })
+        let objectives = predict_objectives(runner, calibration)?;
+        Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, objectives })
     }
 }
 
 /// The loads and durations of the held-out levels; they do not depend on the model.
-pub(crate) fn planned_levels(mix: &Workload, level: Nanos) -> Vec<(f64, Nanos)> {
-    let unseen = unseen_mix(mix).map(|_| UNSEEN);
-    let levels = HELD_OUT.into_iter().chain(unseen).chain([BURSTS]);
-    levels.map(|(fraction, length)| (fraction, times(length, level))).collect()
+pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
+    let unseen = unseen_mix(&setup.workload).map(|_| UNSEEN);
+    let thorough = unseen.into_iter().chain([BURSTS]).filter(|_| setup.thorough);
+    let levels = held_out(setup).iter().copied().chain(thorough);
+    levels.map(|(fraction, length)| (fraction, times(length, setup.level))).collect()
+}
+
+/// The held-out levels of the calibrated mix.
+fn held_out(setup: &Setup) -> &'static [(f64, f64)] {
+    if setup.thorough { &HELD_OUT_THOROUGH } else { &HELD_OUT }
 }
 
 /// How long the saturation rate will be measured.

@@ -1,7 +1,7 @@
 //! The task of a survey: the server's address, the workload, and how gently the server must be treated.
 
-use brimful_core::Nanos;
 use brimful_core::workload::{Load, Workload};
+use brimful_core::{Nanos, SloSpec};
 use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
@@ -18,6 +18,10 @@ pub(crate) struct Setup {
     pub client_cpus: Vec<usize>,
     /// The unit of time of the survey: the length of every run is a multiple of it.
     pub level: Nanos,
+    /// The objectives whose rates are predicted and measured.
+    pub objectives: Vec<SloSpec>,
+    /// Whether all held-out levels are measured, or only those that the answer needs.
+    pub thorough: bool,
     pub impact_limits: ImpactLimits,
     pub change: Option<PlannedChange>,
     pub connections: ConnectionPolicy,

@@ -11,6 +11,7 @@ mod duration;
 mod full;
 mod gentle;
 mod holds;
+mod objectives;
 mod random;
 
 use crate::SurveyError;
@@ -257,6 +258,8 @@ impl Simulated {
             server_cpus: (0..if self.is_black_box { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
+            objectives: Vec::new(),
+            thorough: true,
             impact_limits: ImpactLimits {
                 max_load: DEFAULT_MAX_LOAD,
                 max_delay: self.max_delay.unwrap_or(DEFAULT_MAX_DELAY),

@@ -2,15 +2,17 @@
 
 use crate::SurveyError;
 use crate::method::conduct;
+use crate::objective::default_objective;
 use crate::runner::SurveyEvent;
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Header, ImpactLimits, PlannedChange, Setup};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
-use brimful_core::{Nanos, Rate};
+use brimful_core::{Nanos, Rate, SloSpec};
 use brimful_monitor::{ProcessSelector, RemoteConfig};
 use brimful_run::{Endpoint, FleetProcess, RunPlan};
+use brimful_stats::check_objectives;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
@@ -38,6 +40,11 @@ pub struct SurveyPlan {
     pub max_delay: Option<Nanos>,
     /// The maximum number of connections of an open load.
     pub connection_limit: ConnectionLimit,
+    /// The objectives whose rates are predicted and measured. Without any, it is 99 % of the calls within ten times what
+    /// light load shows.
+    pub objectives: Vec<SloSpec>,
+    /// Whether all held-out levels are measured, or only those that the answer needs.
+    pub thorough: bool,
     /// A change of the server that the survey predicts, makes and measures at its end.
     pub change: Option<Change>,
     /// The version of brimful that the document names.
@@ -83,6 +90,7 @@ pub fn survey(
     let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = start_demo(plan, &mut template)?;
     template.validate()?;
+    let objectives = objectives(&plan.objectives, &template.workload)?;
     if template.endpoint.port().is_none() {
         let message = "a survey first measures what this client can offer, against a server of its own that listens on TCP: \
                        have your server listen on a port of 127.0.0.1 as well (`brimful load` accepts its Unix socket)";
@@ -116,6 +124,8 @@ pub fn survey(
         server_cpus: server.cpus.clone(),
         client_cpus: template.cpus.clone(),
         level: plan.level,
+        objectives,
+        thorough: plan.thorough,
         impact_limits: ImpactLimits {
             max_load: plan.max_load.unwrap_or(DEFAULT_MAX_LOAD),
             max_delay: plan.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
@@ -132,6 +142,20 @@ pub fn survey(
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(template, server, crew, stop), listener)?;
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
+}
+
+/// The objectives of the survey, or the default one. Refuses those that a survey cannot judge.
+fn objectives(given: &[SloSpec], workload: &Workload) -> Result<Vec<SloSpec>, SurveyError> {
+    let classes: Vec<&str> = workload.classes.iter().map(|class| class.name.as_str()).collect();
+    let as_slos: Vec<_> = given.iter().map(|spec| spec.resolve(1.0)).collect();
+    check_objectives(&classes, &as_slos)?;
+    for (index, spec) in given.iter().enumerate() {
+        if let Some(earlier) = given[..index].iter().find(|earlier| earlier.measure() == spec.measure()) {
+            let message = format!("`{earlier}` and `{spec}` limit the same figure: give the stricter one alone");
+            return Err(SurveyError::Unfit(message));
+        }
+    }
+    if given.is_empty() { Ok(vec![default_objective()]) } else { Ok(given.to_vec()) }
 }
 
 /// Starts the reference server if it is the server to survey, and directs the runs at it.

@@ -2,9 +2,9 @@
 
 use crate::flags::values::{MaxConnections, parse_max_connections, parse_share};
 use crate::flags::{OutputArgs, RequestArgs};
-use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
+use brimful_core::{Nanos, SloSpec};
 use brimful_monitor::ProcessSelector;
 use brimful_survey::Change;
 use clap::Args;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   $ brimful survey --demo
+  $ brimful survey http://127.0.0.1:8080/ --slo 'p99<50ms'
   $ brimful survey http://127.0.0.1:8080/ --cpus 1 --server-cpus 0
   $ brimful survey http://shop.example/ --watch-from shop.example:7411 --max-load 30%";
 
@@ -23,11 +24,20 @@ pub struct SurveyArgs {
     /// The server, like http://127.0.0.1:8080/index.html
     #[arg(required_unless_present = "demo", conflicts_with = "demo", help_heading = None)]
     pub url: Option<String>,
-    /// Survey the built-in reference server: its service demands are random, and are revealed at the end
+    /// Survey the built-in reference server, and reveal its random service demands at the end
     #[arg(long)]
     pub demo: bool,
-    /// Length of a held-out level at light load; the survey's total duration is printed at the start
-    #[arg(long, value_name = "TIME", default_value = "3s")]
+    /// An objective, like 'p99<50ms' or 'CLASS:mean<1s' (repeatable) [default: p99<10x]
+    ///
+    /// The measure is a percentile, the mean, or `errors`, as in 'errors<1%'. The survey predicts and measures the highest rate at which it is met in the long run. 10x is ten times the value at
+    /// light load. Calls without an expected answer count as slower than any limit.
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<SloSpec>,
+    /// Measure all held-out levels, an unseen mix and bursts, too; this takes twice as long
+    #[arg(long)]
+    pub thorough: bool,
+    /// Length of a held-out level at light load, which determines all other lengths
+    #[arg(long, value_name = "TIME", default_value = "2s")]
     pub level: Nanos,
     /// Be gentle: load the server with at most this share of its capacity on average, like 30%
     ///
@@ -46,10 +56,10 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "N", value_parser = parse_max_connections, help_heading = "Connections")]
     #[arg(hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
-    /// At the end, predict the effect of a change, make the change, measure, and undo it, like quota=50%
+    /// At the end, predict a change of the server, make it, measure, and undo it, like quota=50%
     ///
     /// quota=50% limits the server's processes to half of its CPUs, with a control group. By default nothing is changed,
-    /// except that --demo tries quota=50% if permissions allow it.
+    /// except that --demo --thorough tries quota=50% if permissions allow it.
     #[arg(long, value_name = "CHANGE", conflicts_with_all = ["watch_from", "black_box"])]
     pub what_if: Option<Change>,
     /// The server's program, with its children (repeatable) [default: what listens on the port]
@@ -91,6 +101,9 @@ pub struct SurveyArgs {
     /// File to write the HTML report to [default: brimful-survey-TIME.html in this directory]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Show all levels, demands and intervals; the report and the JSON document always have them
+    #[arg(long, help_heading = "Output")]
+    pub full: bool,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -8,7 +8,7 @@ use brimful_core::text::{escape_controls, one_line};
 use brimful_core::{Nanos, panics};
 use brimful_estimate::PredictedFigure;
 use brimful_stats::LiveProgress;
-use brimful_survey::{PredictedLevel, Predictions, SurveyEvent};
+use brimful_survey::{PredictedLevel, PredictedObjective, Predictions, SurveyEvent};
 use indicatif::ProgressBar;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -110,7 +110,16 @@ fn predictions_text(predictions: &Predictions) -> String {
         format!(" ({} … {})", rate(low), rate(high))
     });
     let saturation = rate(predictions.saturation);
-    format!("predicted, with 90 % intervals: capacity {saturation}{between}; mean response times{}", levels.concat())
+    let objectives: String = predictions.objectives.iter().filter_map(objective_text).collect();
+    format!(
+        "predicted, with 90 % intervals: capacity {saturation}{between}{objectives}; mean response times{}",
+        levels.concat()
+    )
+}
+
+fn objective_text(objective: &PredictedObjective) -> Option<String> {
+    let PredictedFigure { median, interval90: [low, high] } = objective.rate?;
+    Some(format!("; {} up to {} ({} … {})", objective.slo, rate(median), rate(low), rate(high)))
 }
 
 /// The main figures of a measured level.

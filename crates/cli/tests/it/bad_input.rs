@@ -166,6 +166,16 @@ fn surveys_that_cannot_start() {
     run(&["survey"]).fails(2, "<URL>");
     run(&["survey", &address, "--demo"]).fails(2, "cannot be used with");
     run(&["survey", &address, "--level", "4"]).fails(2, "write it like 500ms");
+    for (objective, problem) in [
+        ("p99<50", "not a duration"),
+        ("p99<1x", "not a multiple of light load"),
+        ("cpu.utilization<70%", "is about a utilization"),
+        ("nobody:p99<1s", "is about a class that is not there"),
+    ] {
+        run(&["survey", &address, "--slo", objective, "--report", "/dev/null"]).fails(2, problem);
+    }
+    run(&["survey", &address, "--slo", "p99<1s", "--slo", "p99<10x", "--report", "/dev/null"])
+        .fails(2, "limit the same figure");
     run(&["survey", "ftp://127.0.0.1/"]).fails(2, "http:// and https://, not ftp");
     let silent = SilentPort::reserve();
     let nobody = silent.addr();

@@ -10,6 +10,7 @@
 
 use crate::documents;
 use crate::program::{Running, lock_machine_exclusively, lock_machine_shared, wait_until};
+use brimful_report::load::Detail;
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::symlink;
@@ -41,7 +42,8 @@ fn the_commands_of_readme_and_tutorial_work() {
             let what = format!("{page}: {run}");
             if command.starts_with("brimful survey") {
                 begins(&run, dir.path());
-                assert_has_lines(&shown, &an_example(), &what);
+                // The limit of the default objective depends on the server.
+                assert_has_lines(&shown.replace("p99 < 10ms", "p99 < 150ms"), &an_example(), &what);
                 continue;
             }
             let done = shell(&run, dir.path()).output().unwrap();
@@ -62,10 +64,10 @@ fn begins(command: &str, dir: &Path) {
     survey.finish();
 }
 
-/// The text of an example survey with all its levels.
+/// The text of an example survey.
 fn an_example() -> String {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/example.survey.json");
-    brimful_report::survey::text(&documents::survey(&fs::read_to_string(document).unwrap()))
+    brimful_report::survey::text(&documents::survey(&fs::read_to_string(document).unwrap()), Detail::Main)
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     }
 }
 
-/// Makes so many calls that a reset sometimes arrives before the client has read the bytes in front of it.
+/// Makes enough calls that a reset sometimes arrives before the client has read the bytes in front of it.
 fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
     const CALLS: usize = 400;
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();

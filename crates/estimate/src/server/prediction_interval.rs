@@ -10,8 +10,9 @@ use super::fitting;
 use super::model_fit::{ModelFit, ResponseSummary, quantile};
 use super::slowness::mean_slowness;
 use crate::EstimateError;
+use crate::rate_search::LimitedFigure;
 use brimful_core::moments::Moments;
-use brimful_model::{HostSlowness, trajectory};
+use brimful_model::{HostSlowness, Sojourn, trajectory};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -19,6 +20,10 @@ use rand_pcg::Pcg64Mcg;
 const DRAWS: usize = 100;
 /// Greatest number of arrivals that are replayed in each draw.
 const MAX_ARRIVALS: f64 = 50_000.0;
+/// Number of bisections that find the rate at which a draw just meets a limit: to 0.4 % of the saturation rate.
+const BISECTIONS: usize = 8;
+/// Greatest number of arrivals that are replayed in each of these bisections.
+const MAX_SEARCH_ARRIVALS: f64 = 8_000.0;
 
 /// A predicted figure, and the interval that contains 90 % of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,6 +117,83 @@ pub(super) fn predict_level(
         percentiles: percentiles.map(PredictedFigure::from_draws),
         utilization: PredictedFigure::from_draws(utilizations),
     })
+}
+
+/// A limit of response times, for which the rate of calls is predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResponseLimit {
+    /// The limit, in seconds.
+    pub seconds: f64,
+    /// The limited figure: the share of calls beyond the limit, or the mean.
+    pub limited: LimitedFigure,
+    /// Index of the class that the limit concerns; `None` for all calls.
+    pub class: Option<usize>,
+}
+
+/// Predicts the rate at which requests in these proportions just meet a limit, as a search of this many seconds would
+/// measure it, by each model of the bootstrap. The rate is at most the rate that saturates the server. `arrivals`
+/// generates Poisson arrivals of a rate, from a seed and a length in seconds, as in [`predict_level`]. `None` if no draw
+/// has a rate.
+///
+/// # Errors
+/// When the model cannot be solved.
+pub(super) fn predict_rate(
+    fits: &[ModelFit],
+    drift: &Drift,
+    mix: &[f64],
+    limit: ResponseLimit,
+    seconds: f64,
+    arrivals: &mut dyn FnMut(f64, u64, f64) -> Vec<(f64, usize)>,
+) -> Result<Option<PredictedFigure>, EstimateError> {
+    let mut rng = Pcg64Mcg::seed_from_u64(limit.seconds.to_bits());
+    let mut rates = Vec::new();
+    for (index, fit) in fits.iter().enumerate() {
+        let stretches = drift.draw(seconds, &mut rng);
+        let saturation = fit.saturation(mix) / mean_slowness(&stretches).unwrap_or(1.0);
+        if !saturation.is_finite() {
+            continue;
+        }
+        let course = HostSlowness::from_stretches(stretches);
+        let replayed_seconds = seconds.min(MAX_SEARCH_ARRIVALS / saturation);
+        let fastest = arrivals(saturation, index as u64, replayed_seconds);
+        let (mut low, mut high) = (0.0, saturation);
+        for _ in 0..BISECTIONS {
+            let rate = f64::midpoint(low, high);
+            // Poisson arrivals at a lower rate are the same arrivals at longer intervals.
+            let stretch = saturation / rate;
+            let calls = fastest.iter().map(|(at, class)| (at * stretch, *class));
+            let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
+            let sojourns = trajectory(&fit.model_at(rate, mix), course.clone(), index as u64, calls)?;
+            let of_class = |sojourn: &Sojourn| limit.class.is_none_or(|class| class == sojourn.class);
+            let times: Vec<f64> = sojourns.filter(of_class).map(|sojourn| sojourn.response).collect();
+            if limit.is_met(&times, fit.percentile_ratios) { low = rate } else { high = rate }
+        }
+        rates.push(f64::midpoint(low, high));
+    }
+    Ok((!rates.is_empty()).then(|| PredictedFigure::from_draws(rates)))
+}
+
+impl ResponseLimit {
+    /// Whether the network's response times meet the limit. `percentile_ratios` are those of [`ModelFit`]. Without
+    /// times, it is met.
+    fn is_met(&self, times: &[f64], percentile_ratios: [f64; 3]) -> bool {
+        let calls = times.len() as f64;
+        match self.limited {
+            LimitedFigure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
+            LimitedFigure::Share(permitted) => {
+                let [p50, p95, p99] = percentile_ratios;
+                let ratio = if permitted <= 0.03 {
+                    p99
+                } else if permitted <= 0.25 {
+                    p95
+                } else {
+                    p50
+                };
+                let beyond = times.iter().filter(|time| ratio * **time > self.seconds).count();
+                beyond as f64 <= permitted * calls
+            }
+        }
+    }
 }
 
 /// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds would

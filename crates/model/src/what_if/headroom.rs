@@ -99,6 +99,9 @@ impl Objective {
         let measure = match &slo.measure {
             Measure::Mean { class: name } => ObjectiveMeasure::Mean(class(name)?),
             Measure::Percentile { class: name, percent } => ObjectiveMeasure::Percentile(class(name)?, *percent),
+            Measure::ErrorShare { .. } => {
+                return Err(error("is about errors, which a model does not predict".into()));
+            }
             Measure::Utilization { station: None } => {
                 ObjectiveMeasure::Utilization((0..model.stations.len()).filter(queue).collect())
             }

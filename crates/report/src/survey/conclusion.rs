@@ -24,6 +24,16 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     if survey.elapsed_s.is_some() {
         text += &fact("elapsed", &seconds(survey.elapsed_s));
     }
+    text += &verdict(survey);
+    if survey.levels.iter().any(|level| !level.verdict.valid) {
+        text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
+    }
+    text
+}
+
+/// The verdict with its reasons, where the survey stopped if it did, and the path of the report.
+pub(super) fn verdict(survey: &Survey) -> String {
+    let mut text = String::new();
     let is_a_reason =
         |stopped: &Stopped| survey.verdict.reasons.iter().any(|reason| reason.message.contains(&stopped.reason));
     if let Some(stopped) = survey.stopped.as_ref().filter(|stopped| !is_a_reason(stopped)) {
@@ -37,9 +47,6 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text += &fact("verdict", verdict);
     for reason in &survey.verdict.reasons {
         text += &fact("hint:", &reason.message);
-    }
-    if survey.levels.iter().any(|level| !level.verdict.valid) {
-        text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
     }
     if let Some(report) = &survey.report {
         // The path is not wrapped, so that users can copy it.
@@ -72,24 +79,34 @@ fn saturation(survey: &Survey) -> String {
 /// For each predicted figure, the number of predicted intervals that contain the measurement. Levels that are not valid
 /// are excluded.
 fn intervals(survey: &Survey) -> Option<String> {
+    let kinds = held_by_kind(survey);
+    let (hold, all) = count_held(survey);
+    let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
+    let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
+    let doubtful = survey.levels.iter().any(|level| level.role == Role::HeldOut && !level.verdict.valid);
+    let without = if doubtful { "; levels in doubt are not counted" } else { "" };
+    (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
+}
+
+/// The number of predicted intervals that contain the measurement, and the number of all predicted intervals.
+pub(super) fn count_held(survey: &Survey) -> (usize, usize) {
+    held_by_kind(survey).iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1))
+}
+
+fn held_by_kind(survey: &Survey) -> [(&'static str, (usize, usize)); 5] {
     let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let levels: Vec<&Level> = levels.collect();
     let percentiles = |level: &&Level| {
         let percentiles = level.response_percentiles_s;
         [percentiles.p50, percentiles.p95, percentiles.p99]
     };
-    let kinds = [
+    [
         ("capacity", tally([survey.saturation_rate])),
+        ("objectives", tally(survey.objectives.iter().map(|objective| objective.rate))),
         ("mean response", tally(levels.iter().map(|level| level.response_time_s))),
         ("percentiles", tally(levels.iter().flat_map(percentiles))),
         ("utilization", tally(levels.iter().map(|level| level.utilization))),
-    ];
-    let (hold, all) = kinds.iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1));
-    let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
-    let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
-    let doubtful = survey.levels.iter().any(|level| level.role == Role::HeldOut && !level.verdict.valid);
-    let without = if doubtful { "; levels in doubt are not counted" } else { "" };
-    (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
+    ]
 }
 
 /// The number of intervals that contain the measurement, and the number of all intervals.

@@ -1,0 +1,312 @@
+//! Estimates the rate at which an objective is just met, from short slices of load at several rates.
+//!
+//! An objective of a percentile limits the share of calls, in the long run, that take longer than a limit: `p99<50ms`
+//! permits 1 %. The host's good and bad moments count together, so a single slice decides little. The search keeps a
+//! posterior distribution of the rate, proposes the rate of the next slice from it, and says how precisely the rate is
+//! known: Watson & Pelli 1983 (QUEST), with an unknown slope and dispersion as in Kontsevich & Tyler 1999 and Schütt et
+//! al. 2016.
+//!
+//! - **The curve**: near the rate θ at which the permitted share p is reached, the log odds of the share grow in
+//!   proportion to the logarithm of the rate: ln(s / (1 − s)) = ln(p / (1 − p)) + b ln(rate / θ).
+//! - **A slice** has k of n calls beyond the limit. The calls of a slice share its good or bad moments, so k has a
+//!   beta-binomial distribution with an unknown correlation ρ.
+//! - **An objective of the mean** is treated alike: ln(mean / limit) = b ln(rate / θ), and the mean of a slice has a
+//!   gamma distribution with an unknown variance.
+//!
+//! The prior of θ is flat in its logarithm. A prediction of the rate may place the first slice, but has no other effect
+//! on the result, so that the result can judge the prediction.
+
+use statrs::function::beta::ln_beta;
+use statrs::function::gamma::ln_gamma;
+
+/// Number of rates in the grid.
+const RATES: usize = 400;
+/// The bounds of the slope b: from a server whose response hardly depends on the rate, to one at a cliff.
+const SLOPES: [f64; 2] = [2.0, 100.0];
+const SLOPE_STEPS: usize = 14;
+/// The bounds of the correlation ρ of the calls of a slice, or of the squared coefficient of variation of its mean.
+const CORRELATIONS: [f64; 2] = [5e-4, 0.5];
+const VARIATIONS: [f64; 2] = [1e-3, 3.0];
+const DISPERSION_STEPS: usize = 10;
+/// Quantiles of the posterior at which the next slices are placed, in turn. Slices on both sides of the rate show the
+/// slope of the curve.
+const PLACES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
+
+/// The quantity that an objective limits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LimitedFigure {
+    /// The share of calls beyond a limit; the permitted share, above 0 and below 1.
+    Share(f64),
+    /// The mean response time.
+    Mean,
+}
+
+/// The result of one slice of load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Slice {
+    /// `beyond` of `calls` calls were beyond the limit.
+    Calls {
+        /// Number of calls that took longer than the limit, or failed.
+        beyond: u64,
+        /// Number of all calls.
+        calls: u64,
+    },
+    /// Mean response time divided by its limit.
+    Mean(f64),
+}
+
+/// The rate at which the objective is just met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateEstimate {
+    /// The median of the posterior, in calls per second.
+    pub rate: f64,
+    /// The 5th and the 95th percentile of the posterior.
+    pub interval90: [f64; 2],
+}
+
+impl RateEstimate {
+    /// Half the width of the interval, relative to the rate.
+    pub fn relative_half_width(&self) -> f64 {
+        (self.interval90[1] - self.interval90[0]) / 2.0 / self.rate
+    }
+}
+
+/// The search for the rate at which one objective is just met.
+#[derive(Clone, Debug)]
+pub struct RateSearch {
+    limited: LimitedFigure,
+    /// Logarithms of the rates of the grid.
+    log_rates: Vec<f64>,
+    slopes: Vec<f64>,
+    dispersions: Vec<f64>,
+    /// Logarithm of the posterior, up to a constant: rates × slopes × dispersions.
+    log_posterior: Vec<f64>,
+    slices: usize,
+}
+
+impl RateSearch {
+    /// Begins a search between two rates, in calls per second: `low` > 0, `high` > `low`.
+    pub fn new(limited: LimitedFigure, low: f64, high: f64) -> RateSearch {
+        let [least, most] = if limited == LimitedFigure::Mean { VARIATIONS } else { CORRELATIONS };
+        RateSearch {
+            limited,
+            log_rates: geometric(low, high, RATES).into_iter().map(f64::ln).collect(),
+            slopes: geometric(SLOPES[0], SLOPES[1], SLOPE_STEPS),
+            dispersions: geometric(least, most, DISPERSION_STEPS),
+            log_posterior: vec![0.0; RATES * SLOPE_STEPS * DISPERSION_STEPS],
+            slices: 0,
+        }
+    }
+
+    /// Adds a slice that was offered at this rate, in calls per second. A slice without calls changes nothing.
+    pub fn add(&mut self, rate: f64, slice: Slice) {
+        let log_rate = rate.ln();
+        let likelihoods: Vec<Likelihood> =
+            self.dispersions.iter().map(|dispersion| Likelihood::new(self.limited, *dispersion, slice)).collect();
+        let mut cells = self.log_posterior.iter_mut();
+        for log_threshold in &self.log_rates {
+            for slope in &self.slopes {
+                let distance = slope * (log_rate - log_threshold);
+                for (likelihood, cell) in likelihoods.iter().zip(&mut cells) {
+                    *cell += likelihood.log_at(distance);
+                }
+            }
+        }
+        self.slices += 1;
+    }
+
+    /// Number of slices so far.
+    pub fn slices(&self) -> usize {
+        self.slices
+    }
+
+    /// The rate at which the objective is just met, as far as it is known.
+    pub fn estimate(&self) -> RateEstimate {
+        let marginal = self.marginal();
+        let quantile = |share| self.quantile(&marginal, share);
+        // The grid resolves no smaller differences.
+        let step = self.half_step().exp();
+        RateEstimate { rate: quantile(0.5), interval90: [quantile(0.05) / step, quantile(0.95) * step] }
+    }
+
+    /// Half the distance of two rates of the grid, in logarithms.
+    fn half_step(&self) -> f64 {
+        (self.log_rates[1] - self.log_rates[0]) / 2.0
+    }
+
+    /// The rate at which the next slice tells most, near the rate that is searched for.
+    pub fn next_rate(&self) -> f64 {
+        self.quantile(&self.marginal(), PLACES[self.slices % PLACES.len()])
+    }
+
+    /// The posterior of the rates of the grid.
+    fn marginal(&self) -> Vec<f64> {
+        let highest = self.log_posterior.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let by_rate = self.log_posterior.chunks_exact(self.slopes.len() * self.dispersions.len());
+        let mut marginal: Vec<f64> =
+            by_rate.map(|cells| cells.iter().map(|cell| (cell - highest).exp()).sum()).collect();
+        let total: f64 = marginal.iter().sum();
+        marginal.iter_mut().for_each(|probability| *probability /= total);
+        marginal
+    }
+
+    fn quantile(&self, marginal: &[f64], share: f64) -> f64 {
+        let half_step = self.half_step();
+        let mut below = 0.0;
+        for (log_rate, probability) in self.log_rates.iter().zip(marginal) {
+            if below + probability >= share {
+                let within = ((share - below) / probability).clamp(0.0, 1.0);
+                return (log_rate + (2.0 * within - 1.0) * half_step).exp();
+            }
+            below += probability;
+        }
+        self.log_rates[self.log_rates.len() - 1].exp()
+    }
+}
+
+/// Logarithm of the likelihood of a slice for one dispersion, as a function of the distance b ln(rate / θ). It is
+/// tabulated, because the grid needs it at many more distances.
+struct Likelihood {
+    logs: Vec<f64>,
+}
+
+impl Likelihood {
+    /// The distances from `-FARTHEST` to `FARTHEST`, beyond which the likelihood hardly changes.
+    const FARTHEST: f64 = 12.0;
+    const PER_UNIT: f64 = 20.0;
+
+    fn new(limited: LimitedFigure, dispersion: f64, slice: Slice) -> Likelihood {
+        let points = (2.0 * Likelihood::FARTHEST * Likelihood::PER_UNIT) as usize;
+        let distance = |index: usize| index as f64 / Likelihood::PER_UNIT - Likelihood::FARTHEST;
+        let logs = (0..=points).map(|index| log_likelihood(limited, distance(index), dispersion, slice)).collect();
+        Likelihood { logs }
+    }
+
+    fn log_at(&self, distance: f64) -> f64 {
+        let last = self.logs.len() - 2;
+        let position = ((distance + Likelihood::FARTHEST) * Likelihood::PER_UNIT).clamp(0.0, last as f64 + 1.0);
+        let index = (position as usize).min(last);
+        let within = position - index as f64;
+        self.logs[index] + within * (self.logs[index + 1] - self.logs[index])
+    }
+}
+
+/// Logarithm of the likelihood of a slice, up to a constant. `distance` is b ln(rate / θ).
+fn log_likelihood(limited: LimitedFigure, distance: f64, dispersion: f64, slice: Slice) -> f64 {
+    match (limited, slice) {
+        (LimitedFigure::Share(permitted), Slice::Calls { beyond, calls }) => {
+            let log_odds = (permitted / (1.0 - permitted)).ln() + distance;
+            let share = (1.0 / (1.0 + (-log_odds).exp())).clamp(1e-9, 1.0 - 1e-9);
+            let weight = 1.0 / dispersion - 1.0;
+            let (a, b) = (share * weight, (1.0 - share) * weight);
+            let (beyond, calls) = (beyond as f64, calls as f64);
+            ln_beta(beyond + a, calls - beyond + b) - ln_beta(a, b)
+        }
+        (LimitedFigure::Mean, Slice::Mean(ratio)) if ratio > 0.0 => {
+            let shape = 1.0 / dispersion;
+            let scaled = ratio / distance.exp();
+            shape * (shape * scaled).ln() - shape * scaled - ln_gamma(shape)
+        }
+        _ => 0.0,
+    }
+}
+
+/// `count` values from `low` to `high`, each the same factor above the previous one.
+fn geometric(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let step = (high / low).ln() / (count - 1) as f64;
+    (0..count).map(|index| low * (step * index as f64).exp()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_distr::{Beta, Binomial, Distribution, Gamma};
+    use rand_pcg::Pcg64Mcg;
+
+    /// A server that is observed by slices, with a known rate at which its objective is just met.
+    struct Server {
+        rate: f64,
+        slope: f64,
+        correlation: f64,
+    }
+
+    impl Server {
+        fn random(rng: &mut Pcg64Mcg) -> Server {
+            Server {
+                rate: 1000.0 * (0.4 + 0.55 * rng.random::<f64>()),
+                slope: 5.0 * 10f64.powf(rng.random()),
+                correlation: 10f64.powf(-3.0 + 2.3 * rng.random::<f64>()),
+            }
+        }
+
+        fn calls(&self, rate: f64, rng: &mut Pcg64Mcg) -> Slice {
+            let odds = (0.01 / 0.99) * (rate / self.rate).powf(self.slope);
+            let share = odds / (1.0 + odds);
+            let weight = 1.0 / self.correlation - 1.0;
+            let of_slice = Beta::new(share * weight, (1.0 - share) * weight).unwrap().sample(rng);
+            let beyond = Binomial::new(2000, of_slice).unwrap().sample(rng);
+            Slice::Calls { beyond, calls: 2000 }
+        }
+
+        fn mean(&self, rate: f64, rng: &mut Pcg64Mcg) -> Slice {
+            let shape = 1.0 / self.correlation;
+            let mean = (rate / self.rate).powf(self.slope);
+            Slice::Mean(Gamma::new(shape, mean / shape).unwrap().sample(rng))
+        }
+    }
+
+    /// Searches the rates of 200 random servers. Returns the median relative error, and the share of servers whose
+    /// interval contains the rate.
+    fn search_all(limited: LimitedFigure, slice: fn(&Server, f64, &mut Pcg64Mcg) -> Slice) -> (f64, f64) {
+        const SERVERS: usize = 200;
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let mut errors = Vec::new();
+        let mut covered = 0;
+        for _ in 0..SERVERS {
+            let server = Server::random(&mut rng);
+            let mut search = RateSearch::new(limited, 30.0, 1100.0);
+            for _ in 0..20 {
+                let rate = search.next_rate();
+                search.add(rate, slice(&server, rate, &mut rng));
+            }
+            let found = search.estimate();
+            errors.push((found.rate / server.rate - 1.0).abs());
+            covered += usize::from((found.interval90[0]..=found.interval90[1]).contains(&server.rate));
+        }
+        errors.sort_by(f64::total_cmp);
+        (errors[SERVERS / 2], covered as f64 / SERVERS as f64)
+    }
+
+    #[test]
+    fn the_rate_of_a_percentile_is_found_and_its_interval_covers_it() {
+        let (error, coverage) = search_all(LimitedFigure::Share(0.01), Server::calls);
+        assert!(error < 0.03, "median error {error}");
+        assert!((0.84..=0.97).contains(&coverage), "coverage {coverage}");
+    }
+
+    #[test]
+    fn the_rate_of_a_mean_is_found_and_its_interval_covers_it() {
+        let (error, coverage) = search_all(LimitedFigure::Mean, Server::mean);
+        assert!(error < 0.03, "median error {error}");
+        // The means of these servers are known more precisely than the grid resolves, so the intervals are too wide.
+        assert!(coverage >= 0.84, "coverage {coverage}");
+    }
+
+    #[test]
+    fn without_slices_nothing_is_known() {
+        let mut search = RateSearch::new(LimitedFigure::Share(0.01), 10.0, 1000.0);
+        assert!((search.estimate().rate / 100.0 - 1.0).abs() < 0.02, "{:?}", search.estimate());
+        search.add(100.0, Slice::Calls { beyond: 0, calls: 0 });
+        assert!(search.estimate().relative_half_width() > 1.0, "{:?}", search.estimate());
+    }
+
+    #[test]
+    fn an_objective_that_is_never_missed_puts_the_rate_at_the_upper_bound() {
+        let mut search = RateSearch::new(LimitedFigure::Share(0.01), 10.0, 1000.0);
+        for _ in 0..10 {
+            search.add(search.next_rate(), Slice::Calls { beyond: 0, calls: 10_000 });
+        }
+        assert!(search.estimate().rate > 900.0, "{:?}", search.estimate());
+    }
+}

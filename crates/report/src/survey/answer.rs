@@ -1,0 +1,75 @@
+//! The answer of a survey in about ten lines: the headline, the rates that it predicted and measured, the bottleneck and
+//! the verdict.
+
+use super::conclusion::{count_held, verdict};
+use crate::format::{Column, error, fact, figure, interval, percent, rate, table, words, wrap};
+use brimful_core::survey::{ByClients, Comparison, RateUnderObjective, Survey};
+
+const COLUMNS: [Column<'static>; 5] = [
+    words("", 0),
+    figure("predicted", 2, None),
+    figure("90 % interval", 2, None),
+    figure("measured", 2, None),
+    figure("error", 2, None),
+];
+
+pub(super) fn answer(survey: &Survey) -> String {
+    let mut rows: Vec<Vec<String>> = survey.objectives.iter().map(objective).collect();
+    rows.push(comparison("capacity", &survey.saturation_rate));
+    let mut text = wrap(&survey.headline, 0) + "\n" + &table(&COLUMNS, &rows) + "\n";
+    if let Some(limit) = limit(survey) {
+        text += &fact("limit", &limit);
+    }
+    let (held, all) = count_held(survey);
+    if all > 0 {
+        text += &fact("predictions", &format!("{held} of {all} within their 90 % interval"));
+    }
+    text += &verdict(survey);
+    if let Some(next) = next(survey) {
+        text += &fact("next", &next);
+    }
+    text
+}
+
+/// The row of an objective, like `p99<50ms`. A rate that is hardly known is shown by its interval.
+fn objective(result: &RateUnderObjective) -> Vec<String> {
+    let mut row = comparison(&result.objective.replacen('<', " < ", 1), &result.rate);
+    if let (None, Some([low, high])) = (result.rate.measured, result.measured_interval90) {
+        row[3] = interval(low, high, rate);
+    }
+    row
+}
+
+fn comparison(name: &str, figures: &Comparison) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        rate(figures.predicted),
+        figures.interval90.map_or("-".to_owned(), |[low, high]| interval(low, high, rate)),
+        rate(figures.measured),
+        error(figures.error),
+    ]
+}
+
+/// The bottleneck, and how busy the CPUs are at the capacity.
+fn limit(survey: &Survey) -> Option<String> {
+    let name = match survey.bottleneck.as_deref()? {
+        "cpu" => "CPU",
+        name => name,
+    };
+    let most = survey.throughput_by_clients.iter().max_by_key(|point| point.clients);
+    let busy = most.and_then(|ByClients { utilization, .. }| *utilization);
+    let busy = busy.map_or(String::new(), |busy| {
+        let what = if name == "CPU" { "busy" } else { "of the CPUs busy" };
+        format!(", {} {what}", percent(Some(busy)))
+    });
+    Some(format!("{name}{busy}"))
+}
+
+/// A command that goes on from here.
+fn next(survey: &Survey) -> Option<String> {
+    let objective = survey.objectives.first()?;
+    let rate = objective.rate.measured.filter(|_| survey.verdict.valid)?;
+    let url = &survey.url;
+    let rate = (0.9 * rate).round().max(1.0);
+    Some(format!("brimful load {url} --rate {rate} -d 60s --slo '{}'   # try it", objective.objective))
+}

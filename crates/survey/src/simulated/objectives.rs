@@ -1,0 +1,69 @@
+//! Tests of the rates under objectives: predicted, then found by the search.
+
+use super::random::{quantile, server};
+use super::*;
+use brimful_core::survey::{ObjectiveOutcome, RateUnderObjective};
+use brimful_core::{Slo, SloSpec};
+
+/// Number of random servers.
+const SERVERS: u64 = 12;
+
+/// Surveys a server under these objectives.
+fn survey_under(bench: &mut Simulated, objectives: &[&str]) -> Vec<RateUnderObjective> {
+    let objectives = objectives.iter().map(|text| text.parse::<SloSpec>().unwrap()).collect();
+    let setup = Setup { objectives, thorough: false, ..bench.setup(&[1.0], 4.0) };
+    conduct(&setup, bench, &mut |_| ()).unwrap().objectives
+}
+
+#[test]
+fn rates_are_predicted_and_their_intervals_hold() {
+    let mut errors = Vec::new();
+    let mut held = 0;
+    for seed in 1..=SERVERS {
+        let found = survey_under(&mut server(seed), &["p99<10x"]).remove(0);
+        let answered = [ObjectiveOutcome::MetUpToRate, ObjectiveOutcome::MetUpToCapacity];
+        assert!(answered.contains(&found.outcome), "server {seed}: {found:?}");
+        errors.push(found.rate.error.unwrap().abs());
+        held += u32::from(found.rate.holds().unwrap());
+        let [low, high] = found.measured_interval90.unwrap();
+        assert!((low..=high).contains(&found.rate.measured.unwrap()), "server {seed}: {found:?}");
+    }
+    let median = quantile(errors.clone(), 0.5);
+    let worst = quantile(errors, 1.0);
+    println!("median error {median}, worst {worst}, {held} of {SERVERS} intervals hold");
+    assert!(median < 0.05 && worst < 0.25, "median error {median}, worst {worst}");
+    assert!(held >= 9, "{held} of {SERVERS} intervals hold");
+}
+
+#[test]
+fn a_stricter_objective_permits_less_traffic() {
+    let rates = survey_under(&mut server(3), &["p99<3x", "p95<10x", "mean<20x"]);
+    let measured: Vec<f64> = rates.iter().map(|found| found.rate.measured.unwrap()).collect();
+    assert!(measured[0] < measured[1] && measured[1] < measured[2], "{measured:?}");
+}
+
+#[test]
+fn an_objective_that_light_load_misses_is_not_searched_for() {
+    let found = survey_under(&mut server(3), &["p99<100us"]).remove(0);
+    assert_eq!(found.outcome, ObjectiveOutcome::MissedAtLightLoad);
+    assert!(found.light_load.unwrap() > 1e-4 && found.rate.measured.is_none() && found.slices.is_empty(), "{found:?}");
+}
+
+#[test]
+fn an_objective_that_is_never_missed_is_met_up_to_the_capacity() {
+    let found = survey_under(&mut server(3), &["p50<2000s", "errors<50%"]);
+    for found in found {
+        assert_eq!(found.outcome, ObjectiveOutcome::MetUpToCapacity, "{found:?}");
+        assert!(found.rate.measured.is_some());
+    }
+}
+
+#[test]
+fn a_gentle_survey_only_predicts_the_rate() {
+    let mut bench = server(3);
+    bench.max_delay = Some(Nanos::from_millis(500));
+    let found = survey_under(&mut bench, &["p99<10x"]).remove(0);
+    assert_eq!(found.outcome, ObjectiveOutcome::Undecided);
+    assert!(found.rate.predicted.is_some() && found.rate.measured.is_none(), "{found:?}");
+    assert!(found.objective.parse::<Slo>().is_ok());
+}
