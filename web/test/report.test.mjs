@@ -36,10 +36,12 @@ test("the head of the page shows the main figures of the survey", async () => {
     assert.equal(await page.textContent('[data-key="saturation.error"]'), "\u22120.6\u202f%");
     const tested = example.levels.filter((l) => l.role === "held_out");
     const figures = tested.flatMap((l) => [l.response_time_s, l.utilization, ...Object.values(l.response_percentiles_s)]);
-    const all = [example.saturation_rate, ...figures];
+    const rates = example.objectives.map((objective) => objective.rate);
+    const all = [example.saturation_rate, ...rates, ...figures];
     const hold = all.filter((f) => f.interval90[0] <= f.measured && f.measured <= f.interval90[1]);
     assert.ok(hold.length < all.length, "one measurement must be outside its interval");
     assert.equal(await page.textContent('[data-key="intervals.hold"]'), `${hold.length} of ${all.length}`);
+    assert.equal(await page.textContent('[data-key="objective.measured"]'), "361/s");
     assert.equal(await page.textContent('[data-key="law"]'), "idle^1");
     const speeds = example.speed_by_block;
     const [low, high] = [Math.min(...speeds), Math.max(...speeds)].map((x) => x.toFixed(2));
