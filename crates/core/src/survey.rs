@@ -108,8 +108,9 @@ pub struct Survey {
 pub struct RateUnderObjective {
     /// The objective with its limit, like `p99<50ms`.
     pub objective: String,
-    /// The limit: seconds for a time, a fraction for a share of errors.
-    pub limit: f64,
+    /// The limit: seconds for a time, a fraction for a share of errors. Absent if it is a multiple of the value at light
+    /// load, and light load has no such value.
+    pub limit: Option<f64>,
     /// How many times the value at light load the limit is, if the objective was given that way, as `p99<10x`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_light_load: Option<f64>,

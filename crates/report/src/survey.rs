@@ -12,6 +12,7 @@ use crate::format::{Column, error, figure, harmless, interval, percent, rate, se
 use crate::load::Detail;
 use answer::answer;
 use brimful_core::quantity;
+use brimful_core::slo::{Measure, Slo};
 use brimful_core::survey::{Demand, ProgramDemand, RateUnderObjective, Survey};
 use conclusion::conclusion;
 use levels::{calibration, held_out, past_saturation, what_if};
@@ -53,7 +54,7 @@ fn objectives(results: &[RateUnderObjective]) -> String {
     ];
     let row = |result: &RateUnderObjective| {
         let between = |bounds: Option<[f64; 2]>| bounds.map_or("-".to_owned(), |[low, high]| interval(low, high, rate));
-        let is_share = result.objective.contains("errors<");
+        let is_share = result.objective.parse().is_ok_and(|slo: Slo| matches!(slo.measure, Measure::ErrorShare { .. }));
         vec![
             result.objective.replacen('<', " < ", 1),
             if is_share { percent(result.light_load) } else { seconds(result.light_load) },
@@ -213,7 +214,7 @@ mod tests {
             },
             objectives: vec![RateUnderObjective {
                 objective: "p99<50ms".to_owned(),
-                limit: 0.05,
+                limit: Some(0.05),
                 light_load: Some(0.005),
                 rate: Comparison { interval90: Some([420.0, 450.0]), ..Comparison::new(Some(436.0), Some(441.0)) },
                 measured_interval90: Some([432.0, 449.0]),

@@ -19,7 +19,7 @@ use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
 /// Time that a run takes in addition to its load: starting threads and the monitor, and waiting for the last answers.
-pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(60);
+pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// Time that a run takes in addition to its load if several processes make the load: agreeing on a start, and merging
 /// the results.
 const CREW_SET_UP: Nanos = Nanos::from_millis(1800);

@@ -73,7 +73,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     }
     findings.saturation = saturate(runner, calibration, client, predictions)?;
     let capacity = findings.saturation.as_ref().map_or(predictions.saturation, |saturation| saturation.rate);
-    search_rates(runner, client, &predictions.objectives, capacity, &mut findings.objectives)?;
+    search_rates(runner, &predictions.objectives, capacity, &mut findings.objectives)?;
     overload(runner, calibration, client)?;
     if let Some(change) = change {
         findings.what_if = Some(measure_change(runner, calibration, change)?);

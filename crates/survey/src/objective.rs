@@ -5,7 +5,6 @@
 //! An objective is judged over the long run. So a slice during a bad moment of the host counts like any other, and only
 //! slices in which the generator itself was the limit are dropped.
 
-use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
 use crate::runner::{Halt, Runner};
 use crate::setup::{Setup, times};
@@ -16,8 +15,9 @@ use brimful_core::slo::Measure;
 use brimful_core::survey::{Comparison, ObjectiveOutcome, ObjectiveSlice, RateUnderObjective};
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Rate, Slo, SloSpec};
-use brimful_estimate::{LimitedFigure, PredictedFigure, RateSearch, ResponseLimit, Slice};
-use brimful_stats::{count_by_limit, pooled_figure};
+use brimful_estimate::{LimitedFigure, PredictedFigure, RateEstimate, RateSearch, ResponseLimit, Slice};
+use brimful_stats::{CallsByLimit, count_by_limit, pooled_figure};
+use std::fmt;
 
 /// The objective of a survey for which the user gave none.
 pub(crate) fn default_objective() -> SloSpec {
@@ -47,30 +47,32 @@ const UP_TO_CAPACITY: f64 = 0.97;
 const SLICE_LIMITS: f64 = 10.0;
 /// The rate of the first slice of a search without a prediction, as a share of the capacity.
 const FIRST: f64 = 0.8;
+/// If no call of a slice had an expected answer, its mean response time counts as this many times the limit.
+const UNANSWERED: f64 = 1000.0;
 
-/// An objective with its limit in seconds or as a share, and the predicted rate.
+/// An objective as light load shows it, and the predicted rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedObjective {
-    /// The objective.
-    pub slo: Slo,
-    /// How many times the value at light load the limit is, if the user gave it so.
-    pub times_light_load: Option<f64>,
+    /// The objective as the user gave it.
+    pub spec: SloSpec,
+    /// The objective with its limit in seconds or as a share. `None` if the limit is a multiple of the value at light
+    /// load, and light load has no such value.
+    pub slo: Option<Slo>,
     /// The limited figure at light load: seconds, or a share of errors.
     pub light_load: Option<f64>,
+    /// Whether light load already misses the objective.
+    pub is_missed_at_light_load: bool,
     /// The rate at which the objective is just met, in calls per second. `None` for a share of errors, which a model
     /// does not predict, and for an objective that light load misses.
     pub rate: Option<PredictedFigure>,
 }
 
-impl PredictedObjective {
-    /// Whether light load already misses the objective.
-    pub fn is_missed_at_light_load(&self) -> bool {
-        self.light_load.is_some_and(|figure| figure >= self.slo.limit)
-    }
-
-    /// The limit in seconds; `None` for a share of errors.
-    fn time_limit_s(&self) -> Option<f64> {
-        (!matches!(self.slo.measure, Measure::ErrorShare { .. })).then_some(self.slo.limit)
+impl fmt::Display for PredictedObjective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.slo {
+            Some(slo) => slo.fmt(f),
+            None => self.spec.fmt(f),
+        }
     }
 }
 
@@ -88,24 +90,29 @@ fn predict_objective(
     calibration: &Calibration,
     spec: &SloSpec,
 ) -> Result<PredictedObjective, Halt> {
-    let setup = runner.setup;
     let light: Vec<&Record> = calibration.light_load.iter().collect();
     let light_load = pooled_figure(&light, spec.measure())?;
-    let slo = spec.resolve(light_load.unwrap_or(f64::INFINITY));
-    let times_light_load = match spec {
-        SloSpec::Relative { factor, .. } => Some(*factor),
-        SloSpec::Absolute(_) => None,
+    let slo = match spec {
+        SloSpec::Absolute(slo) => Some(slo.clone()),
+        SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
     };
-    let mut predicted = PredictedObjective { slo, times_light_load, light_load, rate: None };
-    let Some(limited) = limited_figure(&predicted.slo.measure).filter(|_| predicted.slo.limit.is_finite()) else {
-        return Ok(predicted);
+    // Without a figure, too many calls of light load failed, so it misses the objective.
+    let is_missed = |slo: &Slo| light_load.map_or(!light.is_empty(), |figure| figure >= slo.limit);
+    let is_missed_at_light_load = slo.as_ref().is_some_and(is_missed);
+    let searched = slo.as_ref().filter(|_| !is_missed_at_light_load);
+    let rate = searched.map(|slo| predict_rate(runner, calibration, slo)).transpose()?.flatten();
+    Ok(PredictedObjective { spec: spec.clone(), slo, light_load, is_missed_at_light_load, rate })
+}
+
+/// Predicts the rate at which an objective is just met. `None` for a share of errors.
+fn predict_rate(runner: &Runner<'_>, calibration: &Calibration, slo: &Slo) -> Result<Option<PredictedFigure>, Halt> {
+    let setup = runner.setup;
+    let limited = match slo.measure {
+        Measure::ErrorShare { .. } | Measure::Utilization { .. } => return Ok(None),
+        Measure::Percentile { .. } | Measure::Mean { .. } => limited_figure(slo),
     };
-    if predicted.is_missed_at_light_load() || matches!(predicted.slo.measure, Measure::ErrorShare { .. }) {
-        return Ok(predicted);
-    }
     let class_index = |name: &str| setup.workload.classes.iter().position(|class| class.name == name);
-    let class = predicted.slo.measure.class().and_then(class_index);
-    let limit = ResponseLimit { seconds: predicted.slo.limit, limited, class };
+    let limit = ResponseLimit { seconds: slo.limit, limited, class: slo.measure.class().and_then(class_index) };
     let mut failure = None;
     let mut arrivals = |rate: f64, seed: u64, seconds: f64| {
         let workload = setup.workload_with(Load::poisson(Rate(rate)));
@@ -117,55 +124,84 @@ fn predict_objective(
     };
     let seconds = times(BUDGET, setup.level).as_secs_f64();
     let rate = calibration.fit.predict_rate(&setup.workload.mix(), limit, seconds, &mut arrivals);
-    if let Some(error) = failure {
-        return Err(error.into());
-    }
-    predicted.rate = rate?;
-    Ok(predicted)
-}
-
-/// How an objective's measure limits calls; `None` for a utilization.
-fn limited_figure(measure: &Measure) -> Option<LimitedFigure> {
-    match measure {
-        Measure::Percentile { percent, .. } => Some(LimitedFigure::Share(1.0 - percent / 100.0)),
-        Measure::Mean { .. } => Some(LimitedFigure::Mean),
-        Measure::ErrorShare { .. } | Measure::Utilization { .. } => None,
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok(rate?),
     }
 }
 
-/// The results for objectives that were only predicted.
+/// The figure that an objective limits: the share of the calls beyond the limit or without an answer, or the mean.
+fn limited_figure(slo: &Slo) -> LimitedFigure {
+    match slo.measure {
+        Measure::Percentile { percent, .. } => LimitedFigure::Share(1.0 - percent / 100.0),
+        Measure::ErrorShare { .. } => LimitedFigure::Share(slo.limit.clamp(1e-6, 0.999)),
+        Measure::Mean { .. } | Measure::Utilization { .. } => LimitedFigure::Mean,
+    }
+}
+
+/// The results of objectives that were only predicted.
 pub(crate) fn predicted_only(predicted: &[PredictedObjective]) -> Vec<RateUnderObjective> {
-    predicted.iter().map(|objective| Search::new(objective, 1.0).result(None)).collect()
+    predicted.iter().map(|objective| result(objective, None, &[])).collect()
 }
 
-/// Measures the rate of each objective. `capacity` is the server's capacity in calls per second, as far as it is known.
-/// Keeps `results` up to date, so that an interrupted search loses nothing.
+/// The result of an objective. `found` is the rate that the search found so far, and the server's capacity.
+fn result(
+    objective: &PredictedObjective,
+    found: Option<(RateEstimate, f64)>,
+    slices: &[ObjectiveSlice],
+) -> RateUnderObjective {
+    let decided = found.filter(|(estimate, _)| estimate.relative_half_width() <= DECIDED);
+    let (outcome, measured) = match decided {
+        _ if objective.is_missed_at_light_load => (ObjectiveOutcome::MissedAtLightLoad, None),
+        None => (ObjectiveOutcome::Undecided, None),
+        Some((estimate, capacity)) if estimate.rate >= UP_TO_CAPACITY * capacity => {
+            (ObjectiveOutcome::MetUpToCapacity, Some(capacity))
+        }
+        Some((estimate, _)) => (ObjectiveOutcome::MetUpToRate, Some(estimate.rate)),
+    };
+    RateUnderObjective {
+        objective: objective.to_string(),
+        limit: objective.slo.as_ref().map(|slo| slo.limit),
+        times_light_load: match objective.spec {
+            SloSpec::Relative { factor, .. } => Some(factor),
+            SloSpec::Absolute(_) => None,
+        },
+        light_load: objective.light_load,
+        rate: Comparison {
+            interval90: objective.rate.map(|rate| rate.interval90),
+            ..Comparison::new(objective.rate.map(|rate| rate.median), measured)
+        },
+        measured_interval90: found.map(|(estimate, _)| estimate.interval90),
+        outcome,
+        slices: slices.to_vec(),
+    }
+}
+
+/// Measures the rate of each objective. `capacity` is the server's capacity in calls per second. Keeps `results` up to
+/// date, so that an interrupted search loses nothing.
 pub(crate) fn search_rates(
     runner: &mut Runner<'_>,
-    client: &ClientLimit,
     predicted: &[PredictedObjective],
     capacity: f64,
-    results: &mut Vec<RateUnderObjective>,
+    results: &mut [RateUnderObjective],
 ) -> Result<(), Halt> {
-    if predicted.is_empty() {
+    let setup = runner.setup;
+    let mut searches: Vec<Search<'_>> =
+        predicted.iter().enumerate().filter_map(|(index, objective)| Search::new(index, objective, capacity)).collect();
+    if searches.is_empty() {
         return Ok(());
     }
-    let setup = runner.setup;
-    let highest = client.limit.unwrap_or(f64::INFINITY);
-    let longest_limit = predicted.iter().filter_map(PredictedObjective::time_limit_s).fold(0.0, f64::max);
-    let mut searches: Vec<Search<'_>> = predicted.iter().map(|objective| Search::new(objective, capacity)).collect();
+    let longest_limit = searches.iter().filter_map(Search::time_limit_s).fold(0.0, f64::max);
     let mut remaining = times(BUDGET, setup.level);
     let mut unused = 0;
     runner.begin("the highest rates that meet the objectives".to_owned(), remaining);
-    while let Some(rate) = next_rate(&searches) {
-        let rate = rate.min(highest);
+    while let Some(rate) = next_rate(&searches).filter(|_| unused <= MAX_UNUSED) {
         let duration = slice_duration(setup, rate, longest_limit);
-        if duration > remaining || unused > MAX_UNUSED {
+        if duration > remaining {
             break;
         }
         remaining = remaining - duration;
-        let workload = setup.workload_with(Load::poisson(Rate(rate)));
-        let trial = runner.measure(&workload, duration)?;
+        let trial = runner.measure(&setup.workload_with(Load::poisson(Rate(rate))), duration)?;
         if trial.failed_share() > 0.0 && !trial.record.interrupted {
             runner.wait_for_recovery();
         }
@@ -176,8 +212,9 @@ pub(crate) fn search_rates(
         }
         for search in &mut searches {
             search.add(rate, &trial)?;
+            let found = Some((search.posterior.estimate(), capacity));
+            results[search.index] = result(search.objective, found, &search.slices);
         }
-        *results = searches.iter().map(|search| search.result(Some(capacity))).collect();
     }
     Ok(())
 }
@@ -202,79 +239,53 @@ pub(crate) fn slice_duration(setup: &Setup, rate: f64, limit_s: f64) -> Nanos {
 
 /// The search for the rate of one objective.
 struct Search<'a> {
+    /// Index of the objective among all objectives of the survey.
+    index: usize,
     objective: &'a PredictedObjective,
-    search: RateSearch,
-    first: f64,
+    slo: &'a Slo,
+    posterior: RateSearch,
+    first_rate: f64,
     slices: Vec<ObjectiveSlice>,
 }
 
 impl<'a> Search<'a> {
-    fn new(objective: &'a PredictedObjective, capacity: f64) -> Search<'a> {
-        let limited = match objective.slo.measure {
-            Measure::ErrorShare { .. } => LimitedFigure::Share(objective.slo.limit.clamp(1e-6, 0.999)),
-            ref measure => limited_figure(measure).unwrap_or(LimitedFigure::Mean),
-        };
-        let first = objective.rate.map_or(FIRST * capacity, |rate| rate.median);
-        let search = RateSearch::new(limited, LOWEST * capacity, capacity);
-        Search { objective, search, first, slices: Vec::new() }
+    /// Begins a search, unless the objective has no limit or light load misses it.
+    fn new(index: usize, objective: &'a PredictedObjective, capacity: f64) -> Option<Search<'a>> {
+        let slo = objective.slo.as_ref().filter(|_| !objective.is_missed_at_light_load)?;
+        let first_rate = objective.rate.map_or(FIRST * capacity, |rate| rate.median);
+        let posterior = RateSearch::new(limited_figure(slo), LOWEST * capacity, capacity);
+        Some(Search { index, objective, slo, posterior, first_rate, slices: Vec::new() })
+    }
+
+    /// The limit in seconds; `None` for a share of errors.
+    fn time_limit_s(&self) -> Option<f64> {
+        (!matches!(self.slo.measure, Measure::ErrorShare { .. })).then_some(self.slo.limit)
     }
 
     /// Whether further slices can make the answer more certain.
     fn is_open(&self) -> bool {
-        !self.objective.is_missed_at_light_load() && (self.slices.len() < MIN_SLICES || self.width() > PRECISION)
+        self.slices.len() < MIN_SLICES || self.width() > PRECISION
     }
 
     fn width(&self) -> f64 {
-        self.search.estimate().relative_half_width()
+        self.posterior.estimate().relative_half_width()
     }
 
     fn next_rate(&self) -> f64 {
-        if self.slices.is_empty() { self.first } else { self.search.next_rate() }
+        if self.slices.is_empty() { self.first_rate } else { self.posterior.next_rate() }
     }
 
     fn add(&mut self, rate: f64, trial: &Trial) -> Result<(), Halt> {
-        let by_limit = count_by_limit(&trial.record, &self.objective.slo)?;
-        let slice = match self.objective.slo.measure {
-            Measure::Mean { .. } => Slice::Mean(by_limit.figure.unwrap_or(0.0) / self.objective.slo.limit),
-            _ => Slice::Calls { beyond: by_limit.beyond, calls: by_limit.calls },
-        };
-        self.search.add(rate, slice);
-        let slice = ObjectiveSlice { rate, calls: by_limit.calls, beyond: by_limit.beyond, figure: by_limit.figure };
-        self.slices.push(slice);
-        Ok(())
-    }
-
-    /// The result so far. `capacity` is as in [`search_rates`].
-    fn result(&self, capacity: Option<f64>) -> RateUnderObjective {
-        let objective = self.objective;
-        let estimate = Some(self.search.estimate()).filter(|_| !self.slices.is_empty());
-        let decided = estimate.filter(|estimate| estimate.relative_half_width() <= DECIDED);
-        let is_up_to_capacity =
-            decided.zip(capacity).is_some_and(|(found, capacity)| found.rate >= UP_TO_CAPACITY * capacity);
-        let outcome = if objective.is_missed_at_light_load() {
-            ObjectiveOutcome::MissedAtLightLoad
-        } else if is_up_to_capacity {
-            ObjectiveOutcome::MetUpToCapacity
-        } else if decided.is_some() {
-            ObjectiveOutcome::MetUpToRate
-        } else {
-            ObjectiveOutcome::Undecided
-        };
-        let measured = decided
-            .map(|found| if is_up_to_capacity { found.rate.min(capacity.unwrap_or(found.rate)) } else { found.rate });
-        RateUnderObjective {
-            objective: objective.slo.to_string(),
-            limit: objective.slo.limit,
-            times_light_load: objective.times_light_load,
-            light_load: objective.light_load,
-            rate: Comparison {
-                interval90: objective.rate.map(|rate| rate.interval90),
-                ..Comparison::new(objective.rate.map(|rate| rate.median), measured)
+        let CallsByLimit { calls, beyond, figure } = count_by_limit(&trial.record, self.slo)?;
+        self.posterior.add(
+            rate,
+            match limited_figure(self.slo) {
+                LimitedFigure::Mean => Slice::Mean(figure.map_or(UNANSWERED, |mean| mean / self.slo.limit)),
+                LimitedFigure::Share(_) => Slice::Calls { beyond, calls },
             },
-            measured_interval90: estimate.map(|estimate| estimate.interval90),
-            outcome,
-            slices: self.slices.clone(),
-        }
+        );
+        self.slices.push(ObjectiveSlice { rate, calls, beyond, figure });
+        Ok(())
     }
 }
 
@@ -324,4 +335,42 @@ pub(crate) fn sentence(result: &RateUnderObjective) -> Option<String> {
 /// A share as people write it, without superfluous digits: 1 %, 0.1 %.
 fn share(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn predicted(text: &str, light_load: Option<f64>, missed: bool) -> PredictedObjective {
+        let spec: SloSpec = text.parse().unwrap();
+        let slo = match &spec {
+            SloSpec::Absolute(slo) => Some(slo.clone()),
+            SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
+        };
+        PredictedObjective { spec, slo, light_load, is_missed_at_light_load: missed, rate: None }
+    }
+
+    #[test]
+    fn a_multiple_of_an_unknown_light_load_has_no_limit_and_no_search() {
+        let objective = predicted("p99<10x", None, false);
+        assert!(Search::new(0, &objective, 1000.0).is_none());
+        let found = result(&objective, None, &[]);
+        assert_eq!((found.objective.as_str(), found.limit), ("p99<10x", None));
+        assert_eq!((found.outcome, sentence(&found)), (ObjectiveOutcome::Undecided, None));
+    }
+
+    #[test]
+    fn an_objective_is_met_up_to_the_capacity_if_the_rate_is_close_to_it() {
+        let objective = predicted("p99<50ms", Some(0.01), false);
+        let outcome = |rate: f64, interval90| {
+            let found = result(&objective, Some((RateEstimate { rate, interval90 }, 1000.0)), &[]);
+            (found.outcome, found.rate.measured)
+        };
+        assert_eq!(outcome(980.0, [950.0, 1000.0]), (ObjectiveOutcome::MetUpToCapacity, Some(1000.0)));
+        assert_eq!(outcome(900.0, [850.0, 940.0]), (ObjectiveOutcome::MetUpToRate, Some(900.0)));
+        assert_eq!(outcome(500.0, [200.0, 900.0]), (ObjectiveOutcome::Undecided, None));
+        let missed = predicted("p99<5ms", Some(0.01), true);
+        assert!(Search::new(0, &missed, 1000.0).is_none());
+        assert_eq!(result(&missed, None, &[]).outcome, ObjectiveOutcome::MissedAtLightLoad);
+    }
 }

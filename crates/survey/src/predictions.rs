@@ -68,7 +68,9 @@ impl Predictions {
     /// Makes all predictions, from the fit of calibration.
     pub(crate) fn new(runner: &Runner<'_>, calibration: &Calibration) -> Result<Predictions, Halt> {
         let setup = runner.setup;
-        let (fit, mix, bench) = (&calibration.fit, &setup.workload, &*runner.bench);
+        let fit = &calibration.fit;
+        let mix = &setup.workload;
+        let bench = &*runner.bench;
         let saturation = fit.saturation();
         let mut levels = Vec::new();
         for (fraction, length) in held_out(setup) {

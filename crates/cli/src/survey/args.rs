@@ -33,7 +33,7 @@ pub struct SurveyArgs {
     /// light load. Calls without an expected answer count as slower than any limit.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<SloSpec>,
-    /// Measure all held-out levels, an unseen mix and bursts, too; this takes twice as long
+    /// Measure more held-out levels, an unseen mix and bursts; this takes some 40 s longer
     #[arg(long)]
     pub thorough: bool,
     /// Length of a held-out level at light load, which determines all other lengths

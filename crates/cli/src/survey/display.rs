@@ -119,7 +119,7 @@ fn predictions_text(predictions: &Predictions) -> String {
 
 fn objective_text(objective: &PredictedObjective) -> Option<String> {
     let PredictedFigure { median, interval90: [low, high] } = objective.rate?;
-    Some(format!("; {} up to {} ({} … {})", objective.slo, rate(median), rate(low), rate(high)))
+    Some(format!("; {objective} up to {} ({} … {})", rate(median), rate(low), rate(high)))
 }
 
 /// The main figures of a measured level.

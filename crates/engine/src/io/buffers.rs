@@ -63,7 +63,7 @@ impl Buffers {
     /// Gives this buffer back to the kernel, which may then fill it again.
     pub fn recycle(&mut self, id: u16) {
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the index is below COUNT, so the entry lies within the descriptors. The kernel reads only entries
+        // SAFETY: the index is below BUFFER_COUNT, so the entry lies within the descriptors. The kernel reads only entries
         // before the tail, which were published by the store below.
         let entry = unsafe { &mut *ring.add(usize::from(self.tail % BUFFER_COUNT)) };
         entry.set_addr(self.address() + (DATA + usize::from(id % BUFFER_COUNT) * STRIDE) as u64);

@@ -113,7 +113,7 @@ impl<'a> Io<'a> for Uring<'a> {
         let limit = table_size(getrlimit(Resource::Nofile).current);
         ring.submitter().register_files_sparse(limit).map_err(unavailable)?;
         let buffers = Buffers::new();
-        // SAFETY: the memory holds `buffers::COUNT` entries, and outlives the ring.
+        // SAFETY: the memory holds `buffers::BUFFER_COUNT` entries, and outlives the ring.
         unsafe { ring.submitter().register_buf_ring_with_flags(buffers.address(), buffers::BUFFER_COUNT, 0, 0) }
             .map_err(unavailable)?;
         Ok(Uring {

@@ -182,6 +182,7 @@ impl ResponseLimit {
             LimitedFigure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
             LimitedFigure::Share(permitted) => {
                 let [p50, p95, p99] = percentile_ratios;
+                // The ratio of the nearest percentile that has one.
                 let ratio = if permitted <= 0.03 {
                     p99
                 } else if permitted <= 0.25 {
