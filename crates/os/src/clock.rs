@@ -10,8 +10,8 @@ pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// Converts an instant of the wall clock to `CLOCK_MONOTONIC`, provided that the wall clock is not set in between. Zero
-/// for instants before the machine booted.
+/// Converts an instant of the wall clock to `CLOCK_MONOTONIC`, provided that the wall clock is not set in between.
+/// Returns zero for instants before the machine booted.
 pub fn monotonic_at(instant: SystemTime) -> Nanos {
     let ClockAnchor { monotonic, wall } = ClockAnchor::now();
     match instant.duration_since(wall) {

@@ -20,7 +20,7 @@ pub fn usable() -> Vec<usize> {
     cpus_in_set(&sched_getaffinity(None).unwrap_or_default()).0
 }
 
-/// Converts CPU numbers to the kernel's set; `None` if a number is too large for it.
+/// Converts CPU numbers to the kernel's set; `None` if a number is too large for the set.
 pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
