@@ -102,7 +102,7 @@ fn the_calibration_uses_the_protocol_of_the_load() {
         assert!(maximum(&record) > 0.0 && record.counts.completed > 0, "{how:?}: {:?}", record.counts);
         assert_eq!((record.http.as_deref(), record.tls.is_some()), (Some(http), tls), "{how:?}");
         assert!(record.target.starts_with(if tls { "https://127." } else { "http://127." }), "{}", record.target);
-        // Connections that are kept are opened before the first call. A busy machine may open a few more.
+        // Persistent connections are opened before the first call. On a busy machine, the load may open a few more.
         let mostly_new = 2 * record.counts.handshakes > record.counts.completed;
         let (handshakes, established) = (record.counts.handshakes, record.counts.established);
         assert!(handshakes <= established && (tls || handshakes == 0), "{how:?}: {:?}", record.counts);

@@ -399,7 +399,7 @@ fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
     assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
 }
 
-/// Prints what a test skipped.
+/// Prints a note about a part of a test that was skipped.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn note(text: &str) {
     println!("{text}");

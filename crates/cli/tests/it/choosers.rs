@@ -27,7 +27,7 @@ fn recording(log: &Path, what: &str) -> Nginx {
     })
 }
 
-/// Waits until the log has this many lines. Returns how often it has each line.
+/// Waits until the log has this many lines. Returns the number of occurrences of each line.
 fn requests_in(log: &Path, lines: usize) -> BTreeMap<String, usize> {
     let read = || fs::read_to_string(log).unwrap_or_default();
     crate::program::wait_until(|| read().lines().count() >= lines);

@@ -7,7 +7,7 @@ use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
 
-/// The command with the address of this server in place of the page's.
+/// The command with the address of this nginx in place of the address on the page.
 fn here(command: &str, nginx: &Nginx) -> String {
     let port = format!("--port {}", nginx.addr().port());
     command.replace("127.0.0.1:8080", &nginx.addr().to_string()).replace("--port 8080", &port)

@@ -41,7 +41,7 @@ fn the_demands_of_the_target_are_recovered() {
         // Classes are named by their paths if there are runs of both classes.
         let of_b = class["name"] == "/b" || used.iter().all(|index| *index >= 2);
         let burnt = WORK_S[usize::from(of_b)];
-        // Such short runs have few calls. On a busy machine, their CPU time and their end may fall into different
+        // These short runs have few calls. On a busy machine, their CPU time and their end may fall into different
         // intervals.
         assert!(demand > 0.5 * burnt && demand < 2.0 * burnt + 0.001, "{demand} of {burnt}: {found:#}");
     }

@@ -17,7 +17,7 @@ pub const LIMIT: Duration = Duration::from_secs(600);
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// Shares the lock on the machine, for tests that run several programs at once. These tests must not call [`run`] while
-/// they hold the lock, because `run` takes it, too.
+/// they hold the lock, because `run` shares the lock, too.
 pub fn lock_machine_shared() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// How far the other clock is ahead, in seconds.
+/// Time by which the other host's clock is ahead of this host's clock, in seconds.
 const AHEAD: f64 = 54_321.0;
 /// A token that no server in these tests has.
 const TOKEN: &str = "00112233445566778899aabbccddeeff";

@@ -10,8 +10,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A log of twenty seconds with 15 requests each. They are pages, one in five of them unchanged, and two requests that
-/// are not sent.
+/// A log of twenty seconds with 15 requests for pages in each second. One page in five has status 304. At the end are a
+/// POST, a request without a path, and a malformed line.
 fn a_log() -> String {
     let mut log = String::new();
     let mut line = |second: usize, request: &str, status: u16| {
@@ -26,7 +26,7 @@ fn a_log() -> String {
     log + "what is this\n"
 }
 
-/// Starts an nginx that writes a log. Returns it and the path of its log.
+/// Starts an nginx that writes a log. Returns the nginx and the path of the log.
 fn nginx(dir: &Path) -> (Nginx, String) {
     nginx_with(dir, "")
 }

@@ -193,7 +193,7 @@ fn nothing_is_left_behind_however_it_ends() {
     }
 }
 
-/// The test bed that created the directory of names may end first.
+/// Two test beds share a directory of names. The test bed that created the directory ends first.
 #[test]
 fn a_test_bed_that_ends_does_not_disturb_another_one() {
     let _machine = lock_machine_shared();

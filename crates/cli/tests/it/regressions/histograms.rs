@@ -48,7 +48,7 @@ fn a_record_with_uncompressed_histograms_is_read_as_before() {
     assert_eq!(total_count(&percentiles), record.counts.completed);
 }
 
-/// Removes from a Record the fields that this version added, so that every version can read it.
+/// Parses a Record of an earlier version without the checks of [`documents::record`].
 fn documents_of_earlier_version(text: &str) -> Record {
     serde_json::from_str(text).unwrap()
 }

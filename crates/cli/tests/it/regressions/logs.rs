@@ -89,7 +89,7 @@ fn one_stamp_of_2038_does_not_stall_a_replay() {
         assert_eq!(record.counts.completed, 300, "{}", done.stderr);
         assert!(done.stderr.contains("1 have timestamps far ahead of the lines around them"), "{}", done.stderr);
     }
-    // The line is in the log of another server, and it is the first line.
+    // Two logs are merged. The line with the wrong timestamp is the first line of one log.
     let other: String = (0..300).map(|call| line(call / 10, &format!("/other?n={call}"))).collect();
     let (log, other) = (files.write("future.log", thirty_seconds(0, in_2038)), files.write("other.log", other));
     let (record, done) = replay(&[&log, &other, &server.url(), "--speed", "60x"]);

@@ -51,7 +51,7 @@ fn names_with_the_same_prefix_are_watched_separately_and_unknown_names_match_not
     let found = pids(&["verylongservername-worker", "verylongservername-master"]);
     assert_eq!(found, [[worker.0.id()], [master.0.id()]]);
     run(&["watch", "--once", "--process", "verylongservername-nobody"]).fails(3, "no process named");
-    // After an upgrade, the executable is another file.
+    // An upgrade deletes the executable file of the running process.
     fs::remove_file(directory.path().join("verylongservername-worker")).unwrap();
     assert_eq!(pids(&["verylongservername-worker"]), [[worker.0.id()]]);
     let cut = &pids(&["verylongservern"])[0];

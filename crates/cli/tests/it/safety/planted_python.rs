@@ -1,5 +1,5 @@
-//! `brimful fleet` and `survey --shards` run Python. These tests assert that they do not load modules from the working
-//! directory, because other users choose its content if it is `/tmp` or another user's checkout.
+//! Tests that `brimful fleet` and `survey --shards` load no Python modules from the working directory. Other users may
+//! have put files there, for example in `/tmp`.
 
 use crate::plan::{Files, word};
 use crate::program::{Done, Running, brimful, lock_machine_shared};
