@@ -60,7 +60,7 @@ fn topic(text: &str) -> Result<String, String> {
 }
 
 /// A shell script that fixes the shortfalls until the host restarts. Fixes that need more than a command are comments
-/// in it.
+/// in the script.
 fn script(findings: &[Finding]) -> String {
     let mut script =
         "#!/bin/sh\n# Fixes the shortfalls that `brimful doctor` found on this host. Settings last until it restarts.\n"

@@ -36,10 +36,10 @@ pub struct MergeArgs {
     /// Histograms for other tools.
     #[command(flatten)]
     pub hdr: HdrArgs,
-    /// How results are shown.
+    /// Flags for the output of results.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// How much of a Record is shown.
+    /// Flags for the amount of detail of a Record.
     #[command(flatten)]
     pub detail: DetailArgs,
 }
@@ -51,8 +51,8 @@ const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 /// Number of Records for which it pays to start another thread.
 const RECORDS_PER_THREAD: usize = 8;
 
-/// Size in bytes of a block that is allocated and freed. Afterwards, the C library keeps up to twice as much freed
-/// memory.
+/// Size in bytes of a block that is allocated and freed. Afterwards, the C library keeps up to twice this size of
+/// freed memory.
 const FREED_BLOCK: usize = 16 << 20;
 
 /// Merges the Records, writes the Record of the whole load and judges its objectives.

@@ -1,4 +1,4 @@
-//! Shows and writes results: the Record of every command that makes one, and the page of any document.
+//! Shows and writes results: Records, and the HTML pages of documents.
 
 use crate::exit::{self, Exit};
 use crate::flags::{DetailArgs, OutputArgs};

@@ -90,7 +90,7 @@ pub struct CharacterizeArgs {
     pub quiet: bool,
 }
 
-/// What to do with requests of robots.
+/// The treatment of requests of robots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RobotPolicy {
     /// Treat them like all other requests

@@ -1,4 +1,4 @@
-//! The output of httperf before a test: its options as it understood them.
+//! The text that httperf prints before a test: the options as httperf understood them.
 
 use super::getopt::OptionValue;
 use super::options::{OPTIONS, Options, Parts, Period};

@@ -72,7 +72,8 @@ fn find<'k>(known: &'k [OptionSpec], name: &str) -> Result<&'k OptionSpec, Strin
     }
 }
 
-/// Parses a word of letters like `-vd3`: letters without a value, and optionally a last letter that its value follows.
+/// Parses a word of letters like `-vd3`: letters of options without a value, and optionally a last letter with
+/// its option's value behind it.
 fn read_letters<'w>(
     known: &[OptionSpec],
     letters: &str,

@@ -200,7 +200,7 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
     Ok(workload)
 }
 
-/// The expectation of every status except one.
+/// The expectation that a response has any status except `failure`.
 fn every_status_except(failure: u16) -> anyhow::Result<Expect> {
     if !(100..600).contains(&failure) {
         return Err(

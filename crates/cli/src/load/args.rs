@@ -113,7 +113,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", value_parser = parse_max_connections, help_heading = "Connections")]
     #[arg(conflicts_with_all = ["clients", "s_clients"], hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
-    /// Requests other than one URL.
+    /// Flags for requests of more than one URL.
     #[command(flatten)]
     pub choosers: ChooserArgs,
     /// Requests and connections.
@@ -122,10 +122,10 @@ pub struct LoadArgs {
     /// The monitor of the server.
     #[command(flatten)]
     pub monitor: MonitorArgs,
-    /// One load from several generators.
+    /// Flags for one load from several generators.
     #[command(flatten)]
     pub distributed: DistributedLoadArgs,
-    /// Which calls are printed or traced.
+    /// Flags that select the calls to print or to trace.
     #[command(flatten)]
     pub tracing: TracingArgs,
     /// Write the result as an HTML page to this file
@@ -134,10 +134,10 @@ pub struct LoadArgs {
     /// Histograms for other tools.
     #[command(flatten)]
     pub hdr: HdrArgs,
-    /// How results are shown.
+    /// Flags for the output of results.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// How much of a Record is shown.
+    /// Flags for the amount of detail of a Record.
     #[command(flatten)]
     pub detail: DetailArgs,
 }

@@ -244,8 +244,8 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// A line of the trace: one call. Times are in seconds from the start of the run; times that the call did not reach are
-/// absent.
+/// A line of the trace: one call. Times are in seconds from the start of the run. If an event did not happen, its time
+/// is absent.
 #[derive(Serialize)]
 struct TraceLine<'a> {
     /// Number of the call, from 1, in the order in which calls ended.

@@ -188,7 +188,7 @@ impl Server for Apache {
             pid.as_raw_nonzero(),
             self.installation.binary.display()
         );
-        // `-k graceful` does the same, but also starts a server that is not running.
+        // The signal is sent here, because `-k graceful` would also start a server that is not running.
         kill_process(pid, Signal::USR1).with_context(|| format!("cannot signal process {}", pid.as_raw_nonzero()))
     }
 

@@ -59,7 +59,7 @@ pub struct InstallArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
     pub server: ServerKind,
-    /// Which installation.
+    /// Flags that locate the server's installation.
     #[command(flatten)]
     pub location: ServerLocationArgs,
     /// Count requests by class, which is the size of the body or the URL's path: small='size 0-4999', large='size 5000-',
@@ -93,7 +93,7 @@ pub struct RemoveArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
     pub server: ServerKind,
-    /// Which installation.
+    /// Flags that locate the server's installation.
     #[command(flatten)]
     pub location: ServerLocationArgs,
     /// Reload the running server gracefully
@@ -107,7 +107,7 @@ pub struct SwitchArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
     pub server: ServerKind,
-    /// Which installation.
+    /// Flags that locate the server's installation.
     #[command(flatten)]
     pub location: ServerLocationArgs,
     /// The shared memory that the server writes to [default: as noted by install, else its default]
@@ -121,7 +121,7 @@ pub struct StatusArgs {
     /// The server: nginx or apache [default: both]
     #[arg(hide_possible_values = true)]
     pub server: Option<ServerKind>,
-    /// Which installation.
+    /// Flags that locate the server's installation.
     #[command(flatten)]
     pub location: ServerLocationArgs,
 }

@@ -253,7 +253,7 @@ fn report(server: &dyn Server, manifest: &Manifest) -> String {
     text
 }
 
-/// Reloads the server, or prints the command that does.
+/// Reloads the server, or prints the command that reloads it.
 fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> anyhow::Result<Exit> {
     if !args.reload || !manifest.by_hand.is_empty() {
         let then = "then see `brimful module status` and `brimful watch`";

@@ -176,7 +176,7 @@ pub fn remove_temporary_file(path: &Path) {
     let _ = fs::remove_file(temporary_path(path));
 }
 
-/// Removes the rest of a file with its directories that a killed program was making or removing.
+/// Removes the temporary files and directories that a program left if it was killed while it made or removed this path.
 pub fn remove_temporary_directories(path: &Path) {
     remove_temporary_file(path);
     for top in path.ancestors().skip(1) {

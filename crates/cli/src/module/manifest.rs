@@ -1,7 +1,7 @@
 //! The manifest: a JSON document beside the module that lists the files, links and directories that `install` made, so
 //! that `remove` can remove them.
 //!
-//! The manifest is not trusted: a file is removed only if its content has not changed since.
+//! The manifest is not trusted: a file is removed only if its content has not changed since `install` made it.
 
 use super::args::ServerKind;
 use crate::exit::UsageError;

@@ -72,7 +72,7 @@ impl Nginx {
     }
 
     /// The configuration file for a block: in a directory that the configuration includes in that block, or beside the
-    /// configuration.
+    /// main configuration file.
     fn piece(
         &self,
         included: &[Include],

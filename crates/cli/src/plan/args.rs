@@ -42,7 +42,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SOLVE_EXAMPLES)]
 pub struct SolveArgs {
-    /// The model, and how to solve it.
+    /// The model, and the method that solves it.
     #[command(flatten)]
     pub model: ModelArgs,
     /// Simulate the model as well, and show both solutions side by side
@@ -51,7 +51,7 @@ pub struct SolveArgs {
     /// Seed of the simulation
     #[arg(long, value_name = "N", default_value = "1", requires = "simulate")]
     pub seed: u64,
-    /// Where the result goes.
+    /// Flags for the destinations of the result.
     #[command(flatten)]
     pub result: ResultArgs,
 }
@@ -64,7 +64,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = WHAT_IF_EXAMPLES)]
 pub struct WhatIfArgs {
-    /// The model to change, and how to solve it.
+    /// The model to change, and the method that solves it.
     #[command(flatten)]
     pub model: ModelArgs,
     /// Change the model (repeatable): STATION.speed=1.5x, .servers=4, .demand=0.5x, .background=20%, .scheduling=fcfs,
@@ -85,7 +85,7 @@ pub struct WhatIfArgs {
     /// Write the curve to a file as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Where the result goes.
+    /// Flags for the destinations of the result.
     #[command(flatten)]
     pub result: ResultArgs,
 }
@@ -142,7 +142,7 @@ pub struct ForecastArgs {
     /// Write the forecast to a file as CSV; with --configurations, write their table
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Where the result goes.
+    /// Flags for the destinations of the result.
     #[command(flatten)]
     pub result: ResultArgs,
 }

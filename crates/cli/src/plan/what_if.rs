@@ -44,8 +44,8 @@ fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, Mod
     Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }
 
-/// The exit code according to the objectives. They are judged by the model after the changes, or by the model before
-/// the changes if these make a curve.
+/// The exit code: whether the model after the changes meets all objectives. If the changes make a curve, the model
+/// before the changes is judged instead.
 fn exit_of(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
     if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::Objective }

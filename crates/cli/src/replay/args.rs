@@ -64,7 +64,7 @@ pub struct ReplayArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// How much of a Record is shown.
+    /// Flags for the amount of detail of a Record.
     #[command(flatten)]
     pub detail: DetailArgs,
 }
@@ -104,7 +104,8 @@ impl ReplayArgs {
         self.logs_and_url().map(|(logs, _)| logs).unwrap_or_default()
     }
 
-    /// Options for turning logs into calls, `constant_rate` to this rate in calls per second if given.
+    /// Options for turning logs into calls. With `constant_rate`, the calls are due at this rate in calls per second;
+    /// otherwise at the times of the log.
     pub fn replay_options(&self, constant_rate: Option<f64>) -> Options {
         let mut options = Options {
             speed: self.speed.get(),

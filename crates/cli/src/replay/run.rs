@@ -17,7 +17,7 @@ use brimful_run::{RunPlan, StreamedCall, run_log};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One reading of the logs, and its options.
+/// The limits and the pace of one run that replays the logs.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayPass {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.

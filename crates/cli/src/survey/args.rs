@@ -83,7 +83,7 @@ pub struct SurveyArgs {
     /// Use TLS for --watch-from, and trust the certificates in this file
     #[arg(long, value_name = "FILE", requires = "watch_from", help_heading = "Watching", hide_short_help = true)]
     pub watch_ca: Option<PathBuf>,
-    /// What to request and how.
+    /// Flags for requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
     /// Generate the load from N processes, or from several hosts with --address, if one process is too slow
@@ -104,7 +104,7 @@ pub struct SurveyArgs {
     /// Show all levels, demands and intervals; the report and the JSON document always have them
     #[arg(long, help_heading = "Output")]
     pub full: bool,
-    /// How results are shown.
+    /// Flags for the output of results.
     #[command(flatten)]
     pub output: OutputArgs,
 }

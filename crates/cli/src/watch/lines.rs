@@ -16,7 +16,7 @@ const LINES_PER_HEADER: u64 = 20;
 /// Placeholder of an unknown figure.
 pub const UNKNOWN_MARK: &str = "–";
 
-/// The state of the output.
+/// The columns of the output, and the state that decides when the header is printed.
 pub struct Lines {
     columns: Vec<&'static Column>,
     /// Number of lines printed since the latest header.

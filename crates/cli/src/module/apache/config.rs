@@ -25,7 +25,7 @@ pub fn includes(text: &str, root: &Path) -> (PathBuf, Vec<String>) {
     (root, found)
 }
 
-/// The directory of a pattern, if it exists and the pattern includes every file with this ending.
+/// The directory of a pattern, if the directory exists and the pattern's last part is `ending`, such as `*.conf`.
 pub fn included_directory(pattern: &Path, ending: &str) -> Option<PathBuf> {
     let directory = pattern.parent()?;
     (pattern.file_name()?.to_str()? == ending && directory.is_dir()).then(|| directory.to_owned())

@@ -104,7 +104,7 @@ impl Drop for Replacement {
     }
 }
 
-/// A hidden name in the same directory, and so on the same file system.
+/// A hidden name in the directory of `path`. The file is then on the same file system, so that it can be renamed.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = name_prefix(path);
     name.push(format!("{:016x}{SUFFIX}", RandomState::new().hash_one(path)));

@@ -48,7 +48,7 @@ impl StepCounts {
             lines: String::new(),
         };
         let mut sink = |entry: &Entry<'_>| {
-            // If a log has whole seconds, requests arrived half a second later on average.
+            // If the log's times are whole seconds, requests arrived half a second later on average.
             let at_ms =
                 entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.has_subsecond_time { 0 } else { 500 });
             let after = steps.partition_point(|step| step.from_ms <= at_ms);

@@ -42,7 +42,7 @@ impl Connections {
         Ok(Connections { listener, open: VecDeque::new(), timeout_response })
     }
 
-    /// Waits until there is something to do.
+    /// Waits until a socket is ready, or until the oldest connection reaches its time limit.
     pub fn wait(&self, now: Instant) {
         let wanted =
             |connection: &Connection| if connection.response.is_some() { PollFlags::OUT } else { PollFlags::IN };

@@ -8,7 +8,7 @@ use brimful_core::server::Kernel;
 use brimful_monitor::{Finding, GroupName, Groups, Rates};
 use std::collections::BTreeMap;
 
-/// How long a notice is shown.
+/// Time for which a notice is shown.
 const NOTICE_TIME: Nanos = Nanos::from_secs(30);
 
 /// Everything that a frame shows.

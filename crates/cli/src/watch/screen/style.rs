@@ -57,7 +57,7 @@ impl Style {
         level.severity_of(value).map_or(Look::new(), |severity| self.severity(severity))
     }
 
-    /// The look of a rate of losses. The rate should be zero.
+    /// The look of a rate of losses: plain text for zero, and the look of a limit for any other rate.
     pub fn loss(self, per_s: f64) -> Look {
         if per_s > 0.0 { self.severity(Severity::Limit) } else { Look::new() }
     }
