@@ -33,7 +33,7 @@ pub struct MergeArgs {
     /// An objective for the whole load, as with `brimful load --slo` (repeatable)
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
-    /// Histograms for other tools.
+    /// Flags for histograms in the formats of other tools.
     #[command(flatten)]
     pub hdr: HdrArgs,
     /// Flags for the output of results.
@@ -48,7 +48,7 @@ pub struct MergeArgs {
 /// milliseconds.
 const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 
-/// Number of Records for which it pays to start another thread.
+/// Minimum number of Records for each thread. With fewer, another thread would save no time.
 const RECORDS_PER_THREAD: usize = 8;
 
 /// Size in bytes of a block that is allocated and freed. Afterwards, the C library keeps up to twice this size of

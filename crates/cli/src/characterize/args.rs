@@ -101,7 +101,7 @@ pub enum RobotPolicy {
     Only,
 }
 
-/// How the Workload's calls arrive.
+/// The way in which the Workload's calls arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalUnit {
     /// In sessions: users arrive and request pages with their embedded objects

@@ -45,13 +45,13 @@ pub struct RequestArgs {
     /// Other shares for the workload's classes, like light=0.7,heavy=0.3
     #[arg(long, value_name = "CLASS=SHARE,…", requires = "workload", value_parser = parse_mix, hide_short_help = true)]
     pub mix: Option<MixList>,
-    /// Connections.
+    /// Flags for connections.
     #[command(flatten)]
     pub connections: ConnectionArgs,
-    /// TLS.
+    /// Flags for TLS.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// The generator.
+    /// Flags for the load generator.
     #[command(flatten)]
     pub generator: GeneratorArgs,
 }

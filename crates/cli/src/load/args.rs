@@ -100,10 +100,10 @@ pub struct LoadArgs {
     /// Accepted because wrk has it: percentiles of response times are always shown
     #[arg(long, hide = true)]
     pub latency: bool,
-    /// Sessions instead of single calls.
+    /// Flags for sessions instead of single calls.
     #[command(flatten)]
     pub sessions: SessionArgs,
-    /// Method and content of a call.
+    /// Flags for the method and the content of a call.
     #[command(flatten)]
     pub call: CallArgs,
     /// Open loop: use at most N connections, for which calls wait [default: unlimited]
@@ -116,10 +116,10 @@ pub struct LoadArgs {
     /// Flags for requests of more than one URL.
     #[command(flatten)]
     pub choosers: ChooserArgs,
-    /// Requests and connections.
+    /// Flags for requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
-    /// The monitor of the server.
+    /// Flags for the monitor of the server.
     #[command(flatten)]
     pub monitor: MonitorArgs,
     /// Flags for one load from several generators.
@@ -131,7 +131,7 @@ pub struct LoadArgs {
     /// Write the result as an HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub html: Option<PathBuf>,
-    /// Histograms for other tools.
+    /// Flags for histograms in the formats of other tools.
     #[command(flatten)]
     pub hdr: HdrArgs,
     /// Flags for the output of results.

@@ -55,13 +55,13 @@ pub struct ReplayArgs {
     /// Shorten longer pauses between calls to this time, like 10s
     #[arg(long, value_name = "TIME", value_parser = pause)]
     pub max_gap: Option<Nanos>,
-    /// Requests and connections.
+    /// Flags for requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
-    /// Histograms for other tools.
+    /// Flags for histograms in the formats of other tools.
     #[command(flatten)]
     pub hdr: HdrArgs,
-    /// Output.
+    /// Flags for the output of results.
     #[command(flatten)]
     pub output: OutputArgs,
     /// Flags for the amount of detail of a Record.

@@ -66,7 +66,7 @@ pub struct WatchArgs {
     /// Watch without eBPF, even if it is allowed
     #[arg(long, hide_short_help = true)]
     pub no_ebpf: bool,
-    /// Access from other hosts.
+    /// Flags for access from other hosts.
     #[command(flatten)]
     pub remote: RemoteAccessArgs,
     /// Append the figures to one file per group in this directory, one line of JSON per interval
