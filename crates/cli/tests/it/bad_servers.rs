@@ -73,7 +73,7 @@ fn a_server_that_fails_most_calls_is_not_reported_as_healthy() {
         let done = run(&[&["load", &url], &calls[..], more].concat()).exits(&[1, 4]);
         server.join().unwrap();
         let said = if json { &done.stderr } else { &done.stdout };
-        let (_, warning) = said.split_once(&format!("WARNING: {failed}: ")).expect("a warning");
+        let (_, warning) = said.split_once(&format!("WARNING: {failed}: ")).expect("stderr has the warning");
         assert!(words(warning).contains(". The times are those of the 20 that completed."), "{warning}");
         if json {
             let record = documents::record(&done.stdout);

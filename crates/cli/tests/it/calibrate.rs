@@ -9,8 +9,8 @@ use brimful_testkit::{CertificateFlaw, Certificates, Nginx, NginxOptions, full_b
 /// The maximum of a calibration. Asserts that the curve is in order, and that the client was not the limit at the
 /// maximum.
 fn maximum(record: &Record) -> f64 {
-    let calibration = record.calibration.as_ref().expect("a calibration");
-    let max = calibration.max_rate.expect("a maximum");
+    let calibration = record.calibration.as_ref().expect("the Record has a calibration");
+    let max = calibration.max_rate.expect("the calibration has a maximum");
     assert_eq!(record.generator.max_rate, Some(max));
     assert!(max >= 1.0, "{max}");
     let curve = &calibration.curve;

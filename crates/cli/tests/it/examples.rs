@@ -86,7 +86,7 @@ pub fn commands(page: &str) -> Vec<(String, String)> {
         match line.strip_prefix("$ ").filter(|_| in_session) {
             Some(command) => found.push((command.to_owned(), String::new())),
             None if line.starts_with("```") => in_session = line == "```console",
-            None if in_session => found.last_mut().expect("a command").1 += &format!("{line}\n"),
+            None if in_session => found.last_mut().expect("a command precedes the output").1 += &format!("{line}\n"),
             None => (),
         }
     }

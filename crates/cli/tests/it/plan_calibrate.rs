@@ -143,7 +143,7 @@ fn the_cross_checks_use_the_runs_of_one_mix() {
     }
     let checks = &json(&calibrate(&runs, &[]))["knee"];
     assert_eq!(checks["measured"].as_array().unwrap().len(), 7, "{checks}");
-    let knee = checks["knee"]["throughput"].as_f64().expect("a knee");
+    let knee = checks["knee"]["throughput"].as_f64().expect("the calibration has a knee");
     assert!((knee / 545.0 - 1.0).abs() < 0.05, "{checks}");
 }
 

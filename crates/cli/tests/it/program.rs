@@ -117,7 +117,7 @@ impl Running {
 
     /// The next line of stdout.
     pub fn stdout_line(&mut self) -> String {
-        self.stdout.next().expect("a line on stdout")
+        self.stdout.next().expect("stdout has another line")
     }
 
     /// Waits for a line with `part` on stderr.

@@ -37,7 +37,7 @@ fn an_interrupted_load_leaves_its_record() {
         let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
         let load = Running::start(on_a_terminal(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
-            requests.recv_timeout(LIMIT).expect("the server is asked");
+            requests.recv_timeout(LIMIT).expect("the server receives a request");
         }
         load.signal(signal);
         let done = load.finish().exits(&[130]);
@@ -61,7 +61,7 @@ fn a_load_under_nohup_ignores_sighup() {
     nohup.args(["-c", r#"trap '' HUP; exec "$@""#, "sh", env!("CARGO_BIN_EXE_brimful")]);
     nohup.args(["load", &server.url(), "--clients", "1", "--think", "3ms", "--duration", "1h", "--json"]);
     let load = Running::start(nohup);
-    let asked = |times| (0..times).for_each(|_| requests.recv_timeout(LIMIT).expect("the server is asked"));
+    let asked = |times| (0..times).for_each(|_| requests.recv_timeout(LIMIT).expect("the server receives a request"));
     asked(20);
     load.signal(Signal::HUP);
     asked(100);

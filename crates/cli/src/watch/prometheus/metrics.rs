@@ -1,7 +1,7 @@
 //! Formats a sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
 //!
 //! Counters have the values of the kernel or the server, in base units. Unknown metrics are left out. Counters of
-//! programs start with the watch.
+//! programs count from the start of the watch.
 
 mod requests;
 mod sockets;

@@ -30,7 +30,7 @@ fn two_servers() -> [RawServer; 2] {
             let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
             Some([first, second].map(|listener| RawServer::start_on(listener, answering())))
         })
-        .expect("a port that is free at both addresses")
+        .expect("one port is free at both addresses")
 }
 
 fn load(args: &[&str]) -> Done {
@@ -42,7 +42,7 @@ fn shares(record: &Record) -> Vec<(&str, u64, u64)> {
     record.addresses.iter().map(|of| (of.address.as_str(), of.calls, of.connections)).collect()
 }
 
-/// The bug: five clients caused 80,083 refusals in one second.
+/// Clients that cannot connect wait before they retry. The bug: five clients caused 80,083 refusals in one second.
 #[test]
 fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
     for engine in ENGINES {
@@ -80,7 +80,8 @@ fn an_open_load_is_not_delayed_by_refusals() {
     assert_eq!(counts.scheduled, 500, "{counts:?}");
 }
 
-/// The bug: clients caused 3,060,904 failures in one second.
+/// The load does not start without a descriptor for each client. The bug: clients caused 3,060,904 failures in one
+/// second.
 #[test]
 fn more_clients_than_descriptors_are_refused_at_the_start() {
     let server = RawServer::content_length("hello");
@@ -135,7 +136,7 @@ fn the_text_says_how_much_went_to_each_address() {
     let rule = format!("::127.0.0.2,127.0.0.3:{}", servers[0].addr().port());
     let done = run(&["load", "http://web.test/", "--connect-to", &rule, "-c", "4", "-n", "40", "-t", "2"]);
     let text = done.exits(&[0, 4]).stdout;
-    let line = text.lines().find(|line| line.starts_with("Addresses ")).expect("a line about addresses");
+    let line = text.lines().find(|line| line.starts_with("Addresses ")).expect("the text has a line about addresses");
     assert!(servers.iter().all(|server| line.contains(&server.addr().to_string())), "{text}");
 }
 

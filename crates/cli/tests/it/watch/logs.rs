@@ -99,7 +99,7 @@ fn lines_stay_complete_on_a_full_disk_and_missing_ones_are_counted() {
     let done = run(&["watch", "-q", "-d", "3s", "--groups", "kernel", "--interval", "10ms", "--log", log]).exits(&[3]);
     let kernel: Vec<LogLine<Kernel>> = lines(&small.path().join("kernel.jsonl"));
     assert!(!kernel.is_empty());
-    let missing = done.stderr.lines().find(|line| line.contains("lines are missing")).expect("no such line");
+    let missing = done.stderr.lines().find(|line| line.contains("lines are missing")).expect("lines are missing");
     let missing: usize = missing.split_ascii_whitespace().find_map(|word| word.parse().ok()).unwrap();
     assert!(missing > 0 && kernel.len() + missing <= 300, "{} written, {missing} missing", kernel.len());
     assert!(done.stdout.contains("this machine for "), "the summary is shown nevertheless: {}", done.stdout);

@@ -30,7 +30,7 @@ impl MadeUp {
             .arg(&program)
             .arg(root.join("crates/monitor/tests/it/module/server.c"))
             .output()
-            .expect("a C compiler: apt install gcc");
+            .expect("this test needs a C compiler: apt install gcc");
         assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
         let mut command = Command::new(program);
         command.arg(directory.path().join("brimful-made-up")).stdin(Stdio::piped()).stdout(Stdio::piped());

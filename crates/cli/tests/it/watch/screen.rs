@@ -25,7 +25,7 @@ impl Terminal {
         command.args(["-qec", &format!("stty cols 80 rows 24; exec {brimful} {args}"), "/dev/null"]);
         command.env("TERM", "xterm-256color").env_remove("NO_COLOR").envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut script = command.spawn().expect("script, of util-linux, plays the terminal");
+        let mut script = command.spawn().expect("this test needs `script` of util-linux");
         let keys = script.stdin.take().unwrap();
         let (mut pipe, output) = (script.stdout.take().unwrap(), Arc::new(Mutex::new(String::new())));
         let written = output.clone();
