@@ -33,7 +33,7 @@ pub struct ReplayLength {
     pub last_due: Nanos,
     /// The longest pause between two calls.
     longest_pause: Nanos,
-    /// The share of the logs that was read; `None` if all was read.
+    /// The share of the logs that was read; `None` if all was read, or if `--duration` ended the reading.
     share: Option<f64>,
     /// Whether `--duration` ends the replay before the logs end.
     is_cut: bool,

@@ -56,7 +56,7 @@ fn of_record(record: &Record) -> Result<Utilization, String> {
     Ok(Utilization { cpus: Some(cpus), ..samples.finish() })
 }
 
-/// Number of CPUs that were watched; if that is unknown, the number that the processes used.
+/// Number of CPUs that were watched. If this number is unknown, the maximum number that the processes used at once.
 fn cpus(server: &Server) -> u32 {
     let cores = |interval: &ServerInterval| interval.process_cores.unwrap_or(0.0);
     let used = server.intervals.iter().map(cores).filter(|cores| cores.is_finite()).fold(0.0, f64::max);
