@@ -29,8 +29,8 @@ impl Samples {
         self.0.is_empty()
     }
 
-    /// The steps that have samples of all resources. Single CPUs are dropped if their mean is known. Resources that were
-    /// never busy are dropped if any resource was busy.
+    /// The steps that have samples of all resources. Single CPUs are dropped if their mean is known. Resources that
+    /// were never busy are dropped if any resource was busy.
     pub fn finish(self) -> Utilization {
         let mut found: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (name, busy) in self.0.values().flatten() {
