@@ -1,5 +1,5 @@
-//! The serialised form of an `Account`, which is everything that the shards of a run observed of its calls. A Record
-//! contains it, so that the Records of several shards can be merged without loss.
+//! The serialised form of an `Account`, which holds all observations of the calls of a run. A Record contains the
+//! account, so that the Records of several shards can be merged without loss.
 //!
 //! Histograms are base64 of compressed HdrHistogram V2. The uncompressed histograms of earlier versions are read as
 //! well.
@@ -18,24 +18,24 @@ pub struct PackedAccount {
     pub window_ns: Option<u64>,
     /// The request classes, in the workload's order.
     pub classes: Vec<PackedClass>,
-    /// Time from the start of a connection attempt to its establishment. Like all other times here, it is `None` if no
-    /// event of this kind was timed.
+    /// Time from the start of a connection attempt to its establishment. `None` if no connection was established. The
+    /// other distributions are also `None` if nothing was timed.
     pub connect_time: Option<PackedTimes>,
     /// Time from the establishment of a connection to the end of its TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time: Option<PackedTimes>,
-    /// Calls that failed because of TLS, by fault.
+    /// Number of calls that failed because of TLS, by fault.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls_faults: BTreeMap<TlsFault, u64>,
     /// HTTP/2 error codes that the server sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Counts and response times by server address, where the server has several.
+    /// Counts and response times by address of the server, if the server has several addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<PackedClass>,
-    /// Calls that were completed within the window.
+    /// Number of calls that were completed within the window.
     pub completed_in_window: u64,
-    /// Calls that this host lacked the resources for.
+    /// Number of calls for which the generator's host lacked a resource, by resource.
     pub limited: Limited,
     /// Length of an interval in seconds: a power of two, at least 1/32.
     pub interval_s: f64,
@@ -45,7 +45,7 @@ pub struct PackedAccount {
     pub replies: Vec<u64>,
     /// Length of a batch in nanoseconds, a power of two.
     pub batch_ns: u64,
-    /// Response times in batches, by the time at which their calls ended, up to the last non-empty batch.
+    /// Response times, grouped in batches by the end of their calls, up to the last non-empty batch.
     pub batches: Vec<PackedBatch>,
     /// Outcomes of the sessions, if the workload has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,24 +87,24 @@ pub struct PackedSessions {
     pub failed: u64,
     /// Number of sessions that were still in progress when the run ended.
     pub in_progress: u64,
-    /// Number of calls of a completed session.
+    /// Distribution of the number of calls in a completed session.
     pub calls: Option<PackedTimes>,
-    /// Number of bursts of a completed session.
+    /// Distribution of the number of bursts in a completed session.
     pub bursts: Option<PackedTimes>,
     /// Time from the due time of a completed session's first call to its last answer.
     pub lifetime: Option<PackedTimes>,
-    /// Number of connections that were established for a completed session.
+    /// Distribution of the number of connections that were established for a completed session.
     pub connections: Option<PackedTimes>,
-    /// Number of calls of a failed session.
+    /// Distribution of the number of calls in a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<PackedTimes>,
-    /// Number of bursts of a failed session.
+    /// Distribution of the number of bursts in a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<PackedTimes>,
     /// Time from the due time of a failed session's first call to the end of its last call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime: Option<PackedTimes>,
-    /// Number of connections that were established for a failed session.
+    /// Distribution of the number of connections that were established for a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<PackedTimes>,
 }
@@ -135,7 +135,7 @@ pub struct PackedClass {
     pub status_times: Vec<PackedStatusTimes>,
 }
 
-/// Times of the whole responses of one status class.
+/// Times of the complete responses of one status class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedStatusTimes {
     /// Status class: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
@@ -167,13 +167,13 @@ pub struct PackedTimes {
 /// One interval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedInterval {
-    /// Calls due in the interval.
+    /// Number of calls that were due in the interval.
     pub offered: u64,
-    /// Calls first sent in the interval.
+    /// Number of calls whose first byte was sent in the interval.
     pub sent: u64,
-    /// Calls completed in the interval.
+    /// Number of calls completed in the interval.
     pub completed: u64,
-    /// Calls that failed in the interval.
+    /// Number of calls that failed in the interval.
     pub errors: u64,
     /// Histogram of the response times of the completed calls; `None` if no call was completed. Its values are
     /// microseconds, from 1 µs to a minute, with two significant digits.

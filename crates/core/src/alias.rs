@@ -2,7 +2,7 @@
 //! (Vose 1991).
 //!
 //! A draw uses one uniform number, so skipping n draws means skipping n numbers. An item takes eight bytes of the
-//! table. Its share is exact to 2⁻³² of an even share; items of weight zero are never drawn.
+//! table. The share of an item is exact to 2⁻³² of an even share. Items of weight zero are never drawn.
 
 /// An alias table, which draws items by weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +19,8 @@ struct Entry {
 }
 
 impl AliasTable {
-    /// Creates a table of items with these weights, in any scale. `None` if no weight is above zero, or if one is
-    /// negative or not finite.
+    /// Creates a table of items with these weights, which need not sum to 1. `None` if no weight is above zero, or if a
+    /// weight is negative or not finite.
     pub fn new(weights: &[f64]) -> Option<AliasTable> {
         let total: f64 = weights.iter().sum();
         let valid = total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0);
@@ -29,8 +29,8 @@ impl AliasTable {
         }
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * weights.len() as f64).collect();
         let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0) as u32;
-        // Without rounding errors, a column that remains when `below` or `above` runs out belongs to its own item
-        // entirely.
+        // When `below` or `above` is empty, each remaining column belongs entirely to its own item. Only rounding
+        // errors leave a column to an item of weight zero.
         let unshared = |index: usize| match weights[index] {
             0.0 => Entry { own: 0, other: heaviest },
             _ => Entry { own: u32::MAX, other: index as u32 },
@@ -39,7 +39,7 @@ impl AliasTable {
         let (mut below, mut above): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|index| shares[*index] < 1.0);
         while let (Some(small), Some(large)) = (below.pop(), above.pop()) {
-            // An item above an even share fills the rest of the column of an item below it.
+            // An item with more than an even share fills the column of an item with less than an even share.
             entries[small] = Entry { own: (shares[small] * 2f64.powi(32)) as u32, other: large as u32 };
             shares[large] -= 1.0 - shares[small];
             if shares[large] < 1.0 { below.push(large) } else { above.push(large) }

@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 /// in_flight_at_end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// Calls that the schedule made due.
+    /// Number of calls that the schedule made due.
     pub scheduled: u64,
-    /// Calls of which at least one byte was sent.
+    /// Number of calls of which at least one byte was sent.
     pub sent: u64,
     /// Number of connection attempts.
     pub connect_attempts: u64,
     /// Number of connections that were established.
     pub established: u64,
-    /// Complete responses that match what the workload expects, if it expects anything.
+    /// Complete responses that meet the workload's expectations. If the workload has none, every complete response.
     pub completed: u64,
-    /// Complete responses that do not match what the workload expects. Left out if zero.
+    /// Complete responses that violate the workload's expectations. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unexpected: u64,
     /// Connection attempts abandoned after the connect timeout.
@@ -29,7 +29,7 @@ pub struct Counts {
     pub refused: u64,
     /// Calls whose connection was closed or reset before the response was complete.
     pub reset: u64,
-    /// Part of `reset`: calls of which nothing had been sent.
+    /// Part of `reset`: calls of which no byte had been sent.
     pub reset_before_sending: u64,
     /// Part of `reset`: calls that ended before any byte of the response, on a connection that had been used or idle
     /// before. Usually, the server closed the connection while the request was on its way. Left out if zero.
@@ -56,7 +56,7 @@ pub struct Counts {
     /// Calls whose TLS handshake failed, or whose TLS stream violated the protocol. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_failed: u64,
-    /// Part of `tls_failed`: calls of which nothing had been sent. Left out if zero.
+    /// Part of `tls_failed`: calls of which no byte had been sent. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_failed_before_sending: u64,
     /// TLS handshakes that succeeded. Left out if zero.
@@ -65,7 +65,7 @@ pub struct Counts {
     /// Part of `handshakes`: handshakes that resumed an earlier TLS session. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes_resumed: u64,
-    /// Calls for which this host had no file descriptor, port or memory, or whose request body it could not read.
+    /// Calls for which the generator's host had no file descriptor, port or memory, or could not read the request body.
     pub client_limited: u64,
     /// Calls in flight when the run ended.
     pub in_flight_at_end: u64,

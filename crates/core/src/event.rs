@@ -1,5 +1,6 @@
 //! The interface between the three parts of a load generator: a [`Workload`] decides which call is due and when, the
-//! engine makes it, an [`Observer`] measures it. They share only these types (Mosberger & Jin 1998, §3).
+//! engine makes it, an [`Observer`] measures it. The three parts share only the types of this module (Mosberger & Jin
+//! 1998, §3).
 //!
 //! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
 
@@ -11,12 +12,13 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// Identifies the request to send, for the code that renders requests. For fixed requests, it is their index.
+/// Identifies the request to send, for the code that renders requests. For a fixed request, it is the index of the
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// Identifies a session, which is one visit of a user. Its calls share connections that no other call uses, and may
-/// share cookies.
+/// Identifies a session, which is one visit of a user. The calls of a session share connections that no other call
+/// uses, and may share cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
@@ -27,13 +29,14 @@ pub struct SessionOutcome {
     pub began: Nanos,
     /// Time at which the session's last call ended.
     pub ended: Nanos,
-    /// Number of calls that became due.
+    /// Number of the session's calls that became due.
     pub calls: u32,
-    /// Number of bursts that began.
+    /// Number of the session's bursts that began.
     pub bursts: u32,
     /// Whether a failed call ended the session.
     pub failed: bool,
-    /// Whether the session was already in progress when the run began. The figures do not include its earlier calls.
+    /// Whether the session was already in progress when the run began. The figures exclude the session's calls before
+    /// the run.
     pub began_before_run: bool,
 }
 
@@ -80,7 +83,7 @@ pub struct CallSpec {
 }
 
 impl CallSpec {
-    /// A call outside any session. Its request has the number of its class.
+    /// A call outside any session. Its [`RequestId`] is the number of its class.
     pub fn for_class(class: ClassId) -> CallSpec {
         CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
@@ -89,7 +92,7 @@ impl CallSpec {
 /// A workload's answer to [`Workload::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextCall {
-    /// This call is due, or overdue; `due` comes from the schedule, never from the clock.
+    /// This call is due or overdue. The schedule determines `due`, never the clock.
     Due {
         /// Time at which the schedule wants the call to begin.
         due: Nanos,
@@ -115,14 +118,14 @@ pub enum NextCall {
 
 /// Decides which call is due and when. A workload never reads a clock: its caller passes the time.
 pub trait Workload {
-    /// Returns the next step at `now`, while `in_flight` calls of this shard have not ended yet. The engine calls this
-    /// until nothing is due.
+    /// Returns the next step at `now`, while `in_flight` calls of this shard have not ended yet. The engine calls
+    /// `next` repeatedly until nothing is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall;
 
     /// Called when a connection of this shard has been established. S-Clients begin their next attempt then.
     fn on_established(&mut self, _at: Nanos) {}
 
-    /// Called when a call has ended. A closed workload schedules its successor here.
+    /// Called when a call has ended. A closed workload schedules the client's next call here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
     /// Returns the outcome of this session if none of its calls is in flight or still to come; the engine then closes
@@ -154,19 +157,19 @@ pub enum Event {
         /// Time at which the schedule wanted the call to begin.
         due: Nanos,
     },
-    /// The call could begin after having waited for a connection. Only calls that waited have this event.
+    /// A connection became free for a call that had to wait for one. Other calls do not have this event.
     Ready {
         /// Time at which the call could begin.
         at: Nanos,
     },
-    /// The generator began the call. Its lateness is counted from when it was due, or from when it was ready if that
-    /// was later.
+    /// The generator began the call. The call's lateness is counted from its due time, or from its `Ready` event if it
+    /// has one.
     Begun {
         /// Time at which the generator began the call.
         at: Nanos,
     },
     /// The call goes to this address of the server. If a call has several of these events, the last one counts. If the
-    /// server has one address, there is no such event.
+    /// server has only one address, this event does not occur.
     Routed {
         /// Number of the address, in the order of [`Observer::on_address`].
         address: u16,
@@ -205,14 +208,14 @@ pub enum Event {
     },
     /// The call is sent again, on another connection or stream. Later events belong to this retry.
     Retried {
-        /// Why the call is sent again.
+        /// Reason for sending the call again.
         why: Retry,
     },
     /// The call has ended.
     Ended(Outcome),
 }
 
-/// Why a call is sent again.
+/// Reason for sending a call again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// The earlier attempt ended by [`End::ClosedOnReuse`].
@@ -222,7 +225,7 @@ pub enum Retry {
     RefusedStream,
 }
 
-/// How a call ended. A failed request is data, not an error.
+/// Outcome of a call. A failed request is data, not an `Err`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The call that ended.
@@ -239,15 +242,15 @@ pub struct Outcome {
     pub bytes_received: u64,
 }
 
-/// The ways a call can end; together they account for every scheduled call.
+/// The ways in which a call can end. Every scheduled call ends in exactly one of these ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A complete response arrived, whatever its status.
+    /// A complete response arrived, with any status, and met the workload's expectations, if any.
     Completed {
         /// The HTTP status code.
         status: u16,
     },
-    /// A complete response arrived whose status, length or content is not the expected one.
+    /// A complete response arrived, but its status, length or content was not as expected.
     Unexpected {
         /// The HTTP status code.
         status: u16,
@@ -262,8 +265,8 @@ pub enum End {
         /// Whether any byte of the request had been sent.
         sent: bool,
     },
-    /// The connection was closed or reset before any byte of the response, and had been used or idle before. The server
-    /// probably closed the connection while the request was on its way (RFC 9112 §9.5).
+    /// A connection that had been used or idle before was closed or reset before any byte of the response arrived. The
+    /// server probably closed the connection while the request was on its way (RFC 9112 §9.5).
     ClosedOnReuse {
         /// Whether any byte of the request had been sent.
         sent: bool,
@@ -280,11 +283,11 @@ pub enum End {
     TlsFailed {
         /// Whether any byte of the request had been sent.
         sent: bool,
-        /// Why TLS failed.
+        /// Reason for the failure of TLS.
         why: TlsFault,
     },
-    /// This host had no descriptor, port or memory for the call, or could not read its body: the generator failed, not
-    /// the server. The call counts as not sent, even if the head of its request was sent.
+    /// The generator's host had no descriptor, port or memory for the call, or could not read the request body. The
+    /// generator failed, not the server. The call counts as not sent, even if the head of its request was sent.
     ClientLimited(ExhaustedResource),
     /// The run ended before the call did.
     Unfinished {
@@ -293,7 +296,7 @@ pub enum End {
     },
 }
 
-/// Why a redirect was not followed, in a run that follows redirects.
+/// Reason why a redirect was not followed, in a run that follows redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnfollowedReason {
     /// The redirect leads to another server, or to another scheme or port of this server.
@@ -319,8 +322,8 @@ pub enum ExhaustedResource {
     Body,
 }
 
-/// Measures the calls of one shard. Each shard has its own observer, and they are merged after the run, so that shards
-/// share nothing.
+/// Measures the calls of one shard. Each shard has its own observer, so that shards share nothing. The observers are
+/// merged after the run.
 pub trait Observer {
     /// The observer's state of one call between its events; the engine stores it with the call.
     type PerCall: Default;
@@ -328,8 +331,8 @@ pub trait Observer {
     /// Called for each event of each call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
-    /// Whether this observer reads requests and responses. If so, HTTP/2 messages are rendered for it as text in the
-    /// form of HTTP/1. If not, `on_request` and `on_bytes` are not called for HTTP/2.
+    /// Whether this observer reads requests and responses. If true, the engine renders HTTP/2 messages for it as text
+    /// in the form of HTTP/1. If false, `on_request` and `on_bytes` are not called for HTTP/2.
     fn reads_messages(&self) -> bool {
         false
     }
@@ -350,14 +353,15 @@ pub trait Observer {
     /// Called when a call's response is complete.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
 
-    /// HTTP/2: called when the server has sent an error code, with its explanatory text, which may be empty.
+    /// HTTP/2: called when the server has sent an error code, with the explanatory text of the error, which may be
+    /// empty.
     fn on_http2_error(&mut self, _frame: Http2Frame, _code: u32, _text: &[u8]) {}
 
     /// Called for each address of the server before the first call to that address, in the order of the addresses'
     /// numbers. Called only if there may be several addresses.
     fn on_address(&mut self, _address: &str) {}
 
-    /// Called when an established connection has been closed; at the end of the run, all are closed.
+    /// Called when an established connection has been closed; at the end of the run, all connections are closed.
     fn on_connection(&mut self, _connection: &ConnectionEnded) {}
 
     /// Called when a session has ended.
@@ -367,7 +371,7 @@ pub trait Observer {
     fn on_sessions_in_progress(&mut self, _sessions: u64) {}
 
     /// Publishes a snapshot for other threads. Called between calls about ten times a second, and at the end of the
-    /// run. Must take no more than a few microseconds and never block.
+    /// run. An implementation must return within a few microseconds and must not block.
     fn publish(&mut self, _now: Nanos) {}
 
     /// Adds the observations of another shard's observer. Merging is associative and commutative.

@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Stands for all error codes that RFC 9113 does not name.
+/// The code that stands for all error codes without a name in RFC 9113.
 pub const UNKNOWN_CODE: u32 = u32::MAX;
 
 /// The frames that carry an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Http2Frame {
-    /// The server ends the connection.
+    /// GOAWAY: the server ends the connection.
     #[serde(rename = "GOAWAY")]
     Goaway,
-    /// The server resets a stream.
+    /// RST_STREAM: the server resets a stream.
     #[serde(rename = "RST_STREAM")]
     RstStream,
 }
@@ -29,7 +29,7 @@ pub struct Http2Error {
     /// One of the texts that the server sent with this code, at most 200 bytes: the first in alphabetical order.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The number of frames.
+    /// The number of frames of this kind with this code.
     pub frames: u64,
 }
 

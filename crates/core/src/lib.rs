@@ -13,7 +13,7 @@
 //! - [`url`]: encodes paths and host names as browsers do.
 //! - [`csv`], [`number`]: comma-separated values; range checks of numbers.
 //! - [`alias`], [`template`]: weighted random choice; templates of requests.
-//! - [`panics`]: panics as values.
+//! - [`panics`]: converts panics to values.
 #![forbid(unsafe_code)]
 
 pub mod account;

@@ -49,12 +49,12 @@ pub struct Station {
     /// Whether requests queue at the station.
     #[serde(rename = "type")]
     pub kind: StationKind,
-    /// Parallel servers of a queueing station.
+    /// Number of parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
-    /// For a station with load-dependent speed: its service rate with 1, 2, … requests present, relative to the rate
-    /// that the demands assume. The last value also applies to more requests. If empty, the speed depends on the load
-    /// only through `servers`.
+    /// Service rate of a station with load-dependent speed, with 1, 2, … requests present, relative to the rate that
+    /// the demands assume. The last value also applies to more requests. If empty, the speed depends on the load only
+    /// through `servers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_multipliers: Vec<f64>,
     /// The order in which the station serves requests.
@@ -82,18 +82,18 @@ pub struct Station {
 /// more than its demand. I is the idle share (0 to 1) of the station's capacity, used neither by requests nor by other
 /// work.
 ///
-/// If `seconds` is positive, only requests that find idle servers pay the extra cost. With one server and power 1, each
-/// such request pays all of it, and requests that wait pay nothing (Welch 1964). If `seconds` is negative, all requests
-/// save the same time.
+/// If `seconds` is positive, only requests that find idle servers pay the extra cost. With one server and power 1, a
+/// request that finds the server idle pays the whole extra cost, and a request that waits pays nothing (Welch 1964). If
+/// `seconds` is negative, all requests save the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleCost {
-    /// Extra cost at an idle station, in seconds. It varies like the service time. It is positive for a server that has
-    /// to wake up. It is negative if concurrent requests slow each other down, so that a request costs less under light
-    /// load.
+    /// Extra cost at an idle station, in seconds. The extra cost varies like the service time. It is positive for a
+    /// server that has to wake up, and negative if concurrent requests slow each other down, so that a request costs
+    /// less under light load.
     pub seconds: f64,
-    /// Exponent of the idle share, 1 to 4: with 1, the extra cost is proportional to the idle share, with 2 to its
-    /// square.
+    /// Exponent of the idle share, 1 to 4. With exponent 2, the extra cost is proportional to the square of the idle
+    /// share.
     pub power: u32,
 }
 
@@ -129,7 +129,7 @@ pub enum StationKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
-    /// Processor sharing. It has a product form, whatever the distribution of service times.
+    /// Processor sharing. The station has a product form for every distribution of service times.
     #[default]
     Ps,
     /// First come, first served. The wait is the same for all classes.
@@ -154,7 +154,7 @@ pub struct ModelClass {
     /// Arrivals per second of an open class.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Customers of a closed class.
+    /// Number of customers of a closed class.
     #[serde(default)]
     pub population: Option<u32>,
     /// Think time of a closed class, in seconds.
@@ -172,7 +172,7 @@ pub enum ClassKind {
     /// Requests arrive at a rate that is independent of the server.
     #[default]
     Open,
-    /// A fixed number of customers circulate.
+    /// A fixed number of customers circulate in the network.
     Closed,
 }
 

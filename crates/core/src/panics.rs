@@ -1,4 +1,5 @@
-//! Converts panics to values, so that a defect in one part of the program does not lose the measurements of the others.
+//! Converts panics to values, so that a defect in one part of the program does not lose the measurements of the other
+//! parts.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

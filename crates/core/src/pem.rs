@@ -1,7 +1,7 @@
 //! Explains why a file is not a certificate or private key in PEM, and names the command that converts it.
 //!
 //! PEM is the text form of RFC 7468; DER is the binary form inside it, and PKCS#12 (`.p12`, `.pfx`) is a binary
-//! container for both. Only the first bytes of binary files are examined.
+//! container for certificates and keys. Only the first bytes of binary files are examined.
 
 use std::path::Path;
 
@@ -93,12 +93,12 @@ fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
 fn binary(file: &str, bytes: &[u8]) -> String {
     let content = match bytes.get(1) {
         Some(length) if *length < 0x80 => bytes.get(2..),
-        // In the long form, this byte says how many bytes contain the length.
+        // In the long form of a DER length, this byte is the number of bytes that contain the length.
         Some(length) => bytes.get(2 + usize::from(length & 0x7f)..),
         None => None,
     };
     match content.unwrap_or_default() {
-        // Version 3 of a PFX, followed by the SEQUENCE of its contents (RFC 7292 §4).
+        // A PFX begins with its version, 3, followed by the SEQUENCE of its contents (RFC 7292 §4).
         [0x02, 0x01, 0x03, 0x30, ..] => format!(
             "it is a PKCS#12 container. Take certificate and key out by `openssl pkcs12 -in {file} -nodes -out plain.pem`, \
              and name plain.pem for both"
@@ -127,7 +127,7 @@ fn find(bytes: &[u8], what: &[u8]) -> bool {
     bytes.windows(what.len()).any(|window| window == what)
 }
 
-/// Quotes a path for a shell, if it needs quotes.
+/// Formats a path for a shell, in quotes if necessary.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);

@@ -33,7 +33,7 @@ pub struct Profile {
     pub from: String,
     /// Time of the last request, RFC 3339.
     pub to: String,
-    /// The time zone of hours and days.
+    /// Name of the time zone in which hours and days are counted.
     pub timezone: String,
     /// Number of requests.
     pub requests: u64,
@@ -52,9 +52,9 @@ pub struct Profile {
     pub zero_length: BTreeMap<String, u64>,
     /// Sizes of the answers that have a body, in bytes.
     pub sizes: Sizes,
-    /// Service time of the server, if the log contains it.
+    /// Service time of the server in seconds, if the log contains service times.
     pub service_s: Option<Times>,
-    /// Service time of upstream servers, if the log contains it.
+    /// Service time of upstream servers in seconds, if the log contains such times.
     pub upstream_s: Option<Times>,
     /// The request classes of the peak window.
     pub classes: Vec<LogClass>,
@@ -66,9 +66,9 @@ pub struct Profile {
     pub burstiness: Option<Burstiness>,
     /// The Hurst parameter of arrivals in the peak window; `None` if there are too few data.
     pub hurst: Option<Hurst>,
-    /// The reason why `hurst` is missing, if it is.
+    /// The reason why `hurst` is missing; `None` if `hurst` is present.
     pub hurst_missing: Option<String>,
-    /// Times between successive requests, in the order of the log.
+    /// Times between successive requests in the order of the log, in seconds.
     pub interarrival_s: Option<Times>,
     /// Number of distinct URLs, ignoring the order of query parameters; an estimate.
     pub unique_urls: u64,
@@ -174,9 +174,9 @@ pub struct Peak {
 pub struct Arrivals {
     /// Mean requests per second, from the first request to the last.
     pub mean_rate: f64,
-    /// Requests in the busiest second.
+    /// Number of requests in the busiest second.
     pub busiest_second: u64,
-    /// Requests in the busiest minute.
+    /// Number of requests in the busiest minute.
     pub busiest_minute: u64,
     /// Start of the first step of `rates`, RFC 3339.
     pub from: String,
@@ -197,13 +197,13 @@ pub struct Arrivals {
 pub struct Sizes {
     /// Number of answers with a body.
     pub responses: u64,
-    /// Mean size of these answers, in bytes.
+    /// Mean size of the answers that have a body, in bytes.
     pub mean: f64,
     /// Percentiles of the sizes, in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
     pub percentiles: BTreeMap<String, f64>,
     /// Size of the largest answer, in bytes.
     pub max: u64,
-    /// Share of answers that are larger than a size: pairs of size in bytes and share, for a chart on logarithmic axes.
+    /// Pairs of a size in bytes and the share of answers that are larger, for a chart on logarithmic axes.
     pub complementary: Vec<(f64, f64)>,
     /// The tail of the distribution, if it follows a power law.
     pub tail: Option<Tail>,
@@ -216,24 +216,24 @@ pub struct Tail {
     pub index: f64,
     /// 95 % confidence interval of the index.
     pub interval95: [f64; 2],
-    /// Size at which the tail begins.
+    /// Size at which the tail begins, in bytes.
     pub from_bytes: u64,
     /// Number of answers in the tail.
     pub responses: u64,
 }
 
-/// A distribution of times.
+/// A distribution of times in seconds, or of the counts of a session or burst.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// Number of values in the distribution.
     pub samples: u64,
-    /// Mean time.
+    /// Mean of the values.
     pub mean: f64,
-    /// Squared coefficient of variation of the times.
+    /// Squared coefficient of variation of the values.
     pub scv: f64,
-    /// Percentiles of the times: `"50"`, `"90"`, `"95"`, `"99"`.
+    /// Percentiles of the values: `"50"`, `"90"`, `"95"`, `"99"`.
     pub percentiles: BTreeMap<String, f64>,
-    /// The longest time.
+    /// The largest value.
     pub max: f64,
 }
 
@@ -262,7 +262,7 @@ pub struct LogClass {
     pub unique_urls: u64,
     /// The class's most popular URLs, with their requests and sizes.
     pub urls: Vec<PopularUrl>,
-    /// Mean service time of the server, if the log contains it.
+    /// Mean service time of the server in seconds, if the log contains service times.
     pub mean_service_s: Option<f64>,
 }
 
@@ -295,7 +295,7 @@ pub struct Burstiness {
 /// Long-range dependence of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hurst {
-    /// The Hurst parameter H: 0.5 without long-range dependence, and closer to 1 the stronger the dependence is.
+    /// The Hurst parameter H: 0.5 without long-range dependence, close to 1 for strong dependence.
     pub value: f64,
     /// 95 % confidence interval of H.
     pub interval95: [f64; 2],
@@ -327,7 +327,7 @@ pub struct PopularUrl {
     pub method: String,
     /// Number of requests for the URL; an upper bound.
     pub requests: u64,
-    /// Error bound of `requests`: the true number may be lower by up to this.
+    /// Error bound of `requests`: the true number may be lower by up to this many requests.
     pub requests_error: u64,
     /// Mean size of the URL's answers, in bytes.
     pub mean_bytes: f64,
@@ -355,15 +355,15 @@ pub struct Sessions {
     pub sessions: u64,
     /// New sessions per second.
     pub rate: f64,
-    /// Number of requests of a session.
+    /// Distribution of the number of requests in a session.
     pub requests: Times,
-    /// Time from a session's first request to its last, in seconds.
+    /// Distribution of the time from a session's first request to its last, in seconds.
     pub length_s: Times,
-    /// Number of bursts of a session.
+    /// Distribution of the number of bursts in a session.
     pub bursts: Times,
-    /// Number of requests of a burst.
+    /// Distribution of the number of requests in a burst.
     pub requests_per_burst: Times,
-    /// Time between two bursts of a session, in seconds.
+    /// Distribution of the time between two bursts of a session, in seconds.
     pub think_s: Times,
     /// Number of sessions that were ended early because too many were open at once.
     pub cut_short: u64,

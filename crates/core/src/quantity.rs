@@ -1,13 +1,13 @@
-//! Formats numbers for people: three significant digits, grouped thousands, a true minus sign, and a space before the
-//! unit.
+//! Formats numbers for people: at least three significant digits, grouped thousands, a true minus sign, and a space
+//! before the unit.
 //!
 //! The output is not meant to be parsed. Text that programs parse uses the format of [`Nanos`](crate::Nanos) (`500ms`)
 //! or JSON.
 
 const MINUS: &str = "\u{2212}";
 
-/// A number with three significant digits, or with three decimals if it is below one: `1,235`, `37.0`, `0.123`;
-/// millions as `1.23M`.
+/// Formats a number of at least one with at least three significant digits: `37.0`, `1,235`, `1.23M`. Smaller numbers
+/// have three decimals: `0.123`.
 pub fn number(x: f64) -> String {
     let size = x.abs();
     if size >= 999_999.5 {
@@ -45,7 +45,7 @@ pub fn count(n: u64) -> String {
     group_thousands(n as f64)
 }
 
-/// A count with its noun, given in the singular: `1 call`, `27,000 calls`, `3 processes`.
+/// A count with its noun. `thing` is the noun in the singular: `1 call`, `27,000 calls`, `3 processes`.
 pub fn counted(n: u64, thing: &str) -> String {
     let ending = match thing {
         _ if n == 1 => "",
@@ -64,7 +64,7 @@ pub fn three_digits(x: f64) -> String {
     }
 }
 
-/// A number of at most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. It must not be negative.
+/// A number of at most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. `x` must not be negative.
 pub fn short(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),

@@ -26,9 +26,10 @@ pub struct Record {
     pub schema: String,
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
-    /// `CLOCK_MONOTONIC` at the start, in nanoseconds. It anchors every `t_s` of this Record on that host's clock.
+    /// Start of the run by the `CLOCK_MONOTONIC` of the generator's host, in nanoseconds. Every `t_s` of this Record
+    /// counts from this instant.
     pub started_monotonic_ns: u64,
-    /// Time from the start of the run to the end of its last call.
+    /// Time from the start of the run to the end of its last call, in seconds.
     pub duration_s: f64,
     /// Length of the window in which load was offered; every rate is the mean over this window. If the load is a fixed
     /// number of calls, the window of an open load ends when the next call would have been due. The window of a closed
@@ -45,7 +46,7 @@ pub struct Record {
     pub seed: u64,
     /// Whether the user ended the run early.
     pub interrupted: bool,
-    /// Whether the numbers can be trusted.
+    /// Verdict on whether the run's measurements can be trusted.
     pub verdict: Verdict,
     /// Rates per second, as means over `window_s`.
     pub rates: Rates,
@@ -55,7 +56,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
     /// Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unlike
-    /// `response_time_us`, they include unexpected responses.
+    /// `response_time_us`, these times include unexpected responses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_classes: BTreeMap<String, StatusTimes>,
     /// Time from when a call was due to the last byte of its response.
@@ -79,7 +80,7 @@ pub struct Record {
     /// TLS parameters that client and server negotiated in the handshake before the run, if one succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpoken>,
-    /// Calls that failed because of TLS, by fault.
+    /// Number of calls that failed because of TLS, by fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,
     /// HTTP/2 error codes that the server sent, with their texts.
@@ -107,12 +108,12 @@ pub struct Record {
     /// The run in intervals of equal length.
     pub intervals: Vec<Interval>,
     /// The histograms behind the summaries: base64 of compressed HdrHistogram V2, as in other tools (uncompressed in
-    /// Records of earlier versions). Their values are in `hdr_value_unit`. If there were responses of several status
-    /// classes, each class has its own histogram, like `response_time_us.5xx`.
+    /// Records of earlier versions). The unit of their values is `hdr_value_unit`. If there were responses of several
+    /// status classes, each class has its own histogram, like `response_time_us.5xx`.
     pub hdr: BTreeMap<String, String>,
     /// The unit of the values in `hdr`: nanoseconds.
     pub hdr_value_unit: String,
-    /// Resources that the load used on the host that generated it.
+    /// Resources that the generator used on its host.
     pub generator: Generator,
     /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
@@ -142,8 +143,8 @@ pub struct ShardOrigin {
     /// Delay of the part's start after the agreed instant, in microseconds by the part's own clock; `None` if no
     /// instant was agreed.
     pub offset_us: Option<f64>,
-    /// Time after the start at which contact with the part's process was lost; absent if it was not lost. Later events
-    /// of the part are unknown.
+    /// Time from the start of the run until contact with the part's process was lost, in seconds. Absent if it was not
+    /// lost. Later events of the part are unknown.
     pub lost_at_s: Option<f64>,
     /// Difference between the host's clock and the clock that set the agreed instant, if it was measured: positive if
     /// the host's clock was ahead. The start was corrected by this difference, so `offset_us` does not contain it.
@@ -152,7 +153,7 @@ pub struct ShardOrigin {
     /// Bound of the error of `clock_ahead_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
-    /// Reasons not to trust this part alone. The verdict of the whole load does not always contain them.
+    /// Reasons not to trust this part alone. The verdict of the whole load does not always contain these reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
 }
@@ -325,7 +326,7 @@ pub struct Objective {
     /// are excluded. Absent if there were no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
-    /// Explanation for people: the calls without an expected answer, if any, and what they mean for the objective.
+    /// Explanation for people: the calls without an expected answer, if any, and their effect on the objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -375,8 +376,8 @@ pub struct AddressRecord {
 /// Outcomes of redirects in a run that follows them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// The calls that followed redirects. All other figures of the Record exclude these calls. Their response time
-    /// starts when the redirected call was due.
+    /// The calls that followed redirects. All other figures of the Record exclude these calls. The response time of a
+    /// call that followed a redirect starts when the redirected call was due.
     pub followed: ClassRecord,
     /// The redirects that were not followed.
     pub not_followed: NotFollowed,
@@ -395,27 +396,29 @@ pub struct SessionFigures {
     pub failed: u64,
     /// Number of sessions that were still in progress when the run ended.
     pub in_progress: u64,
-    /// Sessions that began per second, as a mean over [`Record::window_s`]. Includes sessions that were already in
-    /// progress when the run began.
+    /// Number of sessions that began per second, as a mean over [`Record::window_s`]. The rate includes sessions that
+    /// were already in progress when the run began.
     pub rate: f64,
-    /// Number of calls of a completed session.
+    /// Distribution of the number of calls in a completed session.
     pub calls: Option<SessionSummary>,
-    /// Number of bursts of a completed session.
+    /// Distribution of the number of bursts in a completed session.
     pub bursts: Option<SessionSummary>,
-    /// Time from the due time of a completed session's first call to its last answer; at most an hour.
+    /// Distribution of the time from the due time of a completed session's first call to its last answer, in seconds;
+    /// at most an hour.
     pub lifetime_s: Option<SessionSummary>,
-    /// Number of connections that were established for a completed session.
+    /// Distribution of the number of connections that were established for a completed session.
     pub connections: Option<SessionSummary>,
-    /// Number of calls of a failed session, including the failed calls.
+    /// Distribution of the number of calls in a failed session, including the failed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<SessionSummary>,
-    /// Number of bursts of a failed session, including the burst in which it failed.
+    /// Distribution of the number of bursts in a failed session, including the burst in which the session failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<SessionSummary>,
-    /// Time from the due time of a failed session's first call to the end of its last call; at most an hour.
+    /// Distribution of the time from the due time of a failed session's first call to the end of its last call, in
+    /// seconds; at most an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime_s: Option<SessionSummary>,
-    /// Number of connections that were established for a failed session.
+    /// Distribution of the number of connections that were established for a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<SessionSummary>,
 }
@@ -456,18 +459,19 @@ pub struct Interval {
     pub p99_us: Option<f64>,
 }
 
-/// Resources that the load used on the host that generated it.
+/// Resources that the generator used on its host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// CPU time of the generator, exact.
+    /// CPU time of the generator, in seconds. This figure is exact.
     pub cpu_s: Option<f64>,
-    /// CPU time in user mode, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
+    /// CPU time in user mode, in seconds, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_user_s: Option<f64>,
-    /// CPU time in the kernel, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
+    /// CPU time in the kernel, in seconds, as sampled by the kernel's clock ticks; `None` if there were too few ticks.
     pub cpu_system_s: Option<f64>,
     /// Share of time for which the busiest thread had work to do, excluding waiting and spinning.
     pub busy: f64,
-    /// Longest time for which a thread was stalled: neither waiting nor working, because it was stopped or had no CPU.
+    /// Longest time for which a thread was stalled, in seconds: it neither waited nor worked, because it was stopped or
+    /// had no CPU.
     pub longest_gap_s: Option<f64>,
     /// Number of threads; each runs one shard.
     pub threads: u64,
@@ -478,7 +482,8 @@ pub struct Generator {
     /// If calls began only at clock ticks, the time between two ticks, in seconds. Calls were late by up to this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_s: Option<f64>,
-    /// Highest rate that this client can generate without being the limit, as measured; `None` if it was not measured.
+    /// Highest measured rate that this client can generate without being the limit, in calls per second. `None` if this
+    /// rate was not measured.
     pub max_rate: Option<f64>,
     /// CPU time that the host withheld from the generator.
     #[serde(default)]
@@ -496,32 +501,34 @@ pub struct Generator {
     pub body_error: Option<String>,
 }
 
-/// CPU time that the host withheld from the generator during the run, as its kernel accounts it. A figure that the
-/// kernel does not provide is absent.
+/// CPU time that the host withheld from the generator during the run, as accounted by the host's kernel. A figure that
+/// the kernel does not provide is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostContention {
-    /// Time for which a thread was ready to run while the CPU ran something else: the highest value of any thread.
+    /// Time for which a thread was ready to run while the CPU ran something else, in seconds: the highest value of any
+    /// thread.
     pub cpu_wait_s: Option<f64>,
-    /// Time for which a CPU quota throttled the generator's control group, summed over CPUs. The quota may belong to a
-    /// parent group.
+    /// Time for which a CPU quota throttled the generator's control group, in seconds, summed over CPUs. The quota may
+    /// belong to a parent group.
     pub throttled_s: Option<f64>,
     /// Share of the time of the generator's CPUs that the hypervisor gave to other guests.
     pub steal: Option<f64>,
 }
 
 /// Measurement of the largest load that this client can generate. It is the largest load at which the server's
-/// throughput is the same with one generator as with two that make half of the load each (Banga & Druschel 1997, §4.3).
-/// Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
+/// throughput is the same with one generator as with two generators that each make half of the load (Banga & Druschel
+/// 1997, §4.3). Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCalibration {
     /// The largest load; `None` if the client was the limit at every load tried.
     pub max_rate: Option<f64>,
     /// Whether the maximum may be higher: the built-in server reached its own limit before the client did.
     pub lower_bound: bool,
-    /// Whether the second generator shared CPUs with the first or with the server because no other CPUs were free. Then
-    /// it adds less load than a second host would, and the client's own lateness and CPU time weigh more in the result.
+    /// Whether the second generator shared CPUs with the first or with the server because no other CPUs were free. If
+    /// so, the second generator adds less load than a second host would, and the client's own lateness and CPU time
+    /// weigh more in the result.
     pub second_shares_cpus: bool,
-    /// Every load tried, in increasing order; a load that was tried again appears more than once.
+    /// Every load tried, in increasing order; a load that was tried several times appears several times.
     pub curve: Vec<ClientLevel>,
 }
 
@@ -537,7 +544,7 @@ impl ClientCalibration {
 pub struct ClientLevel {
     /// The offered load.
     pub load: f64,
-    /// Number of pairs of runs. Each pair is one run with one generator and one with two.
+    /// Number of pairs of runs. Each pair is one run with one generator and one run with two.
     pub pairs: u64,
     /// Throughput with one generator.
     pub one: f64,
@@ -554,7 +561,7 @@ pub struct ClientLevel {
 }
 
 impl Verdict {
-    /// Creates a verdict with these reasons; it is valid if there are none.
+    /// Creates a verdict with these reasons. The verdict is valid if `reasons` is empty.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
     }
@@ -594,7 +601,7 @@ mod tests {
         };
         let [a, b] = [shard("a", Some(20.0), None), shard("a", Some(65.0), None)];
         assert_eq!(skew(&[a.clone(), b.clone(), shard("a", None, None)]), Some((1, 45.0)));
-        // The parts began 35 to 95 µs apart, because the clocks may differ by 30 µs.
+        // The offsets differ by 45 µs, and the clocks by up to 30 µs. So the parts began 15 to 75 µs apart.
         assert_eq!(skew(&[a.clone(), shard("b", Some(65.0), Some(30.0))]), Some((2, 75.0)));
         assert_eq!(skew(&[shard("a", Some(0.0), Some(9.0)), shard("b", Some(0.0), Some(30.0))]), Some((2, 39.0)));
         assert_eq!((skew(&[a]), skew(&[])), (None, None));

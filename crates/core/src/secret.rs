@@ -8,7 +8,8 @@ pub const CREDENTIAL_MASK: &str = "•••";
 /// Header fields whose values are credentials wherever they are used.
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
-/// Whether the value of this header field is a secret: its name is well known, like `authorization`, or in `others`.
+/// Whether the value of this header field is a secret: its name is well known, like `authorization`, or is listed in
+/// `others`.
 pub fn is_secret_header(name: &str, others: &[String]) -> bool {
     let mut secret = HEADERS.into_iter().chain(others.iter().map(String::as_str));
     secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))

@@ -1,5 +1,5 @@
 //! The monitor's figures of a server over an interval: a whole run (`Record.server`), the second between two lines of
-//! `brimful watch`, or one line of a group's log.
+//! `brimful watch`, or the interval of one line of `brimful watch --log`.
 //!
 //! Four groups correspond to WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`],
 //! [`Program`], [`Network`] and [`Connections`]. [`Module`] corresponds to its Server Module. [`SocketRequests`]
@@ -68,7 +68,7 @@ pub struct Server {
 pub struct HostProbe {
     /// Millions of integer operations per second. Each operation depends on the result of the previous one.
     pub arithmetic_mops: f64,
-    /// Millions of reads per second from random addresses in 16 MiB. Each read returns the address of the next one.
+    /// Millions of reads per second from random addresses in 16 MiB. Each read returns the address of the next read.
     pub memory_mreads: f64,
 }
 
@@ -85,7 +85,7 @@ impl HostProbe {
 /// Cost of monitoring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// CPU time of the monitor's thread; for `brimful watch`, of the whole process.
+    /// CPU time of the monitor's thread, in seconds. For `brimful watch`, it is the CPU time of the whole process.
     pub monitor_cpu_s: f64,
     /// CPU time of one sample, in microseconds.
     pub per_sample_us: f64,
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(text.contains("host_probe"), host_probe.is_some(), "{text}");
             assert_eq!(serde_json::from_str::<Server>(&text).unwrap(), server);
         }
-        // A Record of a version that did not have this field.
+        // Records of older versions do not have the field `host_probe`; they are read as well.
         let mut old = serde_json::to_value(Generator::default()).unwrap();
         assert!(old.as_object_mut().unwrap().remove("host_probe").is_some());
         assert_eq!(serde_json::from_value::<Generator>(old).unwrap().host_probe, None);

@@ -6,7 +6,7 @@
 //! may contain any other character. [`Slo`] does not check names; the code that uses an [`Slo`] checks them.
 //!
 //! A survey also accepts limits relative to light load: `p99<10x` is ten times the 99th percentile at light load.
-//! [`SloSpec`] parses both.
+//! [`SloSpec`] parses both kinds of limits.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
@@ -98,7 +98,8 @@ impl SloSpec {
     }
 }
 
-/// Rounds a time in seconds to two significant digits, so that a limit that was computed reads like one that a user wrote.
+/// Rounds a time in seconds to two significant digits, so that a computed limit is as short as a limit that a user
+/// writes.
 fn rounded(seconds: f64) -> f64 {
     if !(seconds.is_finite() && seconds > 0.0) {
         return seconds;

@@ -33,16 +33,16 @@ pub struct Survey {
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
-    /// How much traffic the server can take while each objective is met.
+    /// Highest rate of calls at which the server meets each objective.
     #[serde(default)]
     pub objectives: Vec<RateUnderObjective>,
     /// The load levels, in the order of their offered load.
     pub levels: Vec<Level>,
     /// Service demands of one request.
     pub demands: Vec<Demand>,
-    /// Highest rate that this client can generate without being the limit, as measured.
+    /// Highest measured rate that this client can generate without being the limit, in calls per second.
     pub client_max_rate: Option<f64>,
-    /// Whether the numbers can be trusted.
+    /// Verdict on whether the survey's measurements can be trusted.
     pub verdict: Verdict,
     /// The model behind the predictions, fitted before any held-out level was measured. Its demands describe a busy
     /// server, as in `demands`. Its rates have the proportions of the mix, and their sum is 0.7 of the predicted
@@ -63,8 +63,8 @@ pub struct Survey {
     /// The best law is first; the model uses it.
     #[serde(default)]
     pub laws: Vec<Law>,
-    /// Throughput by number of clients during calibration, in increasing order of that number: the server as a
-    /// flow-equivalent station (Chandy, Herzog & Woo 1975).
+    /// Throughput by number of clients during calibration, in increasing order of the number of clients. These describe
+    /// the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
     pub throughput_by_clients: Vec<ByClients>,
     /// The station of the model that limits the server: `cpu`; `disk` and a name; `workers`, the processes or threads
@@ -80,7 +80,7 @@ pub struct Survey {
     #[serde(default)]
     pub programs: Vec<ProgramDemand>,
     /// The Server Module's measurements during calibration. Absent unless the demands of the classes are based on these
-    /// measurements. This requires that the server has the module, with the classes of the load.
+    /// measurements. This requires a server whose module has the same classes as the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<InsideServer>,
     /// Speed of the server in each block of calibration, in order, relative to the mean: 0.9 is ten percent slower.
@@ -108,29 +108,29 @@ pub struct Survey {
 pub struct RateUnderObjective {
     /// The objective with its limit, like `p99<50ms`.
     pub objective: String,
-    /// The limit: seconds for a time, a fraction for a share of errors. Absent if it is a multiple of the value at light
-    /// load, and light load has no such value.
+    /// The limit: seconds for a time, a fraction for a share of errors. Absent if the limit is a multiple of the value
+    /// at light load, and this value is missing.
     pub limit: Option<f64>,
-    /// How many times the value at light load the limit is, if the objective was given that way, as `p99<10x`.
+    /// The limit divided by the value at light load, for an objective with a relative limit like `p99<10x`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_light_load: Option<f64>,
-    /// The limited figure at light load, in the unit of `limit`.
+    /// Value of the limited measure at light load, in the unit of `limit`.
     pub light_load: Option<f64>,
     /// The rate, in calls per second.
     pub rate: Comparison,
     /// Bounds that contain the measured rate with a probability of 90 %.
     pub measured_interval90: Option<[f64; 2]>,
-    /// The answer to the objective.
+    /// Whether the server meets the objective, and up to which rate.
     pub outcome: ObjectiveOutcome,
-    /// The slices of load that the rate was measured from, in order.
+    /// The slices of load from which the rate was estimated, in order.
     pub slices: Vec<ObjectiveSlice>,
 }
 
-/// The answer to an objective of a survey.
+/// Whether the server meets an objective of a survey, and up to which rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveOutcome {
-    /// The rate was not measured, or too few calls were measured to say.
+    /// The rate was not measured, or too few calls were measured to decide.
     #[default]
     Undecided,
     /// The objective is met up to the measured rate.
@@ -141,7 +141,7 @@ pub enum ObjectiveOutcome {
     MissedAtLightLoad,
 }
 
-/// A slice of load at one rate, judged by an objective.
+/// A slice of load at one rate, compared with an objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveSlice {
     /// Offered load, in calls per second.
@@ -150,7 +150,7 @@ pub struct ObjectiveSlice {
     pub calls: u64,
     /// Number of these calls that took longer than the limit or had no expected answer.
     pub beyond: u64,
-    /// The limited figure: a time in seconds, or a share of errors.
+    /// Value of the limited measure: a time in seconds, or a share of errors.
     pub figure: Option<f64>,
 }
 
@@ -224,7 +224,7 @@ pub struct WhatIf {
     pub response_time_s: Comparison,
     /// Speed of the server just before and after the change, relative to its speed during calibration.
     pub host_speed: Option<f64>,
-    /// Whether these figures can be trusted.
+    /// Verdict on whether these figures can be trusted.
     pub verdict: Verdict,
 }
 
@@ -238,22 +238,23 @@ pub struct Law {
     pub left_out_error: f64,
 }
 
-/// CPU demand of a call of the mix in one of the server's programs, while the server is saturated.
+/// CPU demand of an average call of the mix in one of the server's programs, while the server is saturated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramDemand {
     /// The program's name.
     pub name: String,
-    /// CPU time of a call, in seconds.
+    /// CPU time of an average call in this program, in seconds.
     pub demand_s: f64,
     /// Half width of the 95 % confidence interval of `demand_s`, from the variation between blocks.
     pub ci95_half_width: Option<f64>,
-    /// The program's share of the CPU time of a call in all programs, 0 to 1.
+    /// Share of a call's total CPU time that is spent in this program, 0 to 1.
     pub share: f64,
     /// Number of processes of the program.
     pub processes: u64,
 }
 
-/// Throughput of a number of clients. Each client sends its next call as soon as the previous one is answered.
+/// Throughput with a certain number of clients. Each client sends its next call as soon as the previous one is
+/// answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByClients {
     /// Number of clients.
@@ -300,7 +301,8 @@ pub struct Inflicted {
     pub most_clients: u64,
     /// Longest response time of a calibration call, which bounds the delay of other users' calls.
     pub longest_wait_s: f64,
-    /// Permitted bound of `longest_wait_s`, as far as it depends on the server's speed.
+    /// Permitted bound of `longest_wait_s`. Calibration uses few enough clients that twice their mean response time is
+    /// within this bound.
     #[serde(default)]
     pub max_delay_s: Option<f64>,
 }
@@ -342,21 +344,21 @@ pub struct Level {
     pub window_s: f64,
     /// Complete responses per second.
     pub throughput: Comparison,
-    /// Mean time from when a call was due to its last byte. The prediction is for a host whose speed varies as it did
-    /// during calibration.
+    /// Mean time from when a call was due to the last byte of its response, in seconds. The prediction is for a host
+    /// whose speed varies as it did during calibration.
     pub response_time_s: Comparison,
-    /// The mean response time that the model predicts for a host of constant speed.
+    /// Mean response time that the model predicts for a host of constant speed, in seconds.
     #[serde(default)]
     pub steady_response_s: Option<f64>,
     /// Speed of the server just before and after this level, relative to its speed during calibration with the same
     /// number of clients: 0.9 is ten percent slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
-    /// Percentiles of the response time.
+    /// Percentiles of the response time, in seconds.
     pub response_percentiles_s: ResponsePercentiles,
     /// Utilization of the server's CPUs by its processes.
     pub utilization: Comparison,
-    /// Shares of the time of the server's CPUs.
+    /// Shares of time of the server's CPUs in user mode, in the kernel, idle and stolen.
     pub cpu: Option<CpuShares>,
     /// Share of the calls that failed or were answered with an error of the server (5xx).
     pub error_share: f64,
@@ -364,9 +366,9 @@ pub struct Level {
     pub lateness_p50_s: Option<f64>,
     /// 99th percentile of the generator's lateness, in seconds.
     pub lateness_p99_s: Option<f64>,
-    /// Whether this level can be trusted.
+    /// Verdict on whether this level's measurements can be trusted.
     pub verdict: Verdict,
-    /// Share and cost of each class in this level.
+    /// Throughput and response time of each class at this level.
     pub classes: Vec<LevelClass>,
 }
 
@@ -377,11 +379,11 @@ pub struct LevelClass {
     pub name: String,
     /// Complete responses per second.
     pub throughput: f64,
-    /// Mean response time.
+    /// Mean response time, in seconds.
     pub response_time_s: Comparison,
 }
 
-/// Percentiles of a response time.
+/// Percentiles of a response time, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsePercentiles {
     /// Median of the response time.
@@ -468,8 +470,8 @@ impl Comparison {
         Comparison { predicted, measured, error, ..Comparison::default() }
     }
 
-    /// Splits the error into the model's and the host's part. `predicted` is the prediction for the host's actual
-    /// speed.
+    /// Splits the error into a part due to the model and a part due to the host. `predicted` is the prediction for the
+    /// host's actual speed.
     #[must_use]
     pub fn with_host_prediction(self, predicted: Option<f64>) -> Comparison {
         let model_error = Comparison::new(predicted, self.measured).error;
@@ -477,7 +479,7 @@ impl Comparison {
         Comparison { error_drift, ..self }
     }
 
-    /// Whether the measurement is within the predicted interval; `None` if either is missing.
+    /// Whether the measurement is within the predicted interval; `None` if the measurement or the interval is missing.
     pub fn holds(&self) -> Option<bool> {
         let ([low, high], measured) = self.interval90.zip(self.measured)?;
         Some((low..=high).contains(&measured))
@@ -503,7 +505,7 @@ mod tests {
 
     #[test]
     fn an_error_is_parted_into_the_models_and_the_hosts() {
-        // The host was ten percent slower than during calibration. For a host of that speed, the model predicts 99.
+        // The host was ten percent slower than during calibration. For a host of this speed, the model predicts 99.
         let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::new(Some(110.0), Some(100.0)) };
         let comparison = comparison.with_host_prediction(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;

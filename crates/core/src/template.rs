@@ -27,7 +27,7 @@ pub enum TemplatePart<'t> {
         /// The largest possible number.
         to: u64,
     },
-    /// A field of a row, by the name of its column.
+    /// The field of the CSV row in the column with this name.
     Csv(&'t str),
 }
 
@@ -36,7 +36,7 @@ pub enum TemplatePart<'t> {
 pub struct TemplateError {
     /// Position of the placeholder, in characters from 1.
     pub column: usize,
-    /// The text that was expected there.
+    /// The text that was expected at this position.
     pub expected: String,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for TemplateError {
     }
 }
 
-/// How each placeholder begins.
+/// The beginnings of all placeholders.
 const PLACEHOLDER_STARTS: [&str; 4] = ["{seq}", "{uuid}", "{rand:", "{csv."];
 
 /// Whether a text contains a placeholder.

@@ -58,7 +58,7 @@ pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// Whether this is a URL with scheme and host, as opposed to a path.
+/// Whether `target` is a URL with scheme and host, as opposed to a path.
 pub fn is_absolute_url(target: &str) -> bool {
     ["http://", "https://"].into_iter().any(|scheme| target.len() > scheme.len() && target.starts_with(scheme))
 }

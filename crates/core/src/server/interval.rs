@@ -18,7 +18,7 @@ pub struct ServerInterval {
     pub process_cores: Option<f64>,
     /// CPU time of all watched processes in user mode, in cores.
     pub process_cores_user: Option<f64>,
-    /// Time per second that threads of watched processes waited for a CPU, summed over threads.
+    /// Time that threads of watched processes waited for a CPU, in seconds per second, summed over threads.
     pub run_queue_wait: Option<f64>,
     /// Context switches per second of the whole machine.
     pub context_switches_per_s: Option<f64>,
@@ -44,7 +44,7 @@ pub struct ServerInterval {
     pub workers_busy: Option<f64>,
 }
 
-/// One line of a group's log (`brimful watch --log`): the figures of the interval that ends at `at`.
+/// One line of `brimful watch --log`: one group's figures of the interval that ends at `at`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine<T> {
     /// End of the interval by the wall clock, RFC 3339 in UTC with milliseconds. The wall clock may step, so lengths
@@ -55,7 +55,7 @@ pub struct LogLine<T> {
     pub t_s: f64,
     /// Length of the interval in seconds, by `CLOCK_MONOTONIC`.
     pub length_s: f64,
-    /// Time for which the machine was suspended during the interval, in seconds. The length does not include it.
+    /// Time for which the machine was suspended during the interval, in seconds. `length_s` excludes this time.
     pub suspended_s: f64,
     /// The group's figures.
     #[serde(flatten)]

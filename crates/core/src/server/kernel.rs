@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Kernel {
-    /// Shares of the time of all watched CPUs together. All CPUs are watched unless the user names some.
+    /// Shares of the time of all watched CPUs together. All CPUs are watched unless the user names CPUs.
     pub cpu: Option<CpuShares>,
     /// Numbers of the watched CPUs.
     pub cpus: Vec<usize>,
@@ -40,18 +40,18 @@ pub struct Kernel {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuShares {
-    /// Time in user mode, including niced threads and guests.
+    /// Share of time in user mode, including niced threads and guests.
     pub user: f64,
-    /// Time in the kernel, including interrupts.
+    /// Share of time in the kernel, including interrupts.
     pub system: f64,
-    /// Idle time, including waiting for disks.
+    /// Share of time in which the CPUs were idle, including waiting for disks.
     pub idle: f64,
-    /// Time that the hypervisor gave to other guests.
+    /// Share of time that the hypervisor gave to other guests.
     pub steal: f64,
-    /// Part of `system`: time in interrupts and softirqs, which do most of TCP's receive work.
+    /// Part of `system`: share of time in interrupts and softirqs, which do most of TCP's receive work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<f64>,
-    /// Part of `idle`: time in which a thread waited for a disk.
+    /// Part of `idle`: share of time in which a thread waited for a disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_wait: Option<f64>,
 }
@@ -66,8 +66,9 @@ pub struct Core {
     pub shares: CpuShares,
 }
 
-/// If work outside the server uses more than this share of the watched CPUs, it is attributed to other programs, and
-/// measurements of the server are doubtful. Interrupts and kernel threads alone can use a tenth of a loaded CPU.
+/// Largest share of the watched CPUs that work outside the server may use. Above this share, other programs are assumed
+/// to run, and measurements of the server are doubtful. Interrupts and kernel threads alone can use a tenth of a loaded
+/// CPU.
 pub const MAX_OTHER_WORK: f64 = 0.15;
 
 /// Interrupts per second of the whole machine.
@@ -82,7 +83,7 @@ pub struct Interrupts {
     pub disk_per_s: Option<f64>,
 }
 
-/// Paging per second of the whole machine. Pages have the machine's size (usually 4 KiB).
+/// Paging per second of the whole machine. The size of a page depends on the machine (usually 4 KiB).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Paging {

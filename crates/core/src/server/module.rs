@@ -22,7 +22,7 @@ pub struct Module {
 pub struct ModuleServer {
     /// Name and version of the server's software, like `nginx/1.22.1`.
     pub name: String,
-    /// The file that the server's module writes.
+    /// Path of the file that the server's module writes.
     pub file: String,
     /// Whether the module records new requests. Recording can be turned off.
     pub recording: bool,
@@ -38,15 +38,15 @@ pub struct ModuleServer {
     pub workers_busy: Option<f64>,
     /// Highest number of requests or connections that the server handles at a time, if it has such a limit.
     pub workers_most: Option<u64>,
-    /// Number of workers for which the file had no room. The figures do not include their requests.
+    /// Number of workers for which the file had no room. The figures exclude the requests of these workers.
     pub workers_lost: u64,
     /// CPU time of the server's workers per second: 1.5 is one and a half CPUs.
     pub cores: Option<f64>,
-    /// The CPU time of one request in this many is measured, and of fewer at high request rates. 0 if CPU time is not
-    /// measured.
+    /// CPU time is measured for one of every `cpu_one_in` requests, and for fewer at high request rates. 0 if CPU time
+    /// is not measured.
     pub cpu_one_in: u64,
     /// CPU time of the server's processes in user mode, per request. Linux samples user and system time at clock ticks,
-    /// every few milliseconds. So the figure is known only for many requests together, not by class.
+    /// every few milliseconds. Therefore this figure is known only for many requests together, not by class.
     pub cpu_user_us: Option<f64>,
     /// CPU time of the server's processes in the kernel, per request.
     pub cpu_system_us: Option<f64>,
@@ -91,7 +91,8 @@ pub struct ModuleClass {
     pub cpu_ci95_half_width_us: Option<f64>,
     /// Mean CPU time of the sampled requests, by phase.
     pub cpu_parts_us: Option<CpuParts>,
-    /// Share of the sampled requests whose thread served other requests meanwhile. Their CPU time is unknown.
+    /// Share of the sampled requests whose thread served other requests meanwhile. The CPU time of these requests is
+    /// unknown.
     pub cpu_mixed: Option<f64>,
     /// CPU demand of a request, including its share of the unexplained CPU time.
     pub demand_us: Option<CpuDemand>,
@@ -127,8 +128,8 @@ impl Phases {
     }
 }
 
-/// Elapsed times, in microseconds. Percentiles are interpolated in buckets, four to an octave. Their error is at most
-/// 25 %, and a few percent if there are many times in several buckets.
+/// Elapsed times, in microseconds. Percentiles are interpolated in a histogram with four buckets for each doubling of
+/// the time. The error of a percentile is at most 25 %. It is a few percent if many times spread over several buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elapsed {
     /// Number of requests that had this phase.
@@ -164,15 +165,15 @@ pub struct CpuParts {
 /// D = m + (C − Σ mⱼ nⱼ) / N
 /// ```
 ///
-/// where C is the CPU time of the server's processes in the interval (or the CPU time of its workers, if the kernel
-/// does not provide the former), nⱼ the requests of class j and N all requests. The demands of all requests thus add up
-/// to C, whatever the sample.
+/// Here C is the CPU time of the server's processes in the interval. If the kernel does not provide C, the CPU time of
+/// the server's workers replaces it. mⱼ is the mean m of class j, nⱼ the number of requests of class j, and N the
+/// number of all requests. So the demands of all requests add up to C for every sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDemand {
     /// The mean demand D.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval of D. It covers the sampling error, and the error of C at the ends of
-    /// the interval: C is known only at clock ticks or at sampled requests.
+    /// Half width of the 95 % confidence interval of D. The interval covers the sampling error and the error of C,
+    /// because C is known only at clock ticks or at sampled requests.
     pub ci95_half_width: f64,
     /// Standard deviation of the sampled CPU time.
     pub stddev: f64,

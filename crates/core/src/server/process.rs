@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Figures of the process group, as in its log.
+/// Figures of the process group, as in one line of its log (`brimful watch --log`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Programs {
     /// Figures of each of the server's programs.
@@ -19,9 +19,9 @@ pub struct Program {
     pub name: String,
     /// IDs of the program's processes.
     pub pids: Vec<u32>,
-    /// Number of the program's processes: *started processes* in Table 2.
+    /// Number of the program's processes (*started processes* in Table 2 of Almeida, Almeida & Yates 1997).
     pub processes: u64,
-    /// Number of the program's threads that run or wait for a CPU: *running processes* in Table 2.
+    /// Number of the program's threads that run or wait for a CPU (*running processes* in the same Table 2).
     pub running: Option<u64>,
     /// Number of threads of all the program's processes.
     pub threads: Option<u64>,
@@ -29,20 +29,20 @@ pub struct Program {
     pub started: u64,
     /// Number of processes that were observed to end between two samples.
     pub ended: u64,
-    /// CPU time, measured in nanoseconds. For a process that ended, this is the last value read, which is complete if
-    /// its parent waited for it. The CPU time of a process is missing if it started and ended between two samples and
-    /// no parent waited for it.
+    /// CPU time in seconds, measured to the nanosecond. For a process that ended, this is the last value read, which is
+    /// complete if its parent waited for it. The CPU time of a process is missing if it started and ended between two
+    /// samples and no parent waited for it.
     pub cpu_s: f64,
     /// Part of `cpu_s` in user mode, split by the kernel's ratio of user to system time.
     pub cpu_s_user: f64,
-    /// Part of `cpu_s` in the kernel, split in the same way.
+    /// Part of `cpu_s` in the kernel, split by the kernel's ratio of user to system time.
     pub cpu_s_system: f64,
     /// CPU time per second: 1.5 is one and a half CPUs.
     pub cores: f64,
-    /// Time for which the program's threads were ready and waited for a CPU.
+    /// Time for which the program's threads were ready and waited for a CPU, in seconds, summed over threads.
     pub run_queue_wait_s: Option<f64>,
-    /// Resident memory; shared pages count once per process. The kernel updates this total in batches, so up to 96
-    /// pages (384 KiB) per process and CPU may be missing.
+    /// Resident memory in bytes; shared pages count once per process. The kernel updates this total in batches, so up
+    /// to 96 pages (384 KiB) per process and CPU may be missing.
     pub rss_bytes: u64,
     /// `rss_bytes` as a share of the machine's memory; it may exceed 1 if processes share pages.
     pub memory_share: Option<f64>,
@@ -66,6 +66,6 @@ pub struct CpuQuota {
     pub cpus: f64,
     /// Share of the periods in which the quota was exhausted, so that threads were throttled until the next period.
     pub throttled_periods: f64,
-    /// Time for which threads were throttled, summed over CPUs.
+    /// Time for which threads were throttled, in seconds, summed over CPUs.
     pub throttled_s: f64,
 }

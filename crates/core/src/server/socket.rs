@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Requests observed on the sockets of the watched ports, by tracepoints that are attached during short slices of time.
 ///
 /// A request is counted if its first bytes arrive in the first part of a slice, and is followed until the slice ends.
-/// Rates are the rates of the first part, however long requests take. Times describe requests that were answered before
-/// the slice ended; `open_share` is the share of the other requests.
+/// Rates count only requests that arrive in the first part, regardless of how long these requests take. Times describe
+/// requests that were answered before the slice ended; `open_share` is the share of the other requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketRequests {
