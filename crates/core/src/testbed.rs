@@ -71,7 +71,7 @@ pub struct Host {
     pub ipv4: String,
     /// The host's IPv6 address; `null` if this machine has no IPv6.
     pub ipv6: Option<String>,
-    /// The CPUs that the host's receive work is steered to; empty if it is not steered.
+    /// The CPUs that the host's receive work is steered to; empty if this work is not steered.
     pub cpus: Vec<usize>,
     /// Number of packets dropped because the queue in front of the router was full: the router did not keep up.
     pub unread_packets: u64,
@@ -85,8 +85,8 @@ pub struct Client {
     pub host: Host,
     /// The source addresses that the client may connect from; several addresses provide more ports.
     pub sources: String,
-    /// The shortest and the longest round-trip time of the client's connections to the server, in seconds. They are
-    /// equal unless a time is drawn for each connection.
+    /// The shortest and the longest round-trip time of the client's connections to the server, in seconds. Both times
+    /// are equal unless a time is drawn for each connection.
     pub rtt_s: [f64; 2],
     /// Number of connections, or pairs of addresses, for which a round-trip time was drawn; 0 if none was drawn.
     pub drawn: u64,
@@ -118,8 +118,8 @@ pub struct Router {
     pub cpu: Option<usize>,
     /// Number of packets that the router delivered.
     pub delivered_packets: u64,
-    /// Delay of delivered packets beyond their due times, in microseconds; `null` if there were no packets. It excludes
-    /// the time that a packet waits until the router reads it.
+    /// Delay of delivered packets beyond their due times, in microseconds; `null` if there were no packets. The delay
+    /// excludes the time that a packet waits until the router reads it.
     pub late_us: Option<Summary>,
     /// Number of packets dropped because the router stored its maximum number of packets.
     pub no_room_packets: u64,

@@ -1,8 +1,9 @@
 //! Text for terminals.
 //!
 //! Names of processes and files, and texts from other hosts, are not trusted. They must not move the cursor, change
-//! colours, or erase or reorder text. So [`visible`] and [`one_line`] replace characters that control a terminal by
-//! escapes: `\u` and four hexadecimal digits. JSON uses the same escapes, so a JSON document keeps its meaning.
+//! colours, or erase or reorder text. So [`escape_controls`] and [`one_line`] replace characters that control a
+//! terminal by escapes: `\u` and four hexadecimal digits. JSON uses the same escapes, so a JSON document keeps its
+//! meaning.
 //!
 //! For terminals that display only ASCII, [`to_ascii`] replaces other characters.
 
@@ -113,8 +114,8 @@ fn push_ascii(shown: &mut String, c: char) {
     *shown += sign;
 }
 
-/// Wraps a text at spaces into indented lines of at most `width` characters, and ends it in a newline. Longer words are
-/// not cut.
+/// Wraps a text at spaces into indented lines of at most `width` characters, and ends it in a newline. A word that is
+/// longer than a line is not cut.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut lines = vec![" ".repeat(indent)];
     for word in text.split_whitespace() {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys and
+/// TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys or
 /// certificates; only the command line names the files that contain them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -16,13 +16,13 @@ pub struct Tls {
     /// handshake, as for a new user.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
-    /// The oldest permitted version.
+    /// The oldest permitted version of TLS.
     #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
     pub minimum: TlsVersion,
     /// The server name that the client sends and that the certificate must be valid for; the host of the URL if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// Whether any certificate is accepted.
+    /// Whether the client accepts every certificate without checking it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub insecure: bool,
 }
@@ -91,7 +91,7 @@ pub enum TlsFault {
     Version,
     /// Client and server have no cipher suite, key exchange or signature algorithm in common.
     NothingInCommon,
-    /// The server requires a client certificate, or rejected the given one.
+    /// The server requires a client certificate, or rejected the client's certificate.
     ClientCertificate,
     /// The server does not recognise the server name.
     UnknownName,
@@ -130,7 +130,7 @@ impl TlsFault {
         TlsFault::Misbehaved,
     ];
 
-    /// A sentence that tells the user what to do about the fault.
+    /// Advice to the user how to correct the fault, without a full stop.
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",

@@ -9,12 +9,13 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration, or an instant since the start of a run, in nanoseconds; it is serialised as that number. Subtraction
-/// saturates at zero.
+/// A duration, or an instant since the start of a run, in nanoseconds, serialised as a number. Subtraction saturates at
+/// zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
-/// The time of an event, if it has happened: an `Option<Nanos>` in half the memory, for the state of each call.
+/// The time of an event, or [`OptionalNanos::NONE`] if the event has not happened. Calls store it instead of an
+/// `Option<Nanos>`, which takes twice the memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OptionalNanos(Nanos);
 
@@ -31,7 +32,7 @@ pub struct Bytes(pub u64);
 pub struct Count(pub u64);
 
 impl OptionalNanos {
-    /// The event has not happened.
+    /// The value for an event that has not happened.
     pub const NONE: OptionalNanos = OptionalNanos(Nanos::MAX);
 
     /// The time of the event, if it has happened.
@@ -57,7 +58,7 @@ impl Default for OptionalNanos {
 }
 
 impl From<Nanos> for OptionalNanos {
-    /// Converts [`Nanos::MAX`], which is not an instant of a run, to [`Moment::NONE`].
+    /// Converts [`Nanos::MAX`], which is not an instant of a run, to [`OptionalNanos::NONE`].
     fn from(at: Nanos) -> OptionalNanos {
         OptionalNanos(at)
     }
@@ -99,7 +100,7 @@ impl Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// Converts seconds to nanoseconds, rounded. Negative numbers and NaN become zero, too large numbers
+    /// Converts seconds to nanoseconds, rounded. Negative numbers and NaN become zero; too large numbers become
     /// [`Nanos::MAX`].
     pub fn from_secs_f64(s: f64) -> Nanos {
         Nanos((s * 1e9).round() as u64)

@@ -76,7 +76,7 @@ pub struct RequestClass {
     #[serde(default = "get")]
     pub method: String,
     /// Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Every
-    /// call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}`, here, in `urls`, in
+    /// call fills in the placeholders `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}`, in `path`, in `urls`, in
     /// the values of `headers` and in `body`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -88,14 +88,15 @@ pub struct RequestClass {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls_file: Option<String>,
     /// Alternative to `urls`: a file of requests, one JSON object per line with a path and optionally method, headers,
-    /// body, class, weight and bytes. If some requests name a class, this class has only the requests that name it.
+    /// body, class, weight and bytes. If some requests name a class, this class has only the requests that name this
+    /// class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_file: Option<String>,
     /// A set of files below `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSet>,
     /// Law that determines how often each URL or file is requested, by its position in the list or set: `zipf:0.8`. If
-    /// absent, the weights determine it.
+    /// absent, the weights determine how often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
     /// The order in which the entries of a list are requested.
@@ -155,7 +156,7 @@ pub enum WorkloadError {
         /// The weight.
         weight: f64,
     },
-    /// A path that does not begin with a slash.
+    /// A path does not begin with a slash.
     #[error("class `{name}` has path `{path}`: a path begins with `/`")]
     BadPath {
         /// Name of the class.
@@ -177,7 +178,7 @@ pub enum WorkloadError {
     BadClass {
         /// Name of the class.
         name: String,
-        /// What is wrong, and how to correct it.
+        /// The error, and how to correct it.
         why: String,
     },
     /// A file that a class names cannot be read.
@@ -193,7 +194,7 @@ pub enum WorkloadError {
     BadFile {
         /// Path of the file.
         file: String,
-        /// The position of the error, and what was expected there.
+        /// The position of the error, and the content that was expected there.
         error: LineError,
     },
     /// A weight of a URL is not a finite number of zero or more, or all weights are zero.
@@ -216,7 +217,7 @@ pub enum WorkloadError {
     BadSessions {
         /// Name of the field.
         what: &'static str,
-        /// What is wrong with the field's value.
+        /// The error in the field's value.
         why: SpreadError,
     },
     /// A scripted session is invalid.
@@ -226,7 +227,7 @@ pub enum WorkloadError {
         script: usize,
         /// The burst and the call with the error; empty if the error is in neither.
         place: String,
-        /// What is wrong, and how to correct it.
+        /// The error, and how to correct it.
         why: String,
     },
     /// A text is not a valid stage.
@@ -235,7 +236,7 @@ pub enum WorkloadError {
     /// The workload has no class of the given name.
     #[error("there is no class `{name}`; the classes are: {known}")]
     UnknownClass {
-        /// The given name.
+        /// The unknown name.
         name: String,
         /// The names of the classes.
         known: String,
@@ -279,7 +280,7 @@ impl Workload {
     /// Checks the conditions that the types do not express.
     ///
     /// # Errors
-    /// The first problem, with how to correct it.
+    /// The first error in the workload, with its correction.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         if self.classes.is_empty() {
             return Err(WorkloadError::Empty);
@@ -323,7 +324,7 @@ impl Workload {
     /// Sets the weights of the named classes, as for `--mix light=0.7,heavy=0.3`, and all other weights to zero.
     ///
     /// # Errors
-    /// [`WorkloadError::UnknownClass`] if there is no class of a name, or the error of [`Workload::validate`].
+    /// [`WorkloadError::UnknownClass`] if `mix` contains an unknown name, or the error of [`Workload::validate`].
     pub fn set_mix(&mut self, mix: &[(String, f64)]) -> Result<(), WorkloadError> {
         for (name, _) in mix {
             if !self.classes.iter().any(|c| &c.name == name) {

@@ -3,7 +3,7 @@
 //!
 //! A class has [`RequestClass::len`] *targets*, numbered from 0. If its order is random, the chooser draws a target for
 //! each call. If the class is *numbered*, because it goes through its targets in order or contains placeholders, a call
-//! is identified by its number within the class. This number determines its target and its values.
+//! is identified by its number within the class. This number determines the call's target and values.
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
 use super::{FileContents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
@@ -72,7 +72,8 @@ impl Workload {
         Ok(())
     }
 
-    /// A file that must be read before the load can begin, if one has not been read yet.
+    /// A file that a class names and that has not been read yet, if any. All files must be read before the load can
+    /// begin.
     pub fn unread_file(&self) -> Option<&str> {
         self.classes.iter().find_map(RequestClass::unread_file)
     }
@@ -182,7 +183,7 @@ impl RequestClass {
         listed || is_template(&self.path) || self.urls.iter().any(|url| is_template(&url.path))
     }
 
-    /// The rows of the class's CSV file, if it names one that has been read.
+    /// The rows of the class's CSV file, if the class names a file and the file has been read.
     pub fn rows(&self) -> Option<&Arc<Rows>> {
         self.contents.rows.as_ref()
     }
@@ -247,7 +248,7 @@ impl RequestClass {
     }
 
     /// Checks that the placeholders of all texts are known, and that no value contains a character that would end a
-    /// line early.
+    /// line of the request early.
     fn check_values(&self) -> Result<(), WorkloadError> {
         for text in self.own_paths() {
             self.check_placeholders(text, "paths", is_forbidden_in_path)?;
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!(
             toml::to_string(&list).unwrap().matches("/a").count(),
             0,
-            "the document contains URLs of the list file"
+            "the document must not contain the URLs of the list file"
         );
         let zipf = with_files("urls_file = 'plain'\npopularity = 'zipf:1'").unwrap();
         assert_eq!((zipf.weight(0), zipf.weight(1)), (1.0, 0.5));

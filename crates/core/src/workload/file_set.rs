@@ -7,7 +7,7 @@ use crate::number::is_default;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Highest number of files of a set.
+/// Highest number of files in a set.
 pub const MAX_FILES: u32 = 100_000_000;
 
 /// Files below the class's path.
@@ -24,8 +24,8 @@ pub struct FileSet {
     /// Number of the first file that is requested if the files are requested in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub first: u32,
-    /// Number of files by which a call advances, for clients that share a set: each begins at its own file and advances
-    /// by the number of clients.
+    /// Number of files by which a call advances, for clients that share a set. Each client begins at its own file and
+    /// advances by the number of clients.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub stride: u32,
     /// Size of a file in bytes, or the distribution of sizes, for `brimful fileset`.
@@ -80,7 +80,7 @@ impl FileSet {
 
     /// The size of a file: a quantile of the distribution at the fractional part of a multiple of the golden ratio.
     /// These fractions fill the unit interval evenly. They depend only on the file's number, so file set and workload
-    /// agree on the size; and they are not correlated with popularity.
+    /// agree on the size. The sizes are not correlated with popularity.
     pub fn file_bytes(&self, file: u32) -> Option<u64> {
         const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
         let share = ((f64::from(file) + 0.5) * GOLDEN_RATIO).fract();
@@ -110,7 +110,7 @@ mod tests {
         FileSet::new(files)
     }
 
-    /// This is the example of httperf's manual.
+    /// The manual of httperf contains this path as an example.
     #[test]
     fn the_103rd_of_1024_files_is_where_httperf_has_it() {
         assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");

@@ -45,7 +45,7 @@ pub struct LineError {
     pub line: usize,
     /// Position in the line, in characters from 1.
     pub column: usize,
-    /// What was expected at this position.
+    /// The content that was expected at this position.
     pub expected: String,
 }
 
@@ -65,7 +65,7 @@ impl LineError {
     /// Converts a file to text.
     ///
     /// # Errors
-    /// If the file is not UTF-8, with the position of the first wrong byte.
+    /// The position of the first invalid byte, if the file is not UTF-8.
     pub fn decode_utf8(bytes: &[u8]) -> Result<&str, LineError> {
         std::str::from_utf8(bytes).map_err(|error| {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
@@ -198,13 +198,13 @@ impl UrlList {
 pub struct ListedRequest {
     /// Path and query.
     pub path: String,
-    /// HTTP method; the class's if absent.
+    /// HTTP method; if absent, the class's method.
     #[serde(default)]
     pub method: Option<String>,
-    /// Header fields, in addition to the class's.
+    /// Header fields, in addition to the class's header fields.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Request body; the class's if absent.
+    /// Request body; if absent, the class's body.
     #[serde(default)]
     pub body: Option<String>,
     /// Share of the class's calls, relative to the weights of the other requests.
@@ -334,12 +334,12 @@ impl Rows {
         &self.columns
     }
 
-    /// Index of a column.
+    /// Index of the column with this name, from 0.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// The value at a row and a column, both from 0; empty if there is none.
+    /// The value at a row and a column, both from 0; empty if there is no such value.
     pub fn cell(&self, row: usize, column: usize) -> &str {
         let place = row * self.columns.len() + column;
         let from = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -363,7 +363,8 @@ impl Rows {
 
 const UNENCODED: &str = "no space, line break or other control character: percent-encode it (%20)";
 
-/// Checks a path. The error contains the number of characters before the problem, and what was expected there.
+/// Checks a path. The error contains the number of characters before the problem, and the content that was expected
+/// there.
 pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     if !path.starts_with('/') {
         return Err((0, "a path, which begins with /"));
@@ -382,12 +383,12 @@ pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// Whether a character would end a path or its line early.
+/// Whether a character would end a path or the request line early.
 pub(super) fn is_forbidden_in_path(c: char) -> bool {
     c <= ' ' || c == '\x7f'
 }
 
-/// Whether a character would end the line of a header early, or is not permitted in one.
+/// Whether a character would end the line of a header early, or is not permitted in a header.
 pub(super) fn is_forbidden_in_header(c: char) -> bool {
     (c < ' ' && c != '\t') || c == '\x7f'
 }

@@ -58,19 +58,19 @@ pub enum Load {
     },
     /// S-Clients keep a constant number of connection attempts in progress (Banga & Druschel 1997).
     SClients {
-        /// Number of attempts in progress (D).
+        /// Number of connection attempts in progress.
         attempts: u64,
     },
     /// Sessions make bursts of calls with think times in between.
     Sessions(Sessions),
 }
 
-/// The kind of a load, by what determines when the next call is due.
+/// The kind of a load, which determines when the next call is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadKind {
     /// A schedule that is independent of the server determines when calls are due.
     Open,
-    /// Clients make a call after the answer to the previous one.
+    /// Each client makes its next call after the answer to its previous call.
     Closed,
     /// S-Clients keep a constant number of connection attempts in progress.
     SClients,
@@ -108,7 +108,7 @@ impl FromStr for Stage {
     }
 }
 
-/// The recorded instants of a file.
+/// A file of recorded instants at which calls arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
@@ -149,13 +149,13 @@ struct Fields {
     /// Open load: stages between which the rate changes linearly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stages: Vec<Stage>,
-    /// Open load: the instants of a file.
+    /// Open load: a file of recorded instants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Trace>,
     /// Open load: the requests of access logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogReplay>,
-    /// Closed load: number of clients, each of which waits for its answer.
+    /// Closed load: number of clients. Each client waits for the answer to its call before its next call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
     /// Closed load: time between an answer and the client's next call, in seconds; 0 if absent.
@@ -170,7 +170,7 @@ struct Fields {
 }
 
 impl Load {
-    /// Poisson arrivals at a rate.
+    /// An open load with Poisson arrivals at this rate.
     pub fn poisson(rate: Rate) -> Load {
         Load::Open { rate, arrivals: "poisson".to_owned() }
     }

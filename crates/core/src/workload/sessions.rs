@@ -4,10 +4,10 @@
 //! [load.sessions]
 //! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
 //! bursts = "geometric:4.2"        # bursts of a session, like a page and its objects; 1 if absent
-//! calls_per_burst = "3"           # the others follow the answer to the first; 1 if absent
+//! calls_per_burst = "3"           # the first call, then the rest after its answer; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
-//! connections = 6                 # maximum number per session; 6 if absent
-//! pipelined = true                # calls after the first share a connection; if absent, each has its own
+//! connections = 6                 # maximum number of connections per session; 6 if absent
+//! pipelined = true                # calls after the first share a connection; if absent, no call shares its connection
 //! between_bursts = "keep"         # keep the connections, or "close" them
 //! cookies = true                  # each session returns its cookies; if absent, cookies are ignored
 //! retry = true                    # repeat a call with an unexpected answer; if absent, the session ends
@@ -18,7 +18,7 @@
 //! or, in place of `rate` and `arrivals`,
 //!
 //! ```toml
-//! users = 50                      # each begins one session after another
+//! users = 50                      # each user begins one session after another
 //! rest_s = "exponential:30"       # from the end of a user's session to the next one; 0 if absent
 //! ```
 //!
@@ -29,7 +29,7 @@
 //! calls = 50                      # calls of a session, in as many bursts as necessary
 //! ```
 //!
-//! and in place of `bursts` and `calls_per_burst` scripted sessions, which are used in order ([`Script`]).
+//! Scripted sessions ([`Script`]) can replace `bursts` and `calls_per_burst`. They are used in order.
 //!
 //! Bursts and think times are as in httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
 //! sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
@@ -60,10 +60,10 @@ pub struct Sessions {
     /// Number of bursts of a session, at least 1, drawn by [`Spread::count`].
     pub bursts: Spread,
     /// Alternative to `bursts`: number of calls of a session, at least 1, drawn by [`Spread::count`]. The session has
-    /// as many bursts as necessary; the last one may be shorter.
+    /// as many bursts as necessary; the last burst may be shorter.
     pub calls_in_all: Option<Spread>,
     /// Number of calls of a burst, at least 1, drawn by [`Spread::count`]. The calls after the first are sent when the
-    /// first is answered.
+    /// first call is answered.
     pub calls_per_burst: Spread,
     /// Seconds from the last answer of a burst to the first call of the next burst.
     pub think_s: Spread,
@@ -72,17 +72,18 @@ pub struct Sessions {
     /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps
     /// the connection open. If false, each of these calls is sent on its own connection.
     pub pipelined: bool,
-    /// What happens to a session's connections during think times.
+    /// Whether a session's connections stay open during think times.
     pub between_bursts: BetweenBursts,
     /// Whether each session stores the cookies that it receives, and sends them.
     pub cookies: bool,
     /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends
     /// the session.
     pub retry: bool,
-    /// Whether the load begins in its steady state, with sessions in progress. If false, it begins without sessions.
+    /// Whether the load begins in its steady state, with sessions in progress. If false, the load begins without
+    /// sessions.
     pub in_progress: bool,
-    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use them in order, starting over
-    /// after the last.
+    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use the scripts in order,
+    /// starting over after the last script.
     pub scripts: Vec<Script>,
 }
 
@@ -105,7 +106,7 @@ pub enum SessionArrivals {
     },
 }
 
-/// What happens to a session's connections during think times.
+/// Whether a session's connections stay open during think times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BetweenBursts {
@@ -126,7 +127,7 @@ struct Fields {
     /// Arrival process of sessions, in the notation of `--arrivals`; `poisson` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
-    /// Alternative to `rate`: number of users. Each begins another session after the previous one.
+    /// Alternative to `rate`: number of users. Each user begins another session after the previous session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
     /// Seconds from the end of a user's session to the start of the next one; 0 if absent.
@@ -138,13 +139,13 @@ struct Fields {
     /// Number of bursts of a session; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bursts: Option<Spread>,
-    /// Alternative to `bursts`: the probability that the user stays for another burst, after each burst.
+    /// Alternative to `bursts`: the probability, after each burst, that the user stays for another burst.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stay: Option<f64>,
     /// Alternative to `bursts`: number of calls of a session, in as many bursts as necessary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls: Option<Spread>,
-    /// Number of calls of a burst; 1 if absent. The calls after the first are sent when the first is answered.
+    /// Number of calls of a burst; 1 if absent. The calls after the first are sent when the first call is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls_per_burst: Option<Spread>,
     /// Seconds from the last answer of a burst to the first call of the next burst.
@@ -157,7 +158,7 @@ struct Fields {
     /// the connection open.
     #[serde(default, skip_serializing_if = "is_default")]
     pipelined: bool,
-    /// What happens to a session's connections between bursts.
+    /// Whether a session's connections stay open between bursts.
     #[serde(default)]
     between_bursts: BetweenBursts,
     /// Whether each session stores the cookies that it receives, and sends them.
@@ -170,8 +171,8 @@ struct Fields {
     /// Whether the load begins in its steady state, with sessions in progress.
     #[serde(default)]
     in_progress: bool,
-    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use them in order, starting over
-    /// after the last.
+    /// Alternative to `bursts` and `calls_per_burst`: scripted sessions. New sessions use the scripts in order,
+    /// starting over after the last script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     script: Vec<Script>,
 }
@@ -216,7 +217,7 @@ impl Sessions {
         }
     }
 
-    /// Number of calls of the longest burst, if it is bounded.
+    /// Upper bound of the number of calls of a burst; `None` if bursts have no bound.
     pub fn longest_burst(&self) -> Option<u64> {
         let written = self.scripts.iter().flat_map(|script| &script.bursts).map(|burst| burst.calls.len() as u64);
         let longest = self.calls_per_burst.quantile(1.0).ceil();

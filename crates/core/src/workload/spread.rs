@@ -1,4 +1,4 @@
-//! Distributions of think times, burst sizes and the like, and their notation:
+//! Distributions, for example of think times or burst sizes, and their notation:
 //!
 //! ```text
 //! 3                                constant
@@ -240,8 +240,8 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} and not {b}");
         near(of("exponential:2").quantile(0.5), 2.0 * 2f64.ln());
         near(of("pareto:3,1.5").quantile(0.75), 0.25f64.powf(-1.0 / 1.5));
-        // If the coefficient of variation is 1, ln X has variance ln 2. The 97.5 % point is 1.959964 standard
-        // deviations above the mean.
+        // If the coefficient of variation is 1, ln X has variance ln 2. The 97.5 % point of ln X is 1.959964 standard
+        // deviations above its mean.
         near(of("lognormal:1,1").quantile(0.975), (2f64.ln().sqrt() * 1.959_963_985 - 2f64.ln() / 2.0).exp());
         near(of("quantiles:0=1,0.5=3,0.9=12,1=80").quantile(0.7), 7.5);
         // The distribution function at 2 is 1 − (3/4)² = 0.4375.

@@ -8,8 +8,8 @@
 //! ]
 //! ```
 //!
-//! A call inherits from its class what it does not specify, and is reported under that class. If it names no class, it
-//! belongs to the first class of the document. The calls of a burst after the first are sent when the first is
+//! A call is reported under its class, and inherits all unspecified fields from this class. A call that names no class
+//! belongs to the first class of the document. The calls of a burst after the first are sent when the first call is
 //! answered.
 
 use super::super::{Load, Workload, WorkloadError};
@@ -34,7 +34,7 @@ pub struct ScriptedBurst {
     /// Seconds from the burst's last answer to the next burst; if absent, drawn from the sessions' `think_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_s: Option<f64>,
-    /// The calls of the burst, at least one. The calls after the first are sent when the first is answered.
+    /// The calls of the burst, at least one. The calls after the first are sent when the first call is answered.
     pub calls: Vec<ScriptedCall>,
 }
 
@@ -42,21 +42,21 @@ pub struct ScriptedBurst {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
-    /// Path and query; the class's if absent.
+    /// Path and query; if absent, the class's path.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
     /// The class that the call is reported under; the first class if absent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// HTTP method; the class's if absent.
+    /// HTTP method; if absent, the class's method.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub method: String,
-    /// Request body; the class's if absent.
+    /// Request body; if absent, the class's body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
 
-/// The request of a [`ScriptedCall`], including what it inherits from its class.
+/// The request of a [`ScriptedCall`], including the fields that it inherits from its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScriptedRequest<'w> {
     /// Index of the class.
@@ -85,7 +85,7 @@ impl ScriptedRequest<'_> {
 }
 
 impl Workload {
-    /// The sessions of the workload; `None` if its load is of another kind.
+    /// The sessions of the workload; `None` if the load has no sessions.
     pub fn sessions(&self) -> Option<&Sessions> {
         match &self.load {
             Some(Load::Sessions(sessions)) => Some(sessions),
@@ -168,7 +168,8 @@ impl Workload {
 mod tests {
     use super::*;
 
-    /// A workload of two classes, one with a path and one with several, and these scripts.
+    /// A workload with these scripts and three classes: one with a path, one with several URLs, and one with a
+    /// placeholder.
     fn workload(scripts: &str) -> Workload {
         let text = format!(
             "[[class]]\nname = \"page\"\npath = \"/p\"\nmethod = \"PUT\"\nbody = \"x\"\n[[class]]\nname = \"images\"\n\

@@ -14,7 +14,7 @@ pub(super) enum Written {
     /// A constant, as a number.
     Number(f64),
     /// A distribution, as `exponential:MEAN`, `geometric:MEAN`, `lognormal:MEAN,CV`, `pareto:MEAN,TAIL` or
-    /// `quantiles:0=LEAST,0.5=MEDIAN,1=MOST`; or a number.
+    /// `quantiles:0=LEAST,0.5=MEDIAN,1=MOST`, or a number in quotes.
     Text(String),
 }
 
