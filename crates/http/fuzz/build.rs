@@ -1,4 +1,4 @@
-//! Links each target without the code that it does not use: libFuzzer scans the counters of all linked code after each
+//! Links each fuzz target without unused code, because libFuzzer scans the counters of all linked code after each
 //! input.
 
 fn main() {

@@ -1,8 +1,8 @@
-//! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte except for the data, which it skips.
+//! Finds the end of a chunked body (RFC 9112 §7.1). The parser reads byte by byte, but skips the data of chunks.
 //!
-//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2);
-//! their content is ignored. The parser stores only a state and some counts. The lengths of lines are bounded: a server
-//! that never ends a line would otherwise seem to be still responding.
+//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2); the
+//! content of these lines is ignored. The parser stores only a state and some counts. The lengths of lines are bounded.
+//! Otherwise, a server that never ends a line would seem to respond forever.
 
 use crate::error::ParseError;
 use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};
@@ -14,7 +14,8 @@ pub const MAX_CHUNK_LINE_BYTES: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunked {
     state: State,
-    /// The size of the current chunk while its line is parsed; afterwards the number of its data bytes that are left.
+    /// The size of the current chunk while its line is parsed; afterwards the number of data bytes that are left in the
+    /// chunk.
     left: u64,
     /// Number of data bytes so far.
     data_bytes: u64,
@@ -49,7 +50,7 @@ enum State {
     Line,
     /// The LF of the empty line that ends the trailer section.
     LastLf,
-    /// The body is complete; the next byte comes after it.
+    /// The body is complete; the next byte does not belong to the body.
     Done,
 }
 
@@ -201,7 +202,7 @@ mod tests {
             assert_eq!(feed(body), Ok((body.len(), *data, true)), "{text:?}");
             assert_eq!(feed(&[body, &b"HTTP/1.1"[..]].concat()), Ok((body.len(), *data, true)), "{text:?} and surplus");
             for cut in 0..body.len() {
-                let (consumed, _, done) = feed(&body[..cut]).expect("a prefix of a good body is good");
+                let (consumed, _, done) = feed(&body[..cut]).expect("a prefix of a valid body is accepted");
                 assert_eq!((consumed, done), (cut, false), "{text:?} cut at {cut}");
             }
         }

@@ -1,16 +1,17 @@
-//! The cookies of one user of one server: read from the heads of responses and sent with later requests.
+//! The cookies of one user of one server. They are read from the heads of responses and sent with later requests.
 //!
-//! This is the part of RFC 6265 (Barth 2011) that a load generator needs. Section numbers refer to it.
+//! This is the part of RFC 6265 (Barth 2011) that a load generator needs. Section numbers refer to RFC 6265.
 //!
-//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one
-//!   server, and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
+//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, because all requests go to
+//!   one server. `HttpOnly` and `SameSite` are ignored, because there are no scripts and no other sites.
 //! - A `Secure` cookie that arrives without TLS is ignored. An expired cookie is removed.
 //! - A jar has at most [`CookieJar::MAX_COOKIES`] cookies and [`CookieJar::MAX_BYTES`] bytes of names, values and paths;
 //!   the oldest cookies are evicted first. Cookies that are too large are ignored.
 //! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is
 //!   ignored. If a field is folded over several lines (obs-fold), only its first line is used.
 //!
-//! The caller passes a function that returns the time in seconds since 1970; it is called only if the time matters.
+//! The caller passes a function that returns the time in seconds since 1970; the jar calls this function only if the
+//! time matters.
 
 mod date;
 
@@ -36,7 +37,7 @@ struct Cookie {
     path: Box<[u8]>,
     /// Expiry time in seconds since 1970; `None` if the cookie does not expire during the session.
     expires: Option<u64>,
-    /// Number of cookies that were first received before this one.
+    /// Number of cookies that were first received before this cookie.
     age: u32,
 }
 
@@ -177,7 +178,8 @@ fn parse_set_cookie(field: &[u8]) -> Option<SetCookie<'_>> {
             Some(equals) => (part[..equals].trim_ascii(), part[equals + 1..].trim_ascii()),
             None => (part.trim_ascii(), &b""[..]),
         };
-        // The last attribute of a name counts (§5.3), unless its value is not valid.
+        // The last attribute of a name counts (§5.3). An invalid `Max-Age` or `Expires` is ignored, but an invalid
+        // `Path` removes an earlier `Path` (§5.2.4).
         if name.eq_ignore_ascii_case(b"path") {
             cookie.path = Some(value).filter(|path| path.starts_with(b"/") && path.len() <= MAX_COOKIE_BYTES);
         } else if name.eq_ignore_ascii_case(b"max-age") {

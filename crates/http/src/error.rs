@@ -1,4 +1,4 @@
-//! Errors in what a server sends. Their reasons are static strings, so that an error is as cheap as a response.
+//! Errors in the bytes that a server sends. The reasons are static strings, so that an error is as cheap as a response.
 
 /// The reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum ParseError {
     /// The connection ended before the response did.
     #[error("the connection ended {received} bytes into the response: look for the reason in the server's error log")]
     Truncated {
-        /// Bytes of the response that had arrived, heads included; 0 if it had not begun.
+        /// Bytes of the response that had arrived, including heads; 0 if the response had not begun.
         received: u64,
     },
 }

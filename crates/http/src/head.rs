@@ -5,14 +5,14 @@ use std::mem::MaybeUninit;
 
 use crate::error::ParseError;
 
-/// Upper bound of a response head in bytes, its final empty line included.
+/// Upper bound of a response head in bytes, including its final empty line.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// Upper bound of the number of fields in a response head.
 pub const MAX_FIELDS: usize = 256;
 
-/// Caches the head that was parsed last. Responses of a server mostly have the same head, at least within one second,
-/// and then it is not parsed again. All connections to one server should share one cache.
+/// Caches the head that was parsed last. Most responses of a server have the same head, at least within one second. An
+/// identical head is not parsed again. All connections to one server should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentHead {
     bytes: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct RecentHead {
 
 impl RecentHead {
     /// The result of [`parse`] and the length of the head, if `bytes` begin with the cached head. The end of a head
-    /// does not depend on the bytes after it, so the same bytes are the same head.
+    /// does not depend on later bytes, so the same bytes always form the same head.
     pub(crate) fn find(&self, bytes: &[u8], head_request: bool) -> Option<(usize, Head)> {
         let (cached_head_request, head) = self.parsed?;
         (cached_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
@@ -66,12 +66,12 @@ pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
         .map(|lf| lf + 1)
 }
 
-/// Parses one whole head. `head_request` says whether it responds to a HEAD request.
+/// Parses one whole head. `head_request` says whether the head responds to a HEAD request.
 pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default()
-        .allow_obsolete_multiline_headers_in_responses(true) // §5.2: a user agent must accept them
+        .allow_obsolete_multiline_headers_in_responses(true) // a user agent must accept them (§5.2)
         .parse_response_with_uninit_headers(&mut response, head, &mut fields);
     let (Some(status), Some(minor_version)) = (response.code, response.version) else {
         return Err(ParseError::BadHead("its status line is not `HTTP/1.1 NNN reason`"));
@@ -97,7 +97,7 @@ pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError>
     })
 }
 
-/// The fields that determine framing and persistence, each combined over all its lines.
+/// The fields that determine framing and persistence, each combined from all lines with the same name.
 #[derive(Default)]
 struct Fields {
     close: bool,
@@ -135,7 +135,7 @@ impl Fields {
         }
     }
 
-    /// Determines the framing by the rules of §6.3, in their order.
+    /// Determines the framing by the rules of §6.3, in the order of that section.
     fn framing(&self, status: u16, head_request: bool) -> Result<Framing, ParseError> {
         if head_request || matches!(status, 100..=199 | 204 | 304) {
             return Ok(Framing::Length(0));

@@ -1,22 +1,24 @@
-//! The client side of an HTTP/2 connection (RFC 9113, Thomson & Benfield 2022; section numbers in this folder refer to
-//! it), without I/O: it turns requests into bytes and bytes into responses, each with its stream.
+//! The client side of an HTTP/2 connection (RFC 9113, Thomson & Benfield 2022), without I/O. This module turns requests
+//! into bytes, and bytes into responses with their streams. Section numbers in this folder refer to RFC 9113.
 //!
-//! - The caller stores a value with every stream and gets it back when the stream ends. Until then, it can look the
-//!   value up by the stream's number in constant time ([`streams`]).
-//! - Sending a request copies its header block, which is rendered once and valid on every connection ([`render`]).
-//!   Receiving a response whose header block is the same as the last costs a comparison ([`head`]).
+//! - The caller stores a value with every stream and gets the value back when the stream ends. Until then, the caller
+//!   can look the value up by the stream's number in constant time ([`streams`]).
+//! - Sending a request copies its header block. The block is rendered once and is valid on every connection
+//!   ([`render`]). If a response has the same header block as the previous response, parsing costs only a comparison
+//!   ([`head`]).
 //! - Bodies of responses are not stored. The body of a request is either shared with the request or supplied in pieces
-//!   as the server accepts them ([`Http2::wanted`]).
+//!   as the server accepts them ([`Http2::next_body_demand`]).
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
 //!   [`MAX_IDLE_FRAMES`] in a row. Replies to the server are counted ([`Http2::pending_reply_bytes`]), so that the
 //!   caller can drop a server that does not read them.
 //! - The receive windows of the connection and of each stream are 1 GiB, and are refilled whenever half of a window is
-//!   used, so that they never delay a server.
+//!   used, so that these windows never delay a server.
 //!
-//! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request again. Of the Rust
-//! crates, `h2` requires tokio and its I/O, and the crates for header compression panic on some single-byte inputs.
+//! This module implements the framing itself. nghttp2 needs C and `unsafe`, and copies and compresses each request
+//! again. Of the Rust crates, `h2` requires tokio and its I/O, and the crates for header compression panic on some
+//! single-byte inputs.
 //!
 //! Not implemented: `Upgrade: h2c`, which RFC 9113 removed; server push, which is disabled; priorities, which RFC 9113
 //! deprecates.
@@ -44,40 +46,40 @@ use streams::{Outgoing, Stream, Streams};
 
 /// Size in bytes of the receive windows of the connection and of each stream.
 const RECEIVE_WINDOW: u32 = 1 << 30;
-/// Initial size of every window (§6.9.2).
+/// Initial size in bytes of every window (§6.9.2).
 const FIRST_WINDOW: u32 = 65_535;
-/// Upper bound of the size of a window (§6.9.1).
+/// Upper bound of the size in bytes of a window (§6.9.1).
 const MAX_WINDOW: i64 = 0x7fff_ffff;
 /// Number of streams that may be opened before the limit of the server is known.
 const FIRST_STREAMS: u32 = 1;
 /// Upper bound of the bytes of a GOAWAY frame's debug data that are reported (§6.8).
 pub const MAX_DEBUG_TEXT: usize = 200;
-/// The error code of a RST_STREAM frame after which the request may be sent again: the server did not process it
-/// (§8.7).
+/// The error code of a RST_STREAM frame after which the request may be sent again, because the server did not process
+/// the request (§8.7).
 pub const REFUSED_STREAM: u32 = code::REFUSED_STREAM;
 /// Upper bound of the frames in a row that do not advance a response.
 pub const MAX_IDLE_FRAMES: u32 = 10_000;
 /// Upper bound of the CONTINUATION frames of one header block.
 const MAX_CONTINUATIONS: u32 = 64;
 
-/// Receives what happens while bytes are fed. `T` is the value stored with a stream.
+/// Receives the events that [`Http2::feed`] finds in the bytes. `T` is the value stored with a stream.
 pub trait StreamObserver<T> {
-    /// Bytes of the response on this stream were received, including frame headers.
+    /// Called with the number of bytes that were received for the response on a stream, including frame headers.
     fn received(&mut self, value: &mut T, bytes: u64);
 
-    /// Whether [`StreamObserver::head`] should be called, for which heads have to be rendered.
+    /// Whether [`StreamObserver::head`] should be called. If false, heads are not rendered.
     fn wants_heads(&self) -> bool {
         false
     }
 
-    /// A head of the response on this stream was received, in the form of HTTP/1. This includes informational heads and
+    /// Called with each head of the response on a stream, in the form of HTTP/1, including informational heads and
     /// trailers.
     fn head(&mut self, _value: &mut T, _head: &[u8]) {}
 
-    /// A piece of the response's body was received.
+    /// Called with each piece of the body of the response on a stream.
     fn body(&mut self, _value: &mut T, _piece: &[u8]) {}
 
-    /// The server sent GOAWAY, with an error code and at most [`MAX_DEBUG_TEXT`] bytes of debug data.
+    /// Called when the server has sent GOAWAY, with an error code and at most [`MAX_DEBUG_TEXT`] bytes of debug data.
     fn goaway(&mut self, _code: u32, _text: &[u8]) {}
 }
 
@@ -137,14 +139,14 @@ pub struct Http2<T> {
     input: Input,
     /// The header of a frame, or its first bytes.
     header: [u8; HEADER],
-    /// The bytes that have arrived of a payload that is parsed only when it is complete.
+    /// The received part of a payload that is parsed only when it is complete.
     payload: Vec<u8>,
     block: Option<Block>,
     decoder: Decoder,
     /// The latest head in the form of HTTP/1.
     text: Vec<u8>,
     out: Vec<u8>,
-    /// Number of bytes that were passed on to be sent.
+    /// Number of bytes that the caller has passed on to be sent.
     submitted_bytes: u64,
     /// Bytes of replies to SETTINGS and PING that may not have been sent yet.
     pending_reply_bytes: usize,
@@ -170,8 +172,8 @@ enum Input {
     Header(usize),
     /// A payload that is parsed only when it is complete.
     Whole(Frame),
-    /// The payload of a DATA frame, of which `left` bytes are left. `padding` is the length of the padding at its end,
-    /// once known.
+    /// The payload of a DATA frame, of which `left` bytes are left. `padding` is the length of the padding at the end
+    /// of the payload, once known.
     Data { frame: Frame, left: usize, padding: Option<usize> },
 }
 
@@ -191,11 +193,11 @@ struct Peer {
     known: bool,
     /// Upper bound of the number of open streams.
     max_streams: u32,
-    /// Whether `max_streams` is the limit that an earlier connection had.
+    /// Whether `max_streams` is the limit of an earlier connection.
     assumed: bool,
     /// Initial send window of a stream.
     window: i64,
-    /// Whether the next header block must begin with a table size update. This side uses no table, but it must
+    /// Whether the next header block must begin with a table size update. The client uses no table, but must
     /// acknowledge a smaller limit of the server.
     shrink_table: bool,
     table_is_shrunk: bool,
@@ -208,7 +210,7 @@ impl<T> Default for Http2<T> {
 }
 
 impl<T> Http2<T> {
-    /// Starts a new connection. Its preface and settings are the first output.
+    /// Starts a new connection. The client's preface and settings are the first output.
     pub fn new() -> Http2<T> {
         Http2 {
             streams: Streams::new(),
@@ -249,7 +251,7 @@ impl<T> Http2<T> {
         self.peer.known.then_some(self.peer.max_streams)
     }
 
-    /// The server's limit of open streams, or the limit of an earlier connection; `None` if neither is known.
+    /// The server's limit of open streams, or the limit of an earlier connection; `None` if both are unknown.
     pub fn expected_streams(&self) -> Option<u32> {
         (self.peer.known || self.peer.assumed).then_some(self.peer.max_streams)
     }
@@ -272,12 +274,12 @@ impl<T> Http2<T> {
         self.streams() < self.peer.max_streams as usize && !self.refuses_new_streams()
     }
 
-    /// The value stored with a stream; `None` if it is not open.
+    /// The value stored with a stream; `None` if the stream is not open.
     pub fn get(&self, stream: u32) -> Option<&T> {
         self.streams.get(stream).map(|stream| &stream.value)
     }
 
-    /// The value stored with a stream, mutably; `None` if it is not open.
+    /// The value stored with a stream, mutably; `None` if the stream is not open.
     pub fn get_mut(&mut self, stream: u32) -> Option<&mut T> {
         self.streams.get_mut(stream).map(|stream| &mut stream.value)
     }
@@ -354,7 +356,7 @@ impl<T> Http2<T> {
         self.out.shrink_to(MAX_IDLE_CAPACITY);
     }
 
-    /// Number of bytes that were passed on to be sent, in total.
+    /// Number of bytes that the caller has passed on to be sent, in total.
     pub fn submitted_bytes(&self) -> u64 {
         self.submitted_bytes
     }

@@ -8,11 +8,11 @@
 //! - [`Redirection`]: the target of a redirect.
 //! - [`CookieJar`]: the cookies of one user.
 //!
-//! This crate opens no socket and reads no clock. It does not store bodies; it stores the beginning of a head until the
-//! rest arrives. Once the buffer for these beginnings has grown to the largest of them, parsing does not allocate.
+//! This crate opens no socket and reads no clock. Bodies are not stored. An incomplete head is stored until the rest
+//! arrives. Parsing allocates only when the buffer for incomplete heads grows.
 //!
-//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to it, except in
-//! `http2`, where they refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.
+//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to RFC 9112. In
+//! `http2`, section numbers refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.
 //!
 //! ```
 //! use brimful_http::{Progress, Request, ResponseParser, Version};

@@ -1,9 +1,9 @@
 //! The protocol of a connection. In HTTP/1, responses arrive in the order of the requests, so a response belongs to the
-//! oldest call. In HTTP/2, each response names its stream, and its call is stored with the stream.
+//! oldest call. In HTTP/2, each response names its stream, and each call is stored with its stream.
 
 use crate::{Http2, ParseError, Response, ResponseParser};
 
-/// The protocol of one connection, without I/O. `T` is stored with each HTTP/2 stream; it is not used for HTTP/1.
+/// The protocol of one connection, without I/O. `T` is stored with each HTTP/2 stream; HTTP/1 does not use `T`.
 #[derive(Debug)]
 pub enum Protocol<T> {
     /// HTTP/1.0 or HTTP/1.1.
@@ -18,7 +18,7 @@ impl<T> Protocol<T> {
         if http2 { Protocol::Http2(Box::default()) } else { Protocol::Http1(ResponseParser::new()) }
     }
 
-    /// HTTP/1: expects a response next. `head_request` says whether it responds to a HEAD request. HTTP/2: does
+    /// HTTP/1: expects a response next. `head_request` says whether this response answers a HEAD request. HTTP/2: does
     /// nothing.
     pub fn start(&mut self, head_request: bool) {
         if let Protocol::Http1(parser) = self {

@@ -4,7 +4,7 @@
 use brimful_core::url::encode_bytes;
 use std::borrow::Cow;
 
-/// The request that a redirect asks for.
+/// The next request that a redirect requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirection<'a> {
     /// A request to the same server.
@@ -32,7 +32,8 @@ impl<'a> Redirection<'a> {
         };
         let safe = matches!(method, "GET" | "HEAD");
         let method = match status {
-            // All clients do this, although the first specifications did not intend it (RFC 9110 §15.4, note).
+            // All clients change POST to GET here, although the first specifications did not intend this (RFC 9110
+            // §15.4, note).
             301 | 302 if method == "POST" => "GET".into(),
             303 if !safe => "GET".into(),
             _ if safe => Cow::Borrowed(method),
@@ -58,13 +59,14 @@ fn location(head: &[u8]) -> Option<&[u8]> {
 }
 
 /// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it is valid in a request line. The character
-/// set is ignored, as browsers do. Returns `None` if the Location is empty or contains control characters.
+/// set is ignored, as in browsers. Returns `None` if the Location is empty or contains control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))
 }
 
-/// Resolves a reference relative to `target`. Returns its path and query; `None` if the reference has another origin.
+/// Resolves a reference relative to `target`. Returns the path and query of the result; `None` if the reference has
+/// another origin.
 fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, _) = origin.split_once("://")?;

@@ -1,7 +1,7 @@
 //! A request, rendered once and sent unchanged for every call of its class.
 //!
 //! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments are refused if they could
-//! end a line early or make the server see another length (request splitting; RFC 9112 §11.1 and §11.2).
+//! end a line early or make the server read another length (request splitting; RFC 9112 §11.1 and §11.2).
 
 mod rules;
 
@@ -38,9 +38,9 @@ pub enum Version {
 
 impl Request {
     /// Renders a request for `path` to `authority`, which is the default Host. Adds Host, User-Agent, Accept,
-    /// Content-Length and Connection as needed, unless `headers` contain them, in any case of letters. One of these
-    /// headers with an empty value is not sent at all, except that Content-Length is always sent for a non-empty body.
-    /// `close` asks the server to close the connection after its response.
+    /// Content-Length and Connection as needed, unless `headers` contain these fields in upper or lower case. If
+    /// `headers` contain one of these fields with an empty value, the field is not sent. But Content-Length is always
+    /// sent for a non-empty body. `close` asks the server to close the connection after its response.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -63,7 +63,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Renders a request like [`Request::new`], but without its body of `body_bytes`, which the caller sends
+    /// Renders a request like [`Request::new`], but without its body. The caller sends the body of `body_bytes` bytes
     /// afterwards.
     ///
     /// # Errors

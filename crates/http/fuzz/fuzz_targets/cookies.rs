@@ -2,7 +2,7 @@
 //! that the jar stays bounded and that the result is still one request.
 //!
 //! Input: a byte of flags (bit 0: TLS is used; bits 1 to 7: seconds that pass between responses), then heads, each of
-//! which ends in an empty line. `README.md` has the command.
+//! which ends in an empty line. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_http::{CookieJar, Request, Version};
@@ -12,7 +12,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&flags, mut heads)) = input.split_first() else {
         return;
     };
-    let request = Request::new("GET", "a", "/a/b?c", &[], b"x", Version::Http11, false).expect("a good request");
+    let request = Request::new("GET", "a", "/a/b?c", &[], b"x", Version::Http11, false).expect("the request is valid");
     let (mut jar, mut now) = (CookieJar::default(), 1_800_000_000);
     while !heads.is_empty() {
         let end = heads.windows(2).position(|two| two == b"\n\n").map_or(heads.len(), |at| at + 2);
@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
         };
         assert_eq!(body, b"x", "cookies do not change the body");
         let sent: Vec<&[u8]> = parsed.headers.iter().filter(|f| f.name == "Cookie").map(|f| f.value).collect();
-        // White space around a value is not part of it.
+        // White space around a value is not part of the value.
         assert_eq!(sent.concat(), cookies.trim_ascii(), "at most one field is added");
     }
 });

@@ -2,13 +2,13 @@
 //! depend on how the bytes are split.
 //!
 //! Input: a byte of flags (bit 0: the SETTINGS frame is missing; bits 4 to 7: the number of cuts), the length of the
-//! piece before each cut, and the bytes after SETTINGS. `README.md` has the command.
+//! piece before each cut, and the bytes after SETTINGS. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_http::{StreamEnd, Http2, StreamObserver, ParseError, RecentBlock, Request, Version};
 use libfuzzer_sys::fuzz_target;
 
-/// The first frame of every server: an empty SETTINGS frame.
+/// An empty SETTINGS frame. A server must send SETTINGS as its first frame.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 const CALLS: usize = 4;
 
@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(whole, feed_all(&sent.chunks(1).collect::<Vec<_>>()));
 });
 
-/// Everything that was received while the bytes were fed.
+/// All events that occurred while the bytes were fed.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     ended: Vec<(usize, StreamEnd)>,
@@ -76,7 +76,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
             Version::Http2,
             false,
         );
-        http2.open(&request.expect("a good request"), call);
+        http2.open(&request.expect("the request is valid"), call);
     }
     http2.clear_output();
     for piece in pieces {

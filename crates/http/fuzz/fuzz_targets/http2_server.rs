@@ -2,7 +2,7 @@
 //! the result does not depend on how the bytes are split, and that the output is bounded.
 //!
 //! Input: a byte of flags (bit 0: the preface is missing; bits 4 to 7: the number of cuts), the length of the piece
-//! before each cut, and the bytes of the client. `README.md` has the command.
+//! before each cut, and the bytes of the client. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_http::{Http2Server, ServerEvent, MAX_HEAD_BYTES, ParseError, answer_block};
@@ -39,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(whole, feed_all(&said.chunks(1).collect::<Vec<_>>()));
 });
 
-/// Everything that was received while the bytes were fed.
+/// All requests, errors and output that resulted from the bytes.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     requests: Vec<(u32, usize)>,

@@ -1,8 +1,9 @@
-//! Uses arbitrary text as the parts of a request. Checks that the text is refused or makes exactly one request.
+//! Uses arbitrary text as the parts of a request. Checks that [`Request::new`] refuses the text or makes exactly one
+//! request.
 //!
 //! Input: a byte of flags (bit 0: HTTP/1.0; bit 1: close the connection), then parts separated by bytes 0xff: the
-//! method, the authority, the path, the body, and the names and values of headers alternately. `README.md` has the
-//! command.
+//! method, the authority, the path, the body, and the names and values of headers alternately. `README.md` contains the
+//! command that runs this target.
 #![no_main]
 
 use brimful_http::{Request, Version};

@@ -1,9 +1,9 @@
 //! Feeds arbitrary bytes as the responses of a connection. Checks that nothing panics, that the result does not depend
-//! on how the bytes are split, even at empty lines between two responses, and that it agrees with the tests' reference
-//! implementation.
+//! on how the bytes are split, even at empty lines between two responses, and that the result agrees with the reference
+//! implementation of the tests.
 //!
 //! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the length of the piece
-//! before each cut, and the bytes that the server sends. `README.md` has the command.
+//! before each cut, and the bytes that the server sends. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_http::{
@@ -56,8 +56,8 @@ fuzz_target!(|input: &[u8]| {
     );
 });
 
-/// Feeds the pieces of one connection. Returns each response with the empty lines before it, and how the connection
-/// ended.
+/// Feeds the pieces of one connection. Returns each response with the number of empty lines before it, and the result
+/// of ending the connection.
 fn responses(
     head_request: bool,
     pieces: &[&[u8]],

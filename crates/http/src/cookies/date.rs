@@ -1,7 +1,7 @@
 //! Parses the dates of `Expires`, in any form that servers write (RFC 6265 §5.1.1). Time, day, month and year are
 //! recognised by their shape; the first of each counts, and all other tokens are skipped.
 
-/// Parses a date to seconds since 1970, or 0 if it is earlier; `None` if it is not a date.
+/// Parses a date to seconds since 1970, or 0 if the date is earlier; `None` if the text is not a date.
 pub fn parse(text: &[u8]) -> Option<u64> {
     let mut time = None;
     let mut day = None;
@@ -52,7 +52,8 @@ fn time_of_day(token: &[u8]) -> Option<(i64, i64, i64)> {
     Some((number(hour, 1, 2)?, number(minute, 1, 2)?, number(second, 1, 2)?))
 }
 
-/// Parses a number of `min_digits` to `max_digits` digits at the start of a token, which no further digit follows.
+/// Parses a number of `min_digits` to `max_digits` digits at the start of a token, without a further digit after the
+/// number.
 fn number(token: &[u8], min_digits: usize, max_digits: usize) -> Option<i64> {
     let digits = token.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = token.iter().take(digits.min(max_digits)).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
@@ -67,8 +68,8 @@ fn parse_month(token: &[u8]) -> Option<i64> {
     (1..).zip(MONTHS).find(|(_, month)| name.eq_ignore_ascii_case(*month)).map(|(nth, _)| nth)
 }
 
-/// Days of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013): years begin in March,
-/// so that the leap day is the last day of a year.
+/// Number of days from 1970-01-01 to a date of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms", 2013). In this algorithm, years begin in March, so that the leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

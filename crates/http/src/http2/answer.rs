@@ -78,7 +78,7 @@ impl<T> Http2<T> {
         Ok(if ends { self.finish(id) } else { None })
     }
 
-    /// Ends a stream whose response is complete. If the request has not been sent whole, the rest of it is cancelled.
+    /// Ends a stream whose response is complete. If a part of the request has not been sent, this part is cancelled.
     pub(super) fn finish(&mut self, id: u32) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         if stream.body.is_some() {

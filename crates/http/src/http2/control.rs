@@ -67,7 +67,7 @@ impl<T> Http2<T> {
         Ok(None)
     }
 
-    /// Removes one of the streams that the server does not process after GOAWAY; `None` if none of them is open.
+    /// Removes one of the streams that the server does not process after GOAWAY; `None` if no such stream is open.
     pub(super) fn given_up(&mut self) -> Option<Stream<T>> {
         if !self.gives_up {
             return None;

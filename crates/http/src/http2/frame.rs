@@ -104,17 +104,17 @@ pub(super) struct Fault {
     pub(super) error: ParseError,
 }
 
-/// The peer violated the protocol.
+/// The fault of a peer that violates the protocol. `why` describes the violation.
 pub(super) fn broken(why: &'static str) -> Fault {
     Fault { code: code::PROTOCOL_ERROR, error: ParseError::BadFrame(why) }
 }
 
-/// A frame has a length that its type does not allow.
+/// The fault of a frame whose length is not valid for its type.
 pub(super) fn bad_length() -> Fault {
     Fault { code: code::FRAME_SIZE_ERROR, error: ParseError::BadFrame("the length of a frame is not valid") }
 }
 
-/// The peer sends useless frames without end.
+/// The fault of a peer that sends useless frames without end.
 pub(super) fn flood(what: &'static str) -> Fault {
     Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::Flood(what) }
 }

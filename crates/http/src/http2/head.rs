@@ -12,9 +12,9 @@ pub(super) struct Head {
     pub(super) fault: Option<&'static str>,
 }
 
-/// Caches the block that was decoded last, if it means the same on every connection. Many servers send the same block
-/// for most responses, at least within one second; an equal block is not decoded again. All connections to one server
-/// should share one cache.
+/// Caches the block that was decoded last, if the block means the same on every connection. Many servers send the same
+/// block for most responses, at least within one second; an equal block is not decoded again. All connections to one
+/// server should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentBlock {
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ fn write_line(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     parts.into_iter().for_each(|part| text.extend_from_slice(part));
 }
 
-/// The head so far.
+/// The part of the head that has been decoded so far.
 #[derive(Default)]
 struct Fields {
     head: Head,
@@ -172,7 +172,7 @@ mod tests {
             (&[(":status", "200"), ("transfer-encoding", "chunked")], "HTTP/1"),
             (&[(":status", "200"), ("connection", "close")], "HTTP/1"),
         ] {
-            let fault = head(fields).fault.expect("a fault");
+            let fault = head(fields).fault.expect("the head must be malformed");
             assert!(fault.contains(part), "{fields:?}: {fault}");
         }
     }

@@ -1,4 +1,4 @@
-//! Decodes header blocks (HPACK, RFC 7541, Peon & Ruellan 2015; section numbers in this folder refer to it).
+//! Decodes header blocks (HPACK, RFC 7541, Peon & Ruellan 2015). Section numbers in this folder refer to RFC 7541.
 //!
 //! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded
 //!   only in part, the connection is unusable.
@@ -39,7 +39,7 @@ pub(crate) struct Decoder {
 /// Whether decoding a block involved the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// The dynamic table was neither read nor changed: the same bytes mean the same on any connection.
+    /// The dynamic table was neither read nor changed. The block means the same on every connection.
     None,
     /// The dynamic table was read or changed.
     Table,
@@ -103,8 +103,8 @@ impl Decoder {
         Ok(effect)
     }
 
-    /// Decodes a literal into `name` and `value`. Returns the table index of its name, or 0 if the name is a literal,
-    /// too.
+    /// Decodes a literal into `name` and `value`. Returns the table index of its name, or 0 if the name is also a
+    /// literal.
     fn literal(&mut self, rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
         let index = integer(rest, prefix)?;
         if index == 0 {
@@ -119,8 +119,8 @@ impl Decoder {
     }
 }
 
-/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). An integer too large for any
-/// block is an error, before it can overflow.
+/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). Integers that are too large
+/// for any block are refused before they can overflow.
 pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     let (&first, mut tail) = rest.split_first().ok_or(HpackError::Broken)?;
     let prefix_mask = (1u8 << prefix) - 1;
@@ -176,7 +176,7 @@ mod tests {
         Ok((lines, effect))
     }
 
-    /// The requests of RFC 7541, C.4: three requests, Huffman-coded, on one connection.
+    /// Decodes the three Huffman-coded requests of RFC 7541, C.4, on one connection.
     #[test]
     fn the_requests_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -193,8 +193,8 @@ mod tests {
         }
     }
 
-    /// The responses of RFC 7541, C.6: three responses, Huffman-coded. Unlike in the RFC, the table is large enough for
-    /// all entries.
+    /// Decodes the three Huffman-coded responses of RFC 7541, C.6. Unlike in the RFC, the table is large enough for all
+    /// entries.
     #[test]
     fn the_responses_of_appendix_c() {
         let mut decoder = Decoder::default();

@@ -1,12 +1,12 @@
-//! Receives frames: splits the input, checks which frames are allowed, and passes on the data of bodies, which is not
-//! stored.
+//! Receives frames: splits the input, checks which frames are allowed, and passes on the data of bodies without storing
+//! it.
 
 use super::frame::{Fault, Frame, HEADER, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
 use super::{Closed, Http2, Input, MAX_IDLE_FRAMES, RECEIVE_WINDOW, RecentBlock, StreamObserver};
 use crate::ParseError;
 
 impl<T> Http2<T> {
-    /// Consumes some of `bytes` and returns their number. `bytes` must not be empty.
+    /// Consumes some of `bytes` and returns the number of bytes consumed. `bytes` must not be empty.
     pub(super) fn step(
         &mut self,
         recent: &mut RecentBlock,
@@ -164,7 +164,7 @@ impl<T> Http2<T> {
         self.end_data(frame)
     }
 
-    /// Ends a DATA frame if its whole payload has been consumed. This may end its stream, too.
+    /// Ends a DATA frame if its whole payload has been consumed. This may also end the stream of the frame.
     pub(super) fn end_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         match self.input {
             Input::Data { left: 0, padding: None, .. } => Err(bad_length()),

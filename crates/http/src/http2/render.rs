@@ -6,7 +6,7 @@
 
 use super::hpack::{Decoder, find_static, integer as read_integer, static_value};
 
-/// First byte of a literal that no table may contain, not even a proxy's (RFC 7541 §6.2.3).
+/// First byte of a literal that neither the server nor a proxy may add to a table (RFC 7541 §6.2.3).
 const NEVER_INDEXED: u8 = 0x10;
 
 /// Renders a block with these pseudo-header fields and `fields`, whose names are converted to lower case.
@@ -51,12 +51,12 @@ pub(crate) fn path(block: &[u8]) -> &[u8] {
     value.unwrap_or_default()
 }
 
-/// A block rendered by [`block`], as the head of an HTTP/1 request.
+/// Converts a block rendered by [`block`] to the head of an HTTP/1 request.
 pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     let mut line = Vec::new();
     let mut fields = Vec::new();
     let mut add = |name: &[u8], value: &[u8]| fields.extend([name, b": ", value, b"\r\n"].concat());
-    // Cannot fail: the block was rendered here.
+    // Decoding cannot fail, because this module rendered the block.
     let _ = Decoder::default().decode(block, |name, value| match name {
         b":method" => line.extend_from_slice(value),
         b":scheme" => {}
@@ -67,8 +67,8 @@ pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     [&line[..], &fields, b"\r\n"].concat()
 }
 
-/// Removes the next field from `rest` and returns its value. Its name must be in the static table, as the names of all
-/// pseudo-header fields are.
+/// Removes the next field from `rest` and returns its value. The field's name must be in the static table, which
+/// contains the names of all pseudo-header fields.
 fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     if rest.first()? & 0x80 != 0 {
         return static_value(read_integer(rest, 7).ok()?);

@@ -60,7 +60,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// The next piece of a streamed body that the server would accept now; `None` if there is none.
+    /// The next piece of a streamed body that the server would accept now; `None` if no body has such a piece.
     pub fn next_body_demand(&self) -> Option<BodyDemand> {
         self.waiting.iter().find_map(|id| {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
@@ -70,8 +70,8 @@ impl<T> Http2<T> {
         })
     }
 
-    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::wanted`] allows. Afterwards, the
-    /// other streams have their turn first.
+    /// Sends the next piece of a streamed body, which must not be longer than [`Http2::next_body_demand`] allows.
+    /// Afterwards, the other streams send first.
     pub fn add_body_bytes(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {
@@ -105,7 +105,7 @@ impl<T> Http2<T> {
         usize::try_from(window).unwrap_or(0)
     }
 
-    /// Stores the unsent rest of a body, which waits for a window or for its next piece.
+    /// Stores the unsent rest of a body, until a window opens or the next piece arrives.
     fn keep(&mut self, id: u32, body: Outgoing) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.body = Some(body);
@@ -148,12 +148,12 @@ impl<T> Http2<T> {
     }
 
     pub(super) fn write_goaway(&mut self, code: u32) {
-        // The last stream processed is 0, as the server opens none.
+        // The last stream processed is 0, because the server opens no streams.
         write_short(&mut self.out, kind::GOAWAY, 0, 0, &u64::from(code).to_be_bytes());
     }
 }
 
-/// The connection preface and the settings of this side.
+/// The connection preface and the settings of the client.
 pub(super) fn first_words() -> Vec<u8> {
     let mut out = frame::PREFACE.to_vec();
     let settings = [

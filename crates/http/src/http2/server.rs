@@ -1,11 +1,11 @@
 //! The server side of a connection, for the reference server: parses requests and frames responses, without I/O.
 //!
-//! - The caller makes a value `T` from the method and path of each request when its head has arrived. It gets the value
-//!   back when the body has arrived, too. Bodies are not stored.
+//! - The caller makes a value `T` from the method and path of each request when its head has arrived. The caller gets
+//!   the value back when the body has also arrived. Bodies are not stored.
 //! - Only whole frames are consumed: the caller must keep an incomplete frame, which has at most 16 KiB.
-//! - Memory is bounded, whatever the client sends: by [`MAX_STREAMS`] requests at once and by the client side's bounds
-//!   of heads. Responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to control
-//!   frames grow with the input, so the caller must not feed more while there is output.
+//! - Memory is bounded, whatever the client sends: by [`MAX_STREAMS`] requests at once and by the same bounds of heads
+//!   as in the client. Responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to
+//!   control frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
     self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 /// Upper bound of the concurrent requests on one connection.
 const MAX_STREAMS: usize = 256;
-/// Upper bound of the bytes that wait to be sent. While it is exceeded, no more bodies are framed.
+/// Upper bound of the bytes that wait to be sent. While more bytes wait, no more bodies are framed.
 const MAX_OUTPUT: usize = 256 * 1024;
 
-/// The server side of one connection. A `T` is stored with every request until it is complete.
+/// The server side of one connection. A `T` is stored with every request until the request is complete.
 #[derive(Debug)]
 pub struct Http2Server<T> {
     /// Whether the client's preface has arrived.
@@ -61,7 +61,7 @@ struct Exchange<T> {
 
 #[derive(Debug)]
 enum State<T> {
-    /// The body of the request is being received. The number is the bytes received since the stream's last
+    /// The body of the request is being received. The number counts the bytes received since the stream's last
     /// WINDOW_UPDATE.
     Receiving(T, u32),
     /// The request is complete and has no response yet.
@@ -105,8 +105,8 @@ pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
 
 impl<T> Http2Server<T> {
     /// Consumes whole frames until a request is complete or no whole frame is left, and returns the number of bytes
-    /// consumed. The caller must feed the remaining bytes again, with later bytes after them. `request` makes the value
-    /// to store from a method and a path.
+    /// consumed. The caller must feed the remaining bytes again, followed by later bytes. `request` makes the value to
+    /// store from a method and a path.
     pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, ServerEvent<T>) {
         let mut used = 0;
         if !self.greeted {
@@ -380,7 +380,7 @@ struct Head {
     waits: bool,
 }
 
-/// The settings of this side.
+/// The settings of the server.
 fn first_words() -> Vec<u8> {
     let mut out = Vec::new();
     let settings =
@@ -404,8 +404,8 @@ mod tests {
         fn received(&mut self, _: &mut T, _: u64) {}
     }
 
-    /// Makes requests with our own client: `requests` are pairs of the response's and the request's length. The bytes
-    /// in both directions are split into `pieces`.
+    /// Makes requests with our own client: `requests` are pairs of the lengths of the response and of the request, in
+    /// bytes. The bytes in both directions are split into `pieces`.
     fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
         let (mut client, mut server) = (Http2::new(), Http2Server::default());
         let mut recent = RecentBlock::default();

@@ -134,7 +134,7 @@ impl<T> Streams<T> {
         self.places.iter_mut().flatten()
     }
 
-    /// The lowest stream number above this one.
+    /// The lowest number of an open stream above `id`.
     pub(super) fn first_above(&self, id: u32) -> Option<u32> {
         self.places.iter().flatten().map(|stream| stream.id).filter(|other| *other > id).min()
     }
@@ -147,7 +147,8 @@ impl<T> Streams<T> {
         all
     }
 
-    /// Doubles the table. Streams do not collide: numbers that differ in some low bits also differ in more low bits.
+    /// Doubles the table. Streams do not collide: numbers with different low bits remain different when more bits are
+    /// compared.
     fn grow(&mut self) {
         let new_len = (2 * self.places.len()).max(2);
         let old = std::mem::take(&mut self.places);

@@ -305,7 +305,7 @@ fn after_goaway_the_streams_that_the_server_processes_are_completed() {
     assert_eq!(connection.receive(&bytes), (over, None));
     assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room() && connection.http2.streams() == 1);
     assert_eq!(connection.receive(&headers(WHOLE | END, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
-    // A later GOAWAY cannot raise the last stream.
+    // A later GOAWAY cannot raise the number of the last stream.
     assert_eq!(connection.receive(&goaway(9)), (vec![], None));
     assert!(connection.http2.refuses_new_streams());
 }
@@ -322,7 +322,7 @@ fn a_reset_by_either_side_ends_only_its_own_stream() {
     assert_eq!(connection.http2.cancel(1).map(|stream| stream.value), Some(0));
     assert_eq!(connection.http2.cancel(1), None);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 1, vec![0, 0, 0, 8])]);
-    // Frames that were in transit still arrive, and their effect on the table counts.
+    // Frames that were in transit arrive after the reset, and still change the header table.
     let late = [headers(WHOLE, 1, &[0x88, 0x40, 1, b'a', 1, b'b']), data(END, 1, b"late")].concat();
     assert_eq!(connection.receive(&late), (vec![], None));
     assert_eq!(connection.receive(&headers(WHOLE | END, 5, &[0x88, 0xbe])), (vec![(2, whole(200, 11, 0))], None));

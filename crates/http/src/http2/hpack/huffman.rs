@@ -1,4 +1,4 @@
-//! The Huffman code of strings (§5.2, Appendix B). It is canonical: the lengths of its codes define it.
+//! The Huffman code of strings (§5.2, Appendix B). The code is canonical: the lengths of its codes define it.
 //!
 //! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are
 //! searched length by length.
@@ -83,7 +83,7 @@ impl Code {
     }
 }
 
-/// Decodes `text` and appends the result to `into`; `None` if it is not valid. Padding must be less than eight one
+/// Decodes `text` and appends the result to `into`; `None` if `text` is not valid. Padding must be less than eight one
 /// bits.
 pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
     let (mut bits, mut count) = (0u64, 0u32);
@@ -94,7 +94,7 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
             bits |= u64::from(byte) << (56 - count);
             count += 8;
         }
-        // Missing bits are filled with ones, which begin the code of the end of a string and no other.
+        // Missing bits are filled with ones. Only the code for the end of a string consists of ones.
         let padded = bits | u64::MAX.checked_shr(count).unwrap_or(0);
         match CODE.find(padded) {
             Some((symbol, length)) if length <= count && symbol != END_OF_STRING => {
