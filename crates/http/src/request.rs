@@ -148,8 +148,8 @@ impl Request {
         Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
     }
 
-    /// Renders a request like [`Request::http2`], but without its body of `body_bytes`, which the caller supplies in
-    /// pieces as the server accepts them.
+    /// Renders a request like [`Request::http2`], but without its body. The caller supplies the body of `body_bytes`
+    /// bytes in pieces as the server accepts them.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -201,7 +201,7 @@ impl Request {
         })
     }
 
-    /// Returns a copy of this HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller
+    /// Returns a copy of this HTTP/1 request with other bytes. The first `head_bytes` bytes are the head. The caller
     /// must assemble the bytes from the parts of this request so that they are exactly one request.
     #[must_use]
     pub fn with_request_bytes(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
@@ -219,7 +219,7 @@ impl Request {
         self.bytes.split_at(self.head_bytes)
     }
 
-    /// Length of the content that must be sent after [`Request::bytes`].
+    /// Length in bytes of the content that must be sent after [`Request::bytes`].
     pub fn streamed_bytes(&self) -> u64 {
         self.streamed
     }
@@ -247,7 +247,7 @@ impl Request {
         }
     }
 
-    /// The method.
+    /// The method, like `GET`.
     pub fn method(&self) -> &[u8] {
         match self.framed {
             Some(_) => render::method(&self.bytes),
@@ -292,7 +292,7 @@ impl Request {
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
     }
 
-    /// Whether the method is HEAD. [`ResponseParser::start`](crate::ResponseParser::start) needs this.
+    /// Whether the method is HEAD. [`ResponseParser::start`](crate::ResponseParser::start) needs this information.
     pub fn is_head(&self) -> bool {
         self.is_head
     }
@@ -412,7 +412,7 @@ mod tests {
     fn cookies_share_one_line_at_the_end_of_the_head() {
         let with = |headers: &[(&str, &str)], body: &str, cookies: &str| {
             let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-            let request = Request::new("POST", "a", "/x?y", &headers, body.as_bytes(), Http11, false).expect("good");
+            let request = Request::new("POST", "a", "/x?y", &headers, body.as_bytes(), Http11, false).expect("valid");
             assert_eq!(request.target(), b"/x?y");
             let with = request.with_cookies(cookies.as_bytes());
             assert_eq!(with.target(), b"/x?y");

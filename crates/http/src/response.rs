@@ -1,12 +1,12 @@
 //! Parses successive HTTP/1 responses of a connection, in pieces of any size.
 //!
 //! Invariants: the result does not depend on how the bytes are split. Bytes after the end of a response are not
-//! consumed. Fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored; bodies are not stored. All counts are of
-//! bytes that have arrived, so no 64-bit sum can overflow.
+//! consumed. Fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored; bodies are not stored. Only bytes that
+//! have arrived are counted, so no 64-bit sum can overflow.
 //!
-//! Some servers end a body with a line break that its length does not include, so that an empty line precedes the next
-//! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). It is a matter
-//! of chance whether such a line arrives before or after the next request is sent.
+//! Some servers end a body with a line break that the body's length does not include. Then an empty line precedes the
+//! next status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). An empty
+//! line may arrive before or after the next request is sent.
 
 use crate::chunked::Chunked;
 use crate::error::ParseError;
@@ -15,7 +15,7 @@ use crate::head::{self, Framing, Head, MAX_HEAD_BYTES, RecentHead};
 /// Upper bound of the empty lines that are skipped before one response.
 pub const MAX_EMPTY_LINES: u32 = 4;
 
-/// Finds the end of each response on one connection. [`start`](Self::start) it again for every response.
+/// Finds the end of each response on one connection. The caller must call [`start`](Self::start) before every response.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     stage: Stage,
@@ -28,14 +28,14 @@ pub struct ResponseParser {
     /// The beginning of a head, stored until the rest arrives.
     partial_head: Vec<u8>,
     response: Response,
-    /// Number of consumed bytes of the response: including informational responses, without empty lines.
+    /// Number of consumed bytes of the response: including informational responses, excluding empty lines.
     received: u64,
 }
 
 /// The result of [`ResponseParser::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedResult {
-    /// Number of bytes consumed. The rest belongs to the next response.
+    /// Number of bytes consumed. The remaining bytes belong to the next response.
     pub consumed: usize,
     /// The state of the response.
     pub state: Progress,
@@ -86,8 +86,8 @@ impl ResponseParser {
         ResponseParser::default()
     }
 
-    /// Starts a new response. `head_request` says whether it responds to a HEAD request. Keeps the buffer. Empty lines
-    /// since the previous complete response are counted with the new response.
+    /// Starts a new response. `head_request` says whether this response answers a HEAD request. The buffer keeps its
+    /// capacity. Empty lines since the previous complete response are counted with the new response.
     pub fn start(&mut self, head_request: bool) {
         let was_incomplete = match self.stage {
             Stage::Head => self.received > 0,
@@ -107,7 +107,7 @@ impl ResponseParser {
     }
 
     /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after
-    /// which the connection speaks another protocol. After the end of the response, or after an error, it consumes
+    /// which the connection speaks another protocol. After the end of the response, or after an error, `feed` consumes
     /// nothing and returns the last result again.
     ///
     /// # Errors
@@ -170,12 +170,13 @@ impl ResponseParser {
         })
     }
 
-    /// Number of empty lines before the complete response. The response's counts of bytes do not include them.
+    /// Number of empty lines before the complete response. The response's counts of bytes exclude these lines.
     pub fn empty_lines(&self) -> u32 {
         self.empty_lines
     }
 
-    /// Number of bytes of the response so far, including informational responses, without empty lines before it.
+    /// Number of bytes of the response so far, including informational responses, excluding empty lines before the
+    /// response.
     pub fn received(&self) -> u64 {
         self.received
     }
@@ -205,8 +206,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes` within one stage. Returns their number, and whether they belong to the response.
-    /// `bytes` must not be empty.
+    /// Consumes some of `bytes` within one stage. Returns the number of bytes consumed, and whether these bytes belong
+    /// to the response. `bytes` must not be empty.
     fn step(
         &mut self,
         bytes: &[u8],
@@ -253,7 +254,7 @@ impl ResponseParser {
         Ok((consumed, true))
     }
 
-    /// Parses a head in place if all of it has arrived; otherwise stores the part that has arrived.
+    /// Parses a head in place if the whole head has arrived; otherwise stores the part that has arrived.
     fn step_head(
         &mut self,
         bytes: &[u8],
@@ -319,7 +320,7 @@ impl ResponseParser {
 #[derive(Clone, Copy, Debug, Default)]
 struct EmptyLines {
     lines: u32,
-    /// Whether a CR has arrived and its LF has not.
+    /// Whether a CR has arrived without its LF.
     cut: bool,
 }
 
@@ -344,7 +345,7 @@ impl EmptyLines {
     }
 }
 
-/// Whether `bytes` agree with `prefix` from offset `kept` on, up to the end of the shorter one.
+/// Whether `bytes` agree with `prefix` from offset `kept` on, up to the end of the shorter slice.
 fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
     prefix.iter().skip(kept).zip(bytes).all(|(expected, byte)| expected == byte)
 }

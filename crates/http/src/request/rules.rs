@@ -6,7 +6,7 @@ pub enum RequestError {
     /// The method is not a token.
     #[error("{0:?} is not an HTTP method: write one word, such as GET")]
     Method(String),
-    /// CONNECT opens a tunnel, whose bytes are not responses.
+    /// The method is CONNECT, which opens a tunnel. The bytes of a tunnel are not responses.
     #[error("CONNECT opens a tunnel and cannot be measured as a request: use another method")]
     Connect,
     /// The authority is not `host` or `host:port`.
@@ -18,7 +18,7 @@ pub enum RequestError {
     /// The name of a header is not a token.
     #[error("{0:?} is not a header name: use letters, digits and hyphens, as in X-Request-Id")]
     HeaderName(String),
-    /// The value of a header contains a control character, which could end its line.
+    /// The value of a header contains a control character, which could end the header's line.
     #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
         /// The name of the header.
@@ -34,7 +34,7 @@ pub enum RequestError {
         /// The length of the body in bytes.
         actual: u64,
     },
-    /// A Transfer-Encoding header is set, but bodies are sent without one.
+    /// A Transfer-Encoding header is set, but bodies are sent without a transfer coding.
     #[error("header Transfer-Encoding cannot be sent, because bodies have a Content-Length: leave the header out")]
     TransferEncoding,
 }
@@ -51,7 +51,7 @@ pub(super) fn leaves_out(name: &str, value: &str) -> bool {
     value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
 }
 
-/// Checks that a server cannot read the request line and the Host header as anything else.
+/// Checks that every server reads the same request line and the same Host header from these parts.
 pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestError> {
     if !is_token(method) {
         return Err(RequestError::Method(method.to_owned()));

@@ -4,7 +4,7 @@
 use brimful_http::{Http2, ParseError, RecentBlock, Request, StreamEnd, StreamObserver, Version};
 use proptest::prelude::*;
 
-/// Everything that was received while the bytes were fed.
+/// All events that occurred while the bytes were fed.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     ended: Vec<(usize, StreamEnd)>,
@@ -73,7 +73,7 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
     results
 }
 
-/// A frame, which is more often valid than not.
+/// Generates a frame that is usually valid.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let block = prop_oneof![
         4 => Just(vec![0x88]),

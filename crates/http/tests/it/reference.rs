@@ -1,12 +1,13 @@
 //! A second, slow implementation of RFC 9112 that reads whole inputs, as a reference for the codec. It shares no code
-//! with the codec or with `httparse`. Comments note what both implementations accept beyond the grammar.
+//! with the codec or with `httparse`. Comments note input that both implementations accept although the grammar forbids
+//! it.
 
 use brimful_http::{MAX_CHUNK_LINE_BYTES, MAX_EMPTY_LINES, MAX_FIELDS, MAX_HEAD_BYTES, Response};
 
-/// The result of reading everything received on a connection that is then closed.
+/// The result of reading all bytes that were received on a connection before it was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// A complete response, the number of bytes up to its end, and the empty lines before it.
+    /// A complete response, the number of bytes up to the end of the response, and the number of empty lines before it.
     Whole(Response, usize, u32),
     /// A response of which only the beginning was received.
     Truncated,
@@ -14,7 +15,7 @@ pub enum Reading {
     Malformed,
 }
 
-/// Reads one response. `head_request` says whether it responds to a HEAD request.
+/// Reads one response. `head_request` says whether the response answers a HEAD request.
 pub fn read(bytes: &[u8], head_request: bool) -> Reading {
     let read = || {
         let mut rest = bytes;
@@ -37,7 +38,7 @@ pub fn read(bytes: &[u8], head_request: bool) -> Reading {
     read().unwrap_or_else(|otherwise| otherwise)
 }
 
-/// A part of a response, or the reason why it cannot be read: [`Reading::Truncated`] or [`Reading::Malformed`].
+/// A part of a response, or the reason why this part cannot be read: [`Reading::Truncated`] or [`Reading::Malformed`].
 type Part<T> = Result<T, Reading>;
 
 fn malformed<T>() -> Part<T> {
@@ -145,7 +146,7 @@ impl Head {
         if (rest.len() as u64) < length { truncated() } else { Ok((length, length as usize, false)) }
     }
 
-    /// Whether the connection persists after this response (§9.3, and §6.1 on transfer codings in HTTP/1.0).
+    /// Whether the connection persists after this response (§9.3; §6.1 covers transfer codings in HTTP/1.0).
     fn keep_alive(&self) -> bool {
         let options = self.list("connection");
         let says = |option: &str| options.iter().any(|one| one == option);
@@ -154,7 +155,7 @@ impl Head {
     }
 }
 
-/// Reads a status line (§4). Beyond the grammar, nothing needs to follow the status code, not even a space.
+/// Reads a status line (§4). Unlike the grammar, this function accepts a line that ends after the status code.
 fn status_line(text: &[u8]) -> Part<(u8, u16)> {
     let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ (b'0' | b'1'), b' ', code @ ..] = text else {
         return malformed();
@@ -217,8 +218,8 @@ fn chunked(bytes: &[u8]) -> Part<(u64, usize)> {
     }
 }
 
-/// Reads a chunk line. Returns the size of the chunk and the length of the line. Beyond the grammar, white space may
-/// follow the size.
+/// Reads a chunk line. Returns the size of the chunk and the length of the line. Unlike the grammar, this function
+/// accepts white space after the size.
 fn chunk_line(bytes: &[u8]) -> Part<(u64, usize)> {
     let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
     let text = &bytes[..end];

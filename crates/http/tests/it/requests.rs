@@ -1,4 +1,4 @@
-//! Tests that any arguments are either refused or make exactly one request.
+//! Tests that [`Request::new`] refuses its arguments or makes exactly one request.
 
 use brimful_http::{Request, Version};
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A response as bytes, and the result that parsing it should have.
+/// A response as bytes, and the expected result of parsing these bytes.
 #[derive(Clone, Debug)]
 struct Sample {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// A field that does not concern framing.
+/// Generates a header field that does not affect framing.
 fn field() -> impl Strategy<Value = String> {
     prop_oneof![4 => "X-[A-Za-z]{1,8}: ?[ -~]{0,30}", 1 => "X-Folded: a\r\n [a-z]{1,9}"]
 }
@@ -177,8 +177,9 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]>
     cuts.into_iter().scan(0, move |from, to| Some(&bytes[std::mem::replace(from, to)..to]))
 }
 
-/// Checks that the result of `bytes` is the same as a whole, in pieces and byte by byte, and that it agrees with the
-/// reference. The number of bytes consumed is compared only for a response; after an error it is undefined.
+/// Checks that parsing `bytes` whole, in pieces and byte by byte has the same result, and that this result agrees with
+/// the reference. The number of bytes consumed is compared only for a response; after an error, this number is
+/// undefined.
 fn outcome_of_any_cut(head_request: bool, bytes: &[u8], cuts: &[Index]) -> Result<Outcome, TestCaseError> {
     let whole = feed(head_request, std::iter::once(bytes));
     for cut in [feed(head_request, pieces(bytes, cuts)), feed(head_request, bytes.chunks(1))] {
