@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The serialised form of an `Account`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedAccount {
-    /// Planned length of the offered window, in nanoseconds; `None` if it was not known before the run.
+    /// Planned length of the offered window, in nanoseconds; `None` if this length was not known before the run.
     pub window_ns: Option<u64>,
     /// The request classes, in the workload's order.
     pub classes: Vec<PackedClass>,

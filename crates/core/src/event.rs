@@ -1,6 +1,6 @@
 //! The interface between the three parts of a load generator: a [`Workload`] decides which call is due and when, the
-//! engine makes it, an [`Observer`] measures it. The three parts share only the types of this module (Mosberger & Jin
-//! 1998, §3).
+//! engine makes the call, and an [`Observer`] measures the call. The three parts share only the types of this module
+//! (Mosberger & Jin 1998, §3).
 //!
 //! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
 
@@ -128,8 +128,9 @@ pub trait Workload {
     /// Called when a call has ended. A closed workload schedules the client's next call here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
-    /// Returns the outcome of this session if none of its calls is in flight or still to come; the engine then closes
-    /// the session's connections. Called after each call of the session has ended; returns `Some` once per session.
+    /// Returns the outcome of this session if no call of the session is in flight and no further call will be due. The
+    /// engine then closes the session's connections. Called after each call of the session has ended; returns `Some`
+    /// once per session.
     fn session_ended(&mut self, _session: SessionId) -> Option<SessionOutcome> {
         None
     }
@@ -220,8 +221,8 @@ pub enum Event {
 pub enum Retry {
     /// The earlier attempt ended by [`End::ClosedOnReuse`].
     ClosedOnReuse,
-    /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes it), so it did not process
-    /// the request (RFC 9113 §8.7).
+    /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes the stream), so the server
+    /// did not process the request (RFC 9113 §8.7).
     RefusedStream,
 }
 
@@ -234,7 +235,7 @@ pub struct Outcome {
     pub due: Nanos,
     /// Time at which the call ended.
     pub at: Nanos,
-    /// How the call ended.
+    /// The way in which the call ended.
     pub end: End,
     /// Bytes of the request that were sent.
     pub bytes_sent: u64,
@@ -337,8 +338,8 @@ pub trait Observer {
         false
     }
 
-    /// Called with the bytes of a call's request when it is sent, excluding a body that is read from a file. Called
-    /// again if the call is retried.
+    /// Called with the bytes of a call's request when the request is sent, excluding a body that is read from a file.
+    /// Called again if the call is retried.
     fn on_request(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// Called with each piece of a request body that is read from a file.

@@ -22,7 +22,7 @@ pub struct Profile {
     pub sources: Vec<Source>,
     /// Name of the format of most lines.
     pub format: String,
-    /// All formats of the lines, each with its share.
+    /// All formats of the log's lines, each with its share of the lines.
     pub formats: Vec<FormatShare>,
     /// The fields of the first line of the most frequent format.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct Profile {
     pub upstream_s: Option<Times>,
     /// The request classes of the peak window.
     pub classes: Vec<LogClass>,
-    /// The method that formed the classes, and the reason for their number.
+    /// The method that formed the classes, and the reason for the number of classes.
     pub classes_by: String,
     /// The index of dispersion of arrivals in the peak window, for several lengths of the epoch.
     pub dispersion: Vec<Dispersion>,
@@ -99,7 +99,7 @@ pub struct Source {
     pub lines: u64,
     /// Number of bytes read from the source, after decompression.
     pub bytes: u64,
-    /// The reason why reading stopped before the end of the source, if it did.
+    /// The reason why reading stopped before the end of the source; `None` if the whole source was read.
     pub cut_short: Option<String>,
 }
 

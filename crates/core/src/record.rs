@@ -121,9 +121,9 @@ pub struct Record {
     /// parts were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// The measurement of [`Generator::max_rate`], if this command measured it.
+    /// The measurement of [`Generator::max_rate`]; `None` if this command did not measure this rate.
     pub calibration: Option<ClientCalibration>,
-    /// The parts of the load, if it was made in parts.
+    /// The parts of a load that was made in parts; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardOrigin>,
     /// All observations of the calls, so that Records of shards can be merged exactly.
@@ -321,9 +321,9 @@ pub struct Objective {
     pub measured_s: Option<f64>,
     /// Whether the objective is met.
     pub met: bool,
-    /// Share of the calls without an expected answer: they failed, or the answer was 5xx, 429 or another status than
-    /// the workload expects. Calls for which this host lacked resources, or that were cut off by the end of the run,
-    /// are excluded. Absent if there were no calls.
+    /// Share of the calls without an expected answer: they failed, or the answer was 5xx, 429 or a status that the
+    /// workload does not expect. Excluded are calls for which this host lacked resources, and calls that the end of the
+    /// run cut off. Absent if there were no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
     /// Explanation for people: the calls without an expected answer, if any, and their effect on the objective.
@@ -515,9 +515,9 @@ pub struct HostContention {
     pub steal: Option<f64>,
 }
 
-/// Measurement of the largest load that this client can generate. It is the largest load at which the server's
-/// throughput is the same with one generator as with two generators that each make half of the load (Banga & Druschel
-/// 1997, §4.3). Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
+/// Measurement of the largest load that this client can generate. This is the largest load at which one generator, and
+/// two generators with half of the load each, measure the same throughput of the server (Banga & Druschel 1997, §4.3).
+/// Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCalibration {
     /// The largest load; `None` if the client was the limit at every load tried.

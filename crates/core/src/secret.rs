@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The text that replaces a secret.
 pub const CREDENTIAL_MASK: &str = "•••";
 
-/// Header fields whose values are credentials wherever they are used.
+/// Names of header fields whose values are always credentials.
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
 /// Whether the value of this header field is a secret: its name is well known, like `authorization`, or is listed in

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Server {
-    /// The source of each kind of figures, or `none: …` with the reason and what to do about it.
+    /// The source of each kind of figures, or `none: …` with the reason and the remedy.
     pub sources: BTreeMap<String, String>,
     /// Cost of monitoring.
     pub overhead: Overhead,
@@ -49,7 +49,7 @@ pub struct Server {
     /// Figures of the server's ports.
     #[serde(flatten)]
     pub connections: Connections,
-    /// Figures of the Server Module, if the server has loaded it.
+    /// Figures of the Server Module, if the server has loaded the module.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
     /// Requests observed on the server's sockets, if that was requested.

@@ -64,7 +64,7 @@ pub struct ParseSloError {
 const UTILIZATION: &str = "utilization";
 const ERRORS: &str = "errors";
 
-/// An objective as a user writes it for a survey. Its limit may be relative to the value at light load.
+/// An objective of a survey, in the form that a user writes. Its limit may be relative to the value at light load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SloSpec {
     /// The limit is a time or a share.

@@ -29,7 +29,7 @@ pub struct Survey {
     pub seed: u64,
     /// URL of the surveyed server.
     pub url: String,
-    /// A sentence that states the server's capacity, or that it was not determined.
+    /// A sentence that states the server's capacity, or states that the capacity was not determined.
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
@@ -48,7 +48,7 @@ pub struct Survey {
     /// server, as in `demands`. Its rates have the proportions of the mix, and their sum is 0.7 of the predicted
     /// saturation rate. It has no stations if the survey ended before the fit.
     pub model: Model,
-    /// Where and why the survey stopped early; absent if it was completed.
+    /// The level at which the survey stopped early, with the reason; absent if the survey was completed.
     pub stopped: Option<Stopped>,
     /// Numbers of the server's CPUs.
     pub server_cpus: Vec<usize>,
@@ -63,8 +63,8 @@ pub struct Survey {
     /// The best law is first; the model uses it.
     #[serde(default)]
     pub laws: Vec<Law>,
-    /// Throughput by number of clients during calibration, in increasing order of the number of clients. These describe
-    /// the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
+    /// Throughput by number of clients during calibration, in increasing order of the number of clients. These values
+    /// describe the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
     pub throughput_by_clients: Vec<ByClients>,
     /// The station of the model that limits the server: `cpu`; `disk` and a name; `workers`, the processes or threads
@@ -165,10 +165,10 @@ pub struct Connections {
     /// connections wait until a served connection is closed, even if all served connections are idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_at_once: Option<u64>,
-    /// Whether each call had a connection of its own.
+    /// Whether each call used a new connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call_each: bool,
-    /// Whether each call had a connection of its own because the server closes each connection after its answer.
+    /// Whether each call used a new connection because the server closes each connection after its answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed_by_server: bool,
 }
@@ -232,7 +232,7 @@ pub struct WhatIf {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
     /// Name of the law: `constant`; `idle^1` for an extra cost that is proportional to the idle share of the server,
-    /// `idle^2` to its square, and so on; `busy` for a cost that grows with the load.
+    /// `idle^2` to the square of the idle share, and so on; `busy` for a cost that grows with the load.
     pub name: String,
     /// Cross-validation error: root mean square of the relative errors when one level at a time is left out of the fit.
     pub left_out_error: f64,
@@ -274,8 +274,8 @@ pub struct ByClients {
 pub struct InsideServer {
     /// Number of requests whose CPU time was measured.
     pub sampled: u64,
-    /// Squared coefficient of variation of the CPU time of a request within its class. It is one figure for all
-    /// classes, from their second moments.
+    /// Squared coefficient of variation of the CPU time of a request within its class. All classes share this figure,
+    /// which follows from their second moments.
     pub scv: Option<f64>,
     /// Half width of the 95 % confidence interval of `scv`.
     pub scv_ci95_half_width: Option<f64>,
@@ -292,7 +292,7 @@ pub struct InsideServer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inflicted {
     /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes. If the
-    /// processes cannot be observed, it is the throughput as a share of the server's capacity.
+    /// processes cannot be observed, this figure is the throughput as a share of the server's capacity.
     pub mean_load: f64,
     /// Permitted bound of `mean_load`.
     #[serde(default)]
@@ -312,8 +312,7 @@ pub struct Inflicted {
 pub struct Comparison {
     /// The value that the model predicts.
     pub predicted: Option<f64>,
-    /// Bounds that contain 90 % of the measurements, as predicted for a host whose speed varies as it did during
-    /// calibration.
+    /// Bounds that contain 90 % of the measurements, as predicted for a host whose speed varies as during calibration.
     #[serde(default)]
     pub interval90: Option<[f64; 2]>,
     /// The measured value.
@@ -345,7 +344,7 @@ pub struct Level {
     /// Complete responses per second.
     pub throughput: Comparison,
     /// Mean time from when a call was due to the last byte of its response, in seconds. The prediction is for a host
-    /// whose speed varies as it did during calibration.
+    /// whose speed varies as during calibration.
     pub response_time_s: Comparison,
     /// Mean response time that the model predicts for a host of constant speed, in seconds.
     #[serde(default)]
@@ -439,7 +438,7 @@ pub struct Demand {
     pub truth: Option<f64>,
 }
 
-/// Where and why a survey stopped early.
+/// The level at which a survey stopped early, with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
     /// The level at which the survey stopped.

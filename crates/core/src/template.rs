@@ -54,7 +54,7 @@ pub fn is_template(text: &str) -> bool {
     text.contains('{') && PLACEHOLDER_STARTS.iter().any(|start| text.contains(start))
 }
 
-/// Splits a text into its parts. No part is empty.
+/// Splits a text into plain text and placeholders. No part is empty.
 ///
 /// # Errors
 /// [`TemplateError`] if a placeholder is not well-formed.

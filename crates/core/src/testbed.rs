@@ -114,7 +114,7 @@ pub struct Link {
 /// Performance of the router.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Router {
-    /// The CPU that the router was pinned to; `null` if it was not pinned.
+    /// The CPU that the router was pinned to; `null` if the router was not pinned.
     pub cpu: Option<usize>,
     /// Number of packets that the router delivered.
     pub delivered_packets: u64,
@@ -125,7 +125,7 @@ pub struct Router {
     pub no_room_packets: u64,
     /// Number of packets whose destination address belongs to no host.
     pub no_host_packets: u64,
-    /// Number of packets that the kernel of their destination host rejected.
+    /// Number of packets that the kernel of the destination host rejected.
     pub refused_packets: u64,
     /// Number of packets that this machine's CPUs dropped during the run because their backlogs were full, including
     /// other programs' packets.

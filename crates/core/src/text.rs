@@ -114,8 +114,8 @@ fn push_ascii(shown: &mut String, c: char) {
     *shown += sign;
 }
 
-/// Wraps a text at spaces into indented lines of at most `width` characters, and ends it in a newline. A word that is
-/// longer than a line is not cut.
+/// Wraps a text at spaces into indented lines of at most `width` characters, and ends the text with a newline. A word
+/// that is longer than a line is not cut.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut lines = vec![" ".repeat(indent)];
     for word in text.split_whitespace() {

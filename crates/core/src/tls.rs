@@ -22,7 +22,7 @@ pub struct Tls {
     /// The server name that the client sends and that the certificate must be valid for; the host of the URL if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// Whether the client accepts every certificate without checking it.
+    /// Whether the client accepts every certificate without checks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub insecure: bool,
 }

@@ -1,4 +1,4 @@
-//! Types of units, and their notation.
+//! Types of quantities with units, and the notation of these quantities.
 //!
 //! Times are in whole nanoseconds ([`Nanos`]), rates in events per second ([`Rate`]), and sizes in bytes ([`Bytes`]).
 //! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
@@ -35,13 +35,13 @@ impl OptionalNanos {
     /// The value for an event that has not happened.
     pub const NONE: OptionalNanos = OptionalNanos(Nanos::MAX);
 
-    /// The time of the event, if it has happened.
+    /// The time of the event; `None` if the event has not happened.
     #[inline]
     pub fn get(self) -> Option<Nanos> {
         (self != OptionalNanos::NONE).then_some(self.0)
     }
 
-    /// Sets the time of the event to `now` if it has not happened yet. Returns the time of the event.
+    /// Sets the time of the event to `now` if the event has not happened yet. Returns the time of the event.
     #[inline]
     pub fn get_or_set(&mut self, now: Nanos) -> Nanos {
         if *self == OptionalNanos::NONE {

@@ -60,7 +60,7 @@ impl Chunked {
         Chunked { state: State::SizeStart, left: 0, data_bytes: 0, line_bytes: 0, trailers: 0 }
     }
 
-    /// Consumes the bytes that belong to the body and returns their number.
+    /// Consumes the bytes that belong to the body and returns the number of bytes consumed.
     #[cfg(test)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
         self.feed_with(bytes, |_| {})

@@ -58,8 +58,8 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that it is valid in a request line. The character
-/// set is ignored, as in browsers. Returns `None` if the Location is empty or contains control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location, so that the Location is valid in a request line. The
+/// character set is ignored, as in browsers. Returns `None` if the Location is empty or contains control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))

@@ -224,7 +224,7 @@ impl Request {
         self.streamed
     }
 
-    /// Whether the content must wait until the server asks for it (`Expect: 100-continue`; RFC 9110 §10.1.1).
+    /// Whether the content must wait until the server asks for the content (`Expect: 100-continue`; RFC 9110 §10.1.1).
     pub fn expects_continue(&self) -> bool {
         self.expects_continue
     }

@@ -130,7 +130,7 @@ impl ResponseParser {
         self.feed_with_content(recent, bytes, on_head, |_| {})
     }
 
-    /// Like [`feed_with`](Self::feed_with), and passes the content to `on_content`, without its framing.
+    /// Works like [`feed_with`](Self::feed_with), and also passes the content to `on_content`, without framing.
     ///
     /// # Errors
     /// The errors of [`feed`](Self::feed).
@@ -164,7 +164,7 @@ impl ResponseParser {
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         let before = self.empty;
         self.empty.skip(bytes).unwrap_or_else(|_| {
-            // The caller gets the error when it feeds these bytes.
+            // The caller gets the error later, from [`feed`](Self::feed) with these bytes.
             self.empty = before;
             0
         })

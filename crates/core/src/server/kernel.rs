@@ -108,7 +108,7 @@ pub struct Memory {
     pub available_bytes: Option<u64>,
 }
 
-/// Traffic of a disk. A block is 512 bytes, whatever the disk's own block size.
+/// Traffic of a disk. A block is 512 bytes, regardless of the disk's own block size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Disk {
@@ -126,7 +126,7 @@ pub struct Disk {
     pub queue_length: f64,
 }
 
-/// Size of a block in Linux's statistics, whatever the disk's own block size.
+/// Size of a block in Linux's statistics, regardless of the disk's own block size.
 pub const DISK_BLOCK_BYTES: u64 = 512;
 
 /// Pressure stall information of each resource.

@@ -36,7 +36,7 @@ pub struct ModuleServer {
     pub workers: u64,
     /// Mean number of busy workers.
     pub workers_busy: Option<f64>,
-    /// Highest number of requests or connections that the server handles at a time, if it has such a limit.
+    /// Highest number of requests or connections that the server handles at a time, if the server has such a limit.
     pub workers_most: Option<u64>,
     /// Number of workers for which the file had no room. The figures exclude the requests of these workers.
     pub workers_lost: u64,
@@ -76,7 +76,7 @@ pub struct ModuleClass {
     pub bytes_per_s: f64,
     /// Part of `requests`: requests that were answered with 5xx.
     pub failed: u64,
-    /// Part of `requests`: requests whose client disconnected before it had received the whole answer.
+    /// Part of `requests`: requests whose client disconnected before the client had received the whole answer.
     pub aborted: u64,
     /// Mean number of times that a worker started or resumed a request: one, plus one for each time that a worker had
     /// set the request aside to wait for the client or for an upstream server. It is one for workers that block while
@@ -158,8 +158,8 @@ pub struct CpuParts {
     pub log: f64,
 }
 
-/// CPU demand of one request of a class, in microseconds: the mean m of its sampled CPU time plus its share of the
-/// unexplained CPU time:
+/// CPU demand of one request of a class, in microseconds: the mean m of the class's sampled CPU time plus the request's
+/// share of the unexplained CPU time:
 ///
 /// ```text
 /// D = m + (C − Σ mⱼ nⱼ) / N

@@ -38,7 +38,7 @@ pub struct NetworkTraffic {
     pub tx_errors_per_s: f64,
     /// Packets per second that were received but dropped, because memory was short or no protocol accepted them.
     pub rx_dropped_per_s: f64,
-    /// Packets per second that were dropped before they were sent.
+    /// Packets per second that were dropped instead of being sent.
     pub tx_dropped_per_s: f64,
     /// Collisions per second on a shared wire, which modern networks do not have.
     pub collisions_per_s: f64,

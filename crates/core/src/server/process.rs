@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Figures of the process group, as in one line of its log (`brimful watch --log`).
+/// Figures of the process group, as in one line of the group's log (`brimful watch --log`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Programs {
     /// Figures of each of the server's programs.
@@ -50,14 +50,14 @@ pub struct Program {
     pub major_faults: Option<u64>,
     /// Number of context switches, voluntary and involuntary.
     pub context_switches: Option<u64>,
-    /// The CPU quota that limits the program: the quota of its control group or of a parent group. If there are
-    /// several, this is the quota that throttled the program longest, or else the lowest quota. Left out if there is
-    /// none, or if it cannot be read.
+    /// The CPU quota that limits the program: the quota of the program's control group or of a parent group. Of several
+    /// quotas, this is the quota that throttled the program longest, or the lowest quota if none throttled the program.
+    /// Left out if no quota exists or none can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<CpuQuota>,
 }
 
-/// A CPU quota of a control group, with the time for which it throttled the group.
+/// A CPU quota of a control group, with the time for which the quota throttled the group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuQuota {
     /// Directory of the control group.

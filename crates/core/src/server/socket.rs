@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// A request is counted if its first bytes arrive in the first part of a slice, and is followed until the slice ends.
 /// Rates count only requests that arrive in the first part, regardless of how long these requests take. Times describe
-/// requests that were answered before the slice ended; `open_share` is the share of the other requests.
+/// requests that were answered before the slice ended. `open_share` is the share of requests without a complete answer
+/// at the end of the slice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketRequests {
@@ -64,7 +65,7 @@ pub struct SocketClass {
     pub port: u16,
     /// Number of requests that were answered before their slice ended.
     pub requests: u64,
-    /// Requests that were answered before their slice ended, per second.
+    /// Number of requests per second that were answered before their slice ended.
     pub requests_per_s: Option<f64>,
     /// Bytes of answers per second.
     pub sent_bytes_per_s: Option<f64>,

@@ -2,8 +2,8 @@
 //! texts and does no I/O.
 //!
 //! - A **list of URLs** has one URL per line: a path, optionally with its weight and the bytes of its answer, like
-//!   `/a.png 3 4096`. Empty lines and lines that begin with `#` are ignored. A file that contains NUL is a list in the
-//!   format of httperf's `--wlog`: paths, each terminated by NUL.
+//!   `/a.png 3 4096`. Empty lines and lines that begin with `#` are ignored. A file that contains NUL has the format of
+//!   httperf's `--wlog`: each path ends in NUL.
 //! - A **list of requests** has one JSON object per line: `path`, and optionally `method`, `headers`, `body`, `class`,
 //!   `weight` and `bytes`. If any line names a class, lines without a class belong to the class `all`.
 //! - **Rows of values** are CSV, with the names of the columns in the first line.

@@ -67,14 +67,14 @@ pub struct Sessions {
     pub calls_per_burst: Spread,
     /// Seconds from the last answer of a burst to the first call of the next burst.
     pub think_s: Spread,
-    /// Highest number of connections of a session, which also bounds its calls in flight.
+    /// Highest number of connections of a session, which also bounds the session's calls in flight.
     pub connections: u32,
-    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps
-    /// the connection open. If false, each of these calls is sent on its own connection.
+    /// Whether the calls of a burst after the first call are sent together on one connection, as long as the server
+    /// keeps the connection open. If false, each of these calls is sent on its own connection.
     pub pipelined: bool,
     /// Whether a session's connections stay open during think times.
     pub between_bursts: BetweenBursts,
-    /// Whether each session stores the cookies that it receives, and sends them.
+    /// Whether each session stores received cookies and sends them with later requests.
     pub cookies: bool,
     /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends
     /// the session.
@@ -154,14 +154,14 @@ struct Fields {
     /// Highest number of connections of a session.
     #[serde(default = "browser_connections")]
     connections: u32,
-    /// Whether the calls of a burst after its first are sent together on one connection, as long as the server keeps
-    /// the connection open.
+    /// Whether the calls of a burst after the first call are sent together on one connection, as long as the server
+    /// keeps the connection open.
     #[serde(default, skip_serializing_if = "is_default")]
     pipelined: bool,
     /// Whether a session's connections stay open between bursts.
     #[serde(default)]
     between_bursts: BetweenBursts,
-    /// Whether each session stores the cookies that it receives, and sends them.
+    /// Whether each session stores received cookies and sends them with later requests.
     #[serde(default, skip_serializing_if = "is_default")]
     cookies: bool,
     /// Whether a call with a complete but unexpected answer is repeated at once. If false, an unexpected answer ends

@@ -71,7 +71,7 @@ pub enum SpreadError {
     Impossible {
         /// The distribution in its notation.
         spread: String,
-        /// What is wrong, and how to correct it.
+        /// The error, and how to correct it.
         why: &'static str,
     },
 }

@@ -6,7 +6,7 @@
 //!   [`MAX_HEAD_BYTES`] and by [`MAX_FIELDS`], however few bytes encode them. Bytes are counted as defined in §4.1.
 //! - No input makes the decoder panic. Once its buffers have grown, only new table entries allocate.
 //!
-//! The decoder is our own, because the existing crates (`hpack` and its forks) panic on a single byte
+//! This crate has its own decoder, because the existing crates (`hpack` and its forks) panic on a single byte
 //! (RUSTSEC-2023-0085) and allocate every field. An encoder is not needed: requests are sent as literals, which use no
 //! table (see `render.rs`).
 

@@ -1,4 +1,4 @@
-//! The open streams of a connection, found by their number without a search.
+//! The open streams of a connection. A stream is found by its number without a search.
 //!
 //! The low bits of a stream's number are its index in a table. A new stream gets the next number whose index is free:
 //! numbers may be skipped (RFC 9113 §5.1.1), so a stream that stays open blocks only its own index. The table is at
@@ -40,7 +40,7 @@ pub(super) struct Stream<T> {
 /// The body of a request that is being sent.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// The whole body, and the offset of its first byte that has not been sent.
+    /// The whole body, and the offset of the first byte that has not been sent.
     Held(Arc<[u8]>, usize),
     /// A body that is supplied in pieces: the number of bytes sent and the number of bytes left.
     Streamed { sent: u64, left: u64 },
@@ -52,7 +52,7 @@ impl<T> Stream<T> {
         self.waits && self.status.is_none()
     }
 
-    /// Checks that the response's body has the length that its head states.
+    /// Checks that the response's body has the length that the response's head states.
     pub(super) fn check_length(&self) -> Result<(), ParseError> {
         let has_none = self.is_head || matches!(self.status, Some(204 | 304));
         match self.content_length {

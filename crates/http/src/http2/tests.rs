@@ -455,7 +455,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     connection.take_output();
     assert_eq!(connection.receive(&data(END, 9, b"no")).0, [(0, whole(200, 10, 2))]);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 9, vec![0; 4])]);
-    // The first body is sent to its end.
+    // The rest of the first body is sent.
     let update = |stream: u32| framed(kind::WINDOW_UPDATE, 0, stream, &(1u32 << 20).to_be_bytes());
     connection.receive(&[update(0), update(3)].concat());
     assert_eq!(connection.http2.next_body_demand(), wanted(3, 20_000, 30_000));

@@ -65,7 +65,8 @@ fn feed_all(pieces: &[&[u8]]) -> Results {
         }
     }
     results.said = http2.output().to_vec();
-    // After a protocol error, the number of bytes counted depends on how the input was split, so it is not compared.
+    // After a protocol error, the number of bytes counted depends on how the input was split, so the tests do not
+    // compare this number.
     if results.error.is_some() {
         results.bytes = [0; CALLS];
         results.bodies = [0; CALLS];

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Number of bytes that an entry counts in addition to its name and value (§4.1).
+/// Number of bytes added to the lengths of name and value in the size of an entry (§4.1).
 pub(super) const OVERHEAD: usize = 32;
 /// Upper bound of the dynamic table in bytes: the default of the protocol (RFC 9113 §6.5.2).
 const MAX_SIZE: usize = 4096;
