@@ -1,4 +1,4 @@
-//! Draws one of many items by weight in constant time: the alias method (Walker 1977), with its table built in one pass
+//! Draws one of many items by weight in constant time by the alias method (Walker 1977). One pass builds the table
 //! (Vose 1991).
 //!
 //! A draw uses one uniform number, so skipping n draws means skipping n numbers. An item takes eight bytes of the

@@ -18,7 +18,8 @@ pub struct Counts {
     pub connect_attempts: u64,
     /// Number of connections that were established.
     pub established: u64,
-    /// Complete responses that meet the workload's expectations. If the workload has none, every complete response.
+    /// Complete responses that meet the workload's expectations. If the workload has no expectations, all complete
+    /// responses are counted here.
     pub completed: u64,
     /// Complete responses that violate the workload's expectations. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -12,8 +12,7 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// Identifies the request to send, for the code that renders requests. For a fixed request, it is the index of the
-/// request.
+/// Identifies the request to send, for the code that renders requests. The identifier of a fixed request is its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 

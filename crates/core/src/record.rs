@@ -516,7 +516,7 @@ pub struct HostContention {
 }
 
 /// Measurement of the largest load that this client can generate. This is the largest load at which one generator, and
-/// two generators with half of the load each, measure the same throughput of the server (Banga & Druschel 1997, §4.3).
+/// two generators with half of the load each, cause the same throughput of the server (Banga & Druschel 1997, §4.3).
 /// Loads and throughputs are calls per second, or connection attempts per second for S-Clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCalibration {
@@ -544,7 +544,7 @@ impl ClientCalibration {
 pub struct ClientLevel {
     /// The offered load.
     pub load: f64,
-    /// Number of pairs of runs. Each pair is one run with one generator and one run with two.
+    /// Number of pairs of runs. Each pair is one run with one generator and one run with two generators.
     pub pairs: u64,
     /// Throughput with one generator.
     pub one: f64,

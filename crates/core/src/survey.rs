@@ -253,7 +253,7 @@ pub struct ProgramDemand {
     pub processes: u64,
 }
 
-/// Throughput with a certain number of clients. Each client sends its next call as soon as the previous one is
+/// Throughput with a certain number of clients. Each client sends its next call as soon as its previous call is
 /// answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByClients {
@@ -301,8 +301,8 @@ pub struct Inflicted {
     pub most_clients: u64,
     /// Longest response time of a calibration call, which bounds the delay of other users' calls.
     pub longest_wait_s: f64,
-    /// Permitted bound of `longest_wait_s`. Calibration uses few enough clients that twice their mean response time is
-    /// within this bound.
+    /// Permitted bound of `longest_wait_s`. Calibration stops adding clients when twice the mean response time exceeds
+    /// this bound.
     #[serde(default)]
     pub max_delay_s: Option<f64>,
 }

@@ -121,7 +121,7 @@ pub struct Router {
     /// Delay of delivered packets beyond their due times, in microseconds; `null` if there were no packets. The delay
     /// excludes the time that a packet waits until the router reads it.
     pub late_us: Option<Summary>,
-    /// Number of packets dropped because the router stored its maximum number of packets.
+    /// Number of packets dropped because the router already stored the highest number of packets that it accepts.
     pub no_room_packets: u64,
     /// Number of packets whose destination address belongs to no host.
     pub no_host_packets: u64,

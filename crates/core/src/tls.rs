@@ -130,7 +130,7 @@ impl TlsFault {
         TlsFault::Misbehaved,
     ];
 
-    /// Advice to the user how to correct the fault, without a full stop.
+    /// Advice to the user on how to correct the fault, without a full stop.
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",

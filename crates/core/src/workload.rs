@@ -96,7 +96,7 @@ pub struct RequestClass {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSet>,
     /// Law that determines how often each URL or file is requested, by its position in the list or set: `zipf:0.8`. If
-    /// absent, the weights determine how often.
+    /// absent, the weights determine this frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
     /// The order in which the entries of a list are requested.

@@ -20,7 +20,7 @@ pub const MAX_EMPTY_LINES: u32 = 4;
 pub struct ResponseParser {
     stage: Stage,
     head_request: bool,
-    /// Empty lines since the previous response; they are counted with the next response.
+    /// Empty lines since the previous response. These lines are counted with the next response.
     empty: EmptyLines,
     /// Number of empty lines before the current response, once its head is complete.
     empty_lines: u32,

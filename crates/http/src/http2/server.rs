@@ -272,7 +272,7 @@ impl<T> Http2Server<T> {
         }
     }
 
-    /// Discards a piece of a body, and enlarges the receive windows when half of a window is used.
+    /// Discards a piece of a body, and refills each receive window of which half is used.
     fn data(&mut self, frame: &Frame) -> Option<(u32, T)> {
         let length = frame.length as u32;
         self.taken += length;
