@@ -1,7 +1,7 @@
 //! The observations of one shard, or of several shards after a merge. They are whole numbers, so merging is exact,
 //! associative and commutative, and the merged Account yields the same Record as a single shard with all the calls.
 //!
-//! Counts and times are kept per class; the totals are their sum when a Record is derived.
+//! Counts and times are kept per class. The totals of a Record are the sums over the classes.
 
 use crate::answers::AnswerTimes;
 use crate::batch::BatchMeans;
@@ -26,8 +26,8 @@ pub struct Account {
     pub(crate) window: Nanos,
     /// One tally per class, indexed by [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
-    /// One tally per address of the server, in the order of `on_address`, with only counts and response times. Empty if
-    /// the server has one address.
+    /// One tally per address of the server, in the order in which `on_address` reported the addresses. These tallies
+    /// contain only counts and response times. Empty if the server has one address.
     pub(crate) addresses: Vec<Tally>,
     pub(crate) connect_time: Distribution,
     /// Times of TLS handshakes; `None` without TLS.
@@ -37,7 +37,7 @@ pub struct Account {
     /// HTTP/2 error codes that the server sent.
     pub(crate) http2_errors: Http2Errors,
     pub(crate) completed_in_window: u64,
-    /// Calls that this host lacked the resources for.
+    /// Calls that failed because this host lacked a resource, by resource.
     pub(crate) limited: Limited,
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
@@ -77,8 +77,8 @@ impl Account {
         Account { sessions: Some(SessionTally::default()), ..self }
     }
 
-    /// Allocates the memory for a run that follows redirects. Calls that follow a redirect have the class number after
-    /// the last class; no total includes them.
+    /// Allocates the memory for a run that follows redirects. A call that follows a redirect has a class number beyond
+    /// the workload's classes; no total includes such calls.
     #[must_use]
     pub fn with_redirects(self) -> Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
@@ -103,7 +103,7 @@ impl Account {
         &mut self.classes[class]
     }
 
-    /// The tally of an address. A new address gets a new tally at the end.
+    /// The tally of an address. A new address gets a new tally at the end of the list.
     fn address(&mut self, address: &str) -> &mut Tally {
         let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
         if place == self.addresses.len() {
@@ -166,8 +166,8 @@ impl Account {
         Ok(())
     }
 
-    /// Merges a packed Account without unpacking it. Unpacking would take 25 MB of mostly unused counters for twenty
-    /// classes.
+    /// Merges a packed Account without unpacking it. With twenty classes, unpacking would allocate 25 MB of mostly
+    /// unused counters.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
         let Limited { descriptors, ports, memory, bodies } = packed.limited;
@@ -220,8 +220,8 @@ impl Account {
         self.limited.bodies += limited.bodies;
     }
 
-    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths: later observations are
-    /// merged with earlier ones, which have intervals and batches of at least these lengths.
+    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths. Earlier observations,
+    /// with which later ones are merged, have intervals and batches of at least these lengths.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
         self.addresses.iter_mut().for_each(Tally::clear);
@@ -262,7 +262,7 @@ impl Account {
         }
     }
 
-    /// Reads the output of [`Account::pack`] exactly.
+    /// Restores exactly the Account that [`Account::pack`] serialised.
     ///
     /// # Errors
     /// [`StatsError`] if `packed` is not output of `pack`.
@@ -299,14 +299,14 @@ impl Account {
         self.classes.iter().map(|tally| tally.name.clone()).collect()
     }
 
-    /// Number of bytes allocated for parts that could grow; a test checks that they do not grow.
+    /// Number of bytes allocated for the parts that could grow. A test checks that the number does not grow.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
     }
 }
 
-/// An error of adding a packed Account. Part of the Account may have been added.
+/// An error of adding a packed Account. Part of the packed Account may have been added.
 #[derive(Debug)]
 pub(crate) enum AddError {
     MergeMismatch(MergeMismatch),
@@ -330,7 +330,7 @@ fn window(packed: &PackedAccount) -> Nanos {
     packed.window_ns.map_or(Nanos::MAX, Nanos)
 }
 
-/// Merges a part that only some loads have.
+/// Merges a part of an Account that only some loads have, such as the sessions.
 fn merge_if_any<T: Clone>(ours: &mut Option<T>, theirs: Option<&T>, merge: impl Fn(&mut T, &T)) {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => merge(ours, theirs),

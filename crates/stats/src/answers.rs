@@ -1,5 +1,5 @@
 //! Times of complete responses by status class, so that fast errors cannot make a server look fast. Each response is
-//! recorded once, in the times of its class. The times of all completed calls are the sum over classes.
+//! recorded once, in the times of its status class. The times of all completed calls are the sum over status classes.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 const CLASSES: usize = StatusClass::ALL.len();
 
-/// Number of status codes: they have three digits.
+/// Number of possible status codes, which have three digits.
 const CODES: usize = 1_000;
 
 /// Response and service times of some responses.
@@ -45,25 +45,26 @@ impl Times {
     }
 }
 
-/// The times of one status class; absent before its first response.
+/// The times of one status class; `None` before the first response of the class.
 type Slot = Option<Box<Times>>;
 
-/// Times of complete responses by status class, and their numbers by code.
+/// Times of complete responses by status class, and numbers of responses by status code.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerTimes {
     /// Times of completed calls, in the order of [`StatusClass::ALL`].
     completed: [Slot; CLASSES],
     /// Times of responses that the workload does not expect.
     unexpected: [Slot; CLASSES],
-    /// Times of completed calls from a Record of an earlier version, which does not contain their status classes.
+    /// Times of completed calls from a Record of an earlier version. Such a Record does not contain the calls' status
+    /// classes.
     unattributed: Slot,
     /// Number of responses by status code.
     codes: Vec<u64>,
 }
 
 impl AnswerTimes {
-    /// Creates an empty value. The memory for successes is allocated and touched here. The memory for another class is
-    /// allocated when its first response arrives.
+    /// Creates an empty value. The memory for 2xx responses is allocated and touched here. The memory for any other
+    /// status class is allocated when the first response of the class arrives.
     pub(crate) fn new() -> AnswerTimes {
         let mut times = AnswerTimes::none();
         let touched = Times { response: Distribution::new(), service: Distribution::new() };
@@ -81,7 +82,7 @@ impl AnswerTimes {
         }
     }
 
-    /// Records a response. It has no service time if no byte of its request was observed to be sent.
+    /// Records a response. `service` is `None` if it was not observed when the request was sent.
     #[inline]
     pub(crate) fn record(&mut self, status: u16, expected: bool, response: Nanos, service: Option<Nanos>) {
         self.codes[usize::from(status).min(CODES - 1)] += 1;
@@ -134,7 +135,8 @@ impl AnswerTimes {
         (0_u16..).zip(self.codes.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Times of all responses, including unexpected ones, by the status classes of documents. There, 4xx includes 429.
+    /// Times of all responses, including unexpected ones, by status class as in documents: 4xx includes 429, and 429
+    /// also has an entry of its own.
     pub(crate) fn by_status(&self) -> Vec<(&'static str, Times)> {
         let both = |class: StatusClass| [&self.completed[class as usize], &self.unexpected[class as usize]];
         let class_times = |class: StatusClass| match class {
@@ -148,12 +150,13 @@ impl AnswerTimes {
             .collect()
     }
 
-    /// Number of non-empty slots. Completed and unexpected responses of one status class are two slots.
+    /// Number of slots with responses. The completed and the unexpected responses of a status class are in two separate
+    /// slots.
     pub(crate) fn classes(&self) -> usize {
         self.slots().filter(|slot| count(slot) > 0).count()
     }
 
-    /// Writes the serialised form to the fields of a request class.
+    /// Writes the serialised form into the fields of a packed class.
     pub(crate) fn pack(&self, into: &mut PackedClass) {
         let all = self.completed();
         into.response_time = all.response.pack();
@@ -172,15 +175,17 @@ impl AnswerTimes {
         };
         let completed = StatusClass::ALL.into_iter().zip(&self.completed).filter_map(packed(true));
         let unexpected = StatusClass::ALL.into_iter().zip(&self.unexpected).filter_map(packed(false));
-        // If the status class of some calls is not known, only the times of all calls together are written.
+        // If the status classes of some completed calls are not known, only the times of all completed calls together
+        // are written.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // A single status class can be derived from the counts, and its times are the times of all calls.
+        // If all responses are of one status class, the counts show the class, and its times are the times of all
+        // calls.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
 
-    /// Adds the output of [`AnswerTimes::pack`] of this or an earlier version.
+    /// Adds the output of [`AnswerTimes::pack`], written by this or an earlier version.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         self.add_codes(&packed.status_codes, &packed.counts.status)?;
         let (response, service) = (packed.response_time.as_ref(), packed.service_time.as_ref());
@@ -257,7 +262,7 @@ fn sum<'a>(slots: impl Iterator<Item = &'a Slot>) -> Times {
     })
 }
 
-/// The sum of some times, in nanoseconds.
+/// The sum of packed times, in nanoseconds; 0 if there are none.
 fn total(times: Option<&PackedTimes>) -> u128 {
     times.map_or(0, |times| times.sum.0)
 }
@@ -270,7 +275,7 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(what.to_owned())
 }
 
-/// The status class of all responses; `None` if there are several.
+/// The only status class with responses; `None` if several status classes have responses, or none has any.
 fn only_class(status: &StatusCounts) -> Option<StatusClass> {
     let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429, s5xx } = *status;
     let counts = [s1xx, s2xx, s3xx, s4xx.saturating_sub(s429), s429, s5xx];

@@ -1,18 +1,18 @@
 //! Confidence interval of the mean of autocorrelated values, by batch means.
 //!
-//! Successive response times are correlated because they waited in the same queue, so `stddev/√n` of single values is
-//! far too small. Sums over periods much longer than that correlation are nearly independent (Law & Kelton, *Simulation
-//! Modeling and Analysis*, §9.5). A batch is a period of *time* here, not a number of values, because periods are the
-//! same in every shard: merging adds batch to batch and is exact. Batches then have different numbers of values, and
-//! the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling Techniques*, 1977, §2.11): with totals Sᵢ
-//! of nᵢ values in m non-empty batches, N = Σnᵢ and x̄ = ΣSᵢ/N,
+//! Successive response times are correlated, because the calls waited in the same queue, so `stddev/√n` of single
+//! values is far too small. Sums over long periods are nearly independent if the periods are much longer than the
+//! correlation lasts (Law & Kelton, *Simulation Modeling and Analysis*, §9.5). Here, a batch is a period of *time*, not
+//! a number of values. Periods are the same in every shard, so merging adds batch to batch and is exact. Batches then
+//! have different numbers of values, and the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling
+//! Techniques*, 1977, §2.11). With totals Sᵢ of nᵢ values in m non-empty batches, N = Σnᵢ and x̄ = ΣSᵢ/N,
 //!
 //! ```text
 //! var(x̄) = m/(m−1) · Σ(Sᵢ − x̄·nᵢ)² / N²
 //! ```
 //!
-//! If all nᵢ are equal, this is the usual formula. There are 32 to 64 batches in any run longer than a tenth of a
-//! second: if a run needs more, neighbours are merged and the batch length doubles. Memory: 2 KB.
+//! If all nᵢ are equal, this is the usual formula. Any run longer than a tenth of a second has 32 to 64 batches. If a
+//! run needs more than 64, neighbouring batches are merged in pairs and the batch length doubles. Memory: 2 KB.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -45,7 +45,7 @@ impl BatchMeans {
         BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }
 
-    /// Records a time that was observed at the instant `at` of the run.
+    /// Records a time in the batch of `at`, the instant of the run at which the time was observed.
     #[inline]
     pub fn record(&mut self, at: Nanos, time: Nanos) {
         while at.0 >> self.length >= CAPACITY as u64 {
@@ -81,7 +81,7 @@ impl BatchMeans {
     }
 
     /// Half width of the mean's 95 % confidence interval in microseconds (Student's t); `None` with fewer than two
-    /// batches.
+    /// non-empty batches.
     pub fn ci95_half_width_us(&self) -> Option<f64> {
         let mean_ns = self.mean_us()? * 1e3;
         let full = || self.batches.iter().filter(|b| b.count > 0);
@@ -99,7 +99,7 @@ impl BatchMeans {
         (1 << self.length, self.batches[..used].iter().map(packed).collect())
     }
 
-    /// Reads the output of [`BatchMeans::pack`] exactly.
+    /// Restores exactly the batch means that [`BatchMeans::pack`] serialised.
     ///
     /// # Errors
     /// [`StatsError`] if the arguments are not output of `pack`.
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn equal_batches_give_the_textbook_interval() {
         let mut means = BatchMeans::new();
-        // Three batches of two values each, with means of 1, 2 and 3 µs: the standard deviation is 1, the standard
-        // error 1/√3.
+        // Three batches of two values each have means of 1, 2 and 3 µs. The standard deviation of these means is 1 µs,
+        // and the standard error of the overall mean is 1/√3 µs.
         for (i, [a, b]) in [[500, 1_500], [1_900, 2_100], [2_000, 4_000]].into_iter().enumerate() {
             means.record(Nanos((i as u64) << SHORTEST), Nanos(a));
             means.record(Nanos((i as u64) << SHORTEST), Nanos(b));

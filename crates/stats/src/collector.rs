@@ -1,8 +1,8 @@
 //! Fills an [`Account`] from the events of one shard's calls. [`derive`] defines the measured times.
 //!
-//! The two conservation laws of `Counts` hold for every legal sequence of events. Outcomes count the calls that ended,
-//! and the event `Sent` counts the calls that were sent. So contradictory events of the engine violate the laws and are
-//! detected.
+//! The two conservation laws of `Counts` hold for every legal sequence of events. Calls that ended are counted by their
+//! outcomes, and calls that were sent are counted by the event `Sent`. So contradictory events of the engine violate
+//! the laws and are detected.
 //!
 //! [`derive`]: crate::derive()
 
@@ -32,9 +32,9 @@ pub struct Collector {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerCall {
     class: u16,
-    /// Number of the address that the call is sent to.
+    /// Index of the server address that the call is sent to.
     address: u16,
-    /// When the call could begin; usually, this is when it was due.
+    /// The time from which the call could begin; usually the time at which it was due.
     ready: Nanos,
     connect_started: OptionalNanos,
     established: Nanos,
@@ -53,8 +53,9 @@ impl Collector {
         Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
-    /// A collector that hands its observations over to `keeper`. At the end of the run, [`Keeper::complete`] must add
-    /// the observations that were not handed over. `empty` is a new Account of the same classes.
+    /// A collector that hands its observations over to `result_backup`. At the end of the run,
+    /// [`ResultBackup::complete`] must add the observations that were not handed over. `empty` is a new Account of the
+    /// same classes.
     pub fn with_result_backup(account: Account, result_backup: &ResultBackup, empty: Account) -> Collector {
         Collector { exchange: Some(result_backup.register(empty)), ..Collector::new(account) }
     }
@@ -454,7 +455,7 @@ mod tests {
             let mut call = PerCall::default();
             collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(0) });
             collector.on(&mut call, &Event::Routed { address: 1 });
-            let Event::Ended(outcome) = completed(us(0), us(1)) else { panic!("it ends") };
+            let Event::Ended(outcome) = completed(us(0), us(1)) else { panic!("`completed` returns `Event::Ended`") };
             collector.on(&mut call, &Event::Ended(Outcome { end: End::Refused, ..outcome }));
             collector
         });

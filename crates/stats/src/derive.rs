@@ -1,11 +1,11 @@
-//! `Record = derive(Account, RunFacts)`: every figure of the load in a Record is computed here from the merged Account,
-//! and so is the verdict.
+//! `Record = derive(Account, RunFacts)`: this module computes every figure of the load in a Record, and the verdict,
+//! from the merged Account.
 //!
 //! - *Response time*: due → last byte, so it includes waiting for the generator or for a connection.
 //! - *Service time*: first byte sent → last byte.
 //! - *First byte*: first byte sent → first byte received. The three times above describe completed calls, so they are
 //!   comparable.
-//! - *Connect time*: of every attempt that succeeded.
+//! - *Connect time*: start of the connection attempt → established, of every attempt that succeeded.
 //! - *Handshake time*: established → secured by TLS, of every handshake that succeeded.
 //! - *Lateness*: due → begun by the generator, of every call that began.
 
@@ -21,16 +21,16 @@ use brimful_core::workload::{LoadKind, Statuses, Workload};
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// The contents of a Record that do not follow from events.
+/// The contents of a Record that cannot be derived from the events of calls.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
-    /// Wall-clock time of the start, RFC 3339.
+    /// Wall-clock time at the start of the run, in RFC 3339 format.
     pub started_at: String,
-    /// `CLOCK_MONOTONIC` at the start.
+    /// `CLOCK_MONOTONIC` at the start of the run, in nanoseconds.
     pub started_monotonic_ns: u64,
     /// Time from the start of the run to the end of its last call.
     pub duration: Nanos,
-    /// Actual length of the offered window.
+    /// Actual length of the window in which load was offered.
     pub window: Nanos,
     /// The command line.
     pub command: Vec<String>,
@@ -52,7 +52,7 @@ pub struct RunFacts {
     pub generator: Generator,
     /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
-    /// The parts of the load; empty if it was not made in parts.
+    /// The shards of the load; empty if the load was not made in shards.
     pub shards: Vec<ShardOrigin>,
 }
 
@@ -68,7 +68,7 @@ impl RunFacts {
     }
 }
 
-/// The statuses that the workload expects of a class, if it expects particular ones.
+/// The statuses that the workload expects of a class; `None` if it expects no particular statuses.
 pub(crate) fn expected_statuses<'a>(workload: Option<&'a Workload>, class: &str) -> Option<&'a Statuses> {
     let class = workload?.classes.iter().find(|candidate| candidate.name == class)?;
     class.expect.as_ref()?.status.as_ref()
@@ -169,7 +169,7 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
     }
 }
 
-/// Results by address. They are sorted, so that they do not depend on the order in which shards were merged.
+/// Results by server address, sorted by address so that the order in which shards were merged makes no difference.
 fn addresses(account: &Account) -> Vec<AddressRecord> {
     let calls = |tally: &Tally| tally.counts.scheduled;
     let all: u64 = account.addresses.iter().map(calls).sum();

@@ -10,10 +10,11 @@ use brimful_core::record::{ReplyRate, Summary};
 use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
 use std::collections::HashMap;
 
-/// Highest number of responses of a session. Sessions with more responses are counted with this number.
+/// Highest number of responses of a session that is counted exactly. A session with more responses counts as a session
+/// with this number.
 const LONGEST_SESSION: usize = 10_000;
-/// Time for which counts of connection attempts are kept, in milliseconds. An attempt is reported only when it has
-/// succeeded or failed.
+/// Duration for which counts of connection attempts are kept, in milliseconds. An attempt is reported only when it has
+/// succeeded or failed, so the counts of earlier milliseconds can still grow.
 const RECENT_MS: usize = 8_192;
 
 /// Connections and sessions of one shard, or of several shards after a merge.
@@ -65,7 +66,7 @@ impl Detail {
         share(self.responses_on_closed, self.lifetime.count())
     }
 
-    /// Mean bytes of a response's head and of its content.
+    /// Mean size of a response's head and mean size of its body, in bytes.
     pub fn response_size(&self) -> (f64, f64) {
         (share(self.head_bytes, self.responses), share(self.body_bytes, self.responses))
     }
@@ -157,7 +158,7 @@ impl Observer for Detail {
 /// Connection attempts by the millisecond in which they began.
 #[derive(Clone, Debug, Default)]
 struct Bursts {
-    /// A ring of pairs of a millisecond and the number of attempts that began in it.
+    /// Ring buffer of pairs: a millisecond of the run, and the number of attempts that began in this millisecond.
     recent: Vec<(u64, u32)>,
     longest: u32,
 }

@@ -39,7 +39,7 @@ impl Distribution {
         Distribution::from_empty_histogram(empty(MAX_RECORDED_TIME.0, DIGITS))
     }
 
-    /// An empty histogram with the bounds of all distributions.
+    /// An empty histogram with the bounds that all distributions share.
     pub(crate) fn empty_histogram() -> Histogram<u64> {
         empty(MAX_RECORDED_TIME.0, DIGITS)
     }
@@ -96,8 +96,8 @@ impl Distribution {
             return None;
         }
         let mean = self.sum as f64 / count as f64;
-        // Cancellation in f64 loses about 1e-16 of mean². For a mean of a second, the standard deviation is off by a
-        // few nanoseconds.
+        // Rounding in f64 loses about 1e-16 of mean². If the mean is a second, the standard deviation is off by some
+        // ten nanoseconds.
         let squares = (self.sum_of_squares as f64 - self.sum as f64 * mean).max(0.0);
         let stddev = (squares / count.saturating_sub(1).max(1) as f64).sqrt();
         let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / unit_ns;
@@ -120,7 +120,7 @@ impl Distribution {
         (self.count() > 0).then(|| Nanos(self.histogram.value_at_quantile(q).clamp(self.min, self.max)))
     }
 
-    /// Number of recorded times above `limit`, to the accuracy of the quantiles.
+    /// Number of recorded times above `limit`, accurate to 0.1 % of `limit`.
     pub(crate) fn count_above(&self, limit: Nanos) -> u64 {
         self.count() - self.histogram.count_between(0, limit.0.min(MAX_RECORDED_TIME.0))
     }
@@ -141,7 +141,7 @@ impl Distribution {
         })
     }
 
-    /// Reads the output of [`Distribution::pack`] exactly.
+    /// Restores exactly the distribution that [`Distribution::pack`] serialised.
     ///
     /// # Errors
     /// [`StatsError`] if `packed` is not output of `pack`.

@@ -41,7 +41,7 @@ pub enum StatsError {
         first: String,
         /// The user's name for the second Record.
         second: String,
-        /// The shard that both contain.
+        /// The shard that both Records contain, as `INDEX/NUMBER_OF_SHARDS`.
         shard: String,
     },
     /// A shard was marked as lost, but the load has no shard of this number.
@@ -68,7 +68,8 @@ pub enum StatsError {
 /// A difference between two Accounts or Records that shows that they do not belong to one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MergeMismatch {
-    /// The classes differ in name, number or order. The fields are the classes of the first and of the second.
+    /// The classes differ in name, number or order. The fields are the classes of the first Account and of the second
+    /// Account.
     #[error("their classes differ ({} and {}); merge runs of one workload", .0.join(", "), .1.join(", "))]
     Classes(Vec<String>, Vec<String>),
     /// The planned windows differ.

@@ -1,5 +1,6 @@
 //! The response times of a Record as files for HdrHistogram's tools: an interval log (`.hlog`, format 1.3) or a
-//! distribution by percentiles (`.hgrm`). Both contain all completed calls, from when each was due to its last byte.
+//! distribution by percentiles (`.hgrm`). Both contain the response times of all completed calls. A response time lasts
+//! from when the call was due to its last byte.
 //!
 //! Values in an interval log are in nanoseconds; values in a distribution are in milliseconds, as in wrk2.
 
@@ -68,9 +69,9 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     Ok(text)
 }
 
-/// Rows of three figures: a value, and the share and the number of the values up to it. Shares approach 1 until all
-/// values are included. The library's own iterator is not used, because it goes too far if a share is a whole number of
-/// values.
+/// Rows of three figures: a value, a share, and a count. At least this share of all recorded values, and exactly this
+/// count of them, are not larger than the value. Shares approach 1 until all values are included. The library's own
+/// iterator is not used, because it includes too many values if a share is a whole number of values.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     let all = histogram.len();
     let mut rows = Vec::new();
@@ -130,7 +131,7 @@ fn interval_log(record: &Record, started_s: f64) -> Result<String, StatsError> {
 
 #[allow(clippy::expect_used, reason = "writing to a string cannot fail")]
 fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
-    text.write_fmt(line).expect("a string takes any text");
+    text.write_fmt(line).expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]
@@ -140,7 +141,7 @@ mod tests {
     use crate::{RunFacts, derive};
     use brimful_core::Nanos;
 
-    /// A Record of calls that take 1 to 1000 ms. Ten calls take place in each second.
+    /// A Record of calls that take 1 to 1000 ms. Ten calls end in each second.
     fn record() -> Record {
         let mut account = Account::new(&["all".to_owned()], Nanos::from_secs(100));
         for call in 1..=1_000 {
@@ -175,7 +176,7 @@ mod tests {
         assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{text}");
         let median = rows.iter().find(|row| row[1] == 0.5).unwrap();
         assert!((median[0] / 500.0 - 1.0).abs() < 1e-3 && median[2..] == [500.0, 2.0], "{median:?}");
-        // If a share is a whole number of values, its row includes exactly this number.
+        // If the share of a row is a whole number of values, the row counts exactly this number of values.
         assert!(rows.iter().any(|row| row[1] == 0.3 && row[2] == 300.0) && rows[0][1..3] == [0.0, 1.0], "{text}");
         let last = rows.last().unwrap();
         assert!((last[0] / 1_000.0 - 1.0).abs() < 1e-3 && last[1..] == [1.0, 1_000.0], "{last:?}");

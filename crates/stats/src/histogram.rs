@@ -1,5 +1,5 @@
-//! Histograms in documents: HdrHistogram V2 (G. Tene), compressed by zlib, in standard base64, for compatibility with
-//! other tools. The uncompressed histograms of earlier versions are read as well.
+//! Histograms in documents: HdrHistogram V2 (G. Tene), compressed by zlib and encoded in standard base64, so that other
+//! tools can read them. The uncompressed histograms of earlier versions can be read as well.
 //!
 //! Documents are not trusted: decompression stops at the size of the largest histogram with the same bounds.
 
@@ -27,17 +27,18 @@ const HEADER: usize = 40;
 /// Length of the longest encoded count, in bytes.
 const LONGEST_COUNT: usize = 9;
 
-/// An empty histogram from 1 to `high`, whose memory is not touched yet.
+/// An empty histogram of values from 1 to `high`, whose memory is not touched yet.
 #[allow(clippy::expect_used, reason = "the bounds are constants of this crate")]
 pub(crate) fn empty<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
-    Histogram::new_with_bounds(1, high, digits).expect("1 and high are bounds")
+    Histogram::new_with_bounds(1, high, digits).expect("1 and high are valid bounds")
 }
 
-/// An empty histogram from 1 to `high`. All counters have been written, so that recording causes no page fault.
+/// An empty histogram of values from 1 to `high`. All counters have been written, so that recording causes no page
+/// fault.
 pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     let mut histogram = empty(high, digits);
     // The allocator returns zeroed pages without physical memory. Without the black box, the compiler would omit
-    // writing zeros to them.
+    // writing zeros to these pages.
     black_box(&mut histogram).reset();
     histogram
 }
@@ -50,8 +51,8 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Adds the output of [`encode`] for a histogram of the same bounds, or its uncompressed form, and returns the number
-/// of added values. Visits only non-zero counters: usually a few hundred out of tens of thousands.
+/// Adds an encoded histogram of the same bounds, compressed by [`encode`] or uncompressed, and returns the number of
+/// added values. Visits only non-zero counters: usually a few hundred out of tens of thousands.
 ///
 /// # Errors
 /// If the text is not a histogram of the same bounds. Part of the text may have been added.
@@ -73,8 +74,8 @@ pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64
     let mut total = 0_u64;
     while !payload.is_empty() {
         match next_number(&mut payload)? {
-            // A negative number means a run of zero counters of that length. A single zero counter is written as its
-            // count, 0.
+            // A negative number represents consecutive zero counters; its absolute value is their number. A single zero
+            // counter is written as 0.
             zeros @ ..=0 => index += zeros.unsigned_abs().max(1),
             count => {
                 let value = lowest_value(index, ours.sigfig());
@@ -140,8 +141,8 @@ fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     Err(damaged("a count is too large"))
 }
 
-/// The lowest value of the counter at `index`. Each value up to 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a power of two, has its own
-/// counter. From there on, each doubling has half as many counters.
+/// The lowest value that the counter at `index` counts. Each value below 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a power of two, has
+/// its own counter. Above this bound, each doubling of the value has half as many counters.
 fn lowest_value(index: u64, digits: u8) -> u64 {
     let half = (2 * 10_u64.pow(u32::from(digits))).next_power_of_two() / 2;
     match index / half {
@@ -177,14 +178,14 @@ mod tests {
         Ok(ours)
     }
 
-    /// The form that earlier versions wrote.
+    /// The uncompressed form in base64, which earlier versions wrote.
     fn plain(histogram: &Histogram<u64>) -> String {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
         STANDARD.encode(bytes)
     }
 
-    /// Adds the frame of the compressed form to these bytes, and encodes them in base64.
+    /// Prepends the header of the compressed form to these bytes, and encodes the result in base64.
     fn framed(compressed: &[u8]) -> String {
         let words = [COMPRESSED_V2, compressed.len() as u32].map(u32::to_be_bytes);
         STANDARD.encode([words.as_flattened(), compressed].concat())
@@ -264,7 +265,8 @@ mod tests {
         };
         assert!(refused(&payload(&[0xff; 9])).contains("a count is too large"));
         assert!(refused(&payload(&[0xff; 3])).contains("cut short"));
-        // First a count of 2⁴¹, which exceeds the counts of any run; then a run of zeros beyond the last counter.
+        // First a count of 2⁴¹, which exceeds the counts of any run; then zero counters beyond the last counter of the
+        // histogram.
         assert!(refused(&payload(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])).contains("more values than any run"));
         let beyond = [0xff, 0xff, 0x03, 2];
         assert!(refused(&payload(&beyond)).contains("more values than any run"), "{}", refused(&payload(&beyond)));
@@ -275,7 +277,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// The input is encoded numbers of any length, truncated at any position.
+        /// The input consists of encoded numbers of any length, cut off at any position. It is either added with the
+        /// right count or refused.
         #[test]
         fn foreign_bytes_are_read_or_refused(numbers in vec((any::<i64>(), 0..64_u32), 0..20), cut in 0..8_usize) {
             let mut payload = Vec::new();

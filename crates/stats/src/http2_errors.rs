@@ -1,8 +1,8 @@
-//! HTTP/2 errors that the server sent: for each kind, the number of errors and one of their texts.
+//! HTTP/2 errors that the server sent. For each kind of frame and error code: the number of frames, and one of their
+//! texts.
 //!
-//! Memory is bounded whatever a server sends: error codes that the standard does not name are counted together, and
-//! only one text of each kind is kept. The first text in alphabetical order is kept, so merging is exact, associative
-//! and commutative.
+//! Memory is bounded whatever a server sends. Error codes that the standard does not name are counted together. Of the
+//! texts with one code, only the first in alphabetical order is kept, so merging is exact, associative and commutative.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -18,7 +18,7 @@ const MAX_TEXT: usize = 3 * 200;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Http2Errors(BTreeMap<(Http2Frame, u32), FramesOfCode>);
 
-/// The frames of one kind with one code.
+/// The frames of one kind with one error code.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct FramesOfCode {
     frames: u64,

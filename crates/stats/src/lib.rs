@@ -18,8 +18,8 @@
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
 //! live           summaries of unfinished Accounts, for displays
-//! keeper         the sum of unfinished Accounts, in case the process is lost
-//! derive         Account, Facts → Record
+//! result_backup  the sum of unfinished Accounts, in case the process is lost
+//! derive         Account, RunFacts → Record
 //! └ verdict      did the run measure the server, or the generator?
 //!   └ parts      was a load that was made in parts complete?
 //! detail         figures of connections and sessions for httperf's report

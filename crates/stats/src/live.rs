@@ -24,7 +24,7 @@ pub(crate) type SharedSummary = Arc<Mutex<LiveSummary>>;
 /// A summary of the run so far.
 #[derive(Clone, Debug, Default)]
 pub struct LiveSummary {
-    /// Time of the latest summary of any shard.
+    /// Time of the latest summary of any shard, since the start of the run.
     pub at: Nanos,
     /// Counts of each class, indexed by [`ClassId`](brimful_core::ClassId).
     pub classes: Vec<Counts>,

@@ -1,5 +1,6 @@
-//! Merges the Records of the shards of one load, which several processes or hosts have made, into the Record of that
-//! load: Accounts are merged exactly, the resources of the generators are added up, and the verdict is judged again.
+//! Merges the Records of a load's shards into the Record of the whole load. Several processes or hosts may have made
+//! the shards. Accounts are merged exactly, the resources of the generators are added up, and the verdict is judged
+//! again.
 
 use crate::account::{Account, AddError};
 use crate::derive::{RunFacts, derive};
@@ -11,8 +12,8 @@ use brimful_core::server::HostProbe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-/// Merges Records in any order, each given with the user's name for it. If shards are missing, the verdict of the
-/// result says that part of the load was missing.
+/// Merges Records in any order. Messages refer to each Record by the user's name for it. If shards are missing, the
+/// verdict of the result says that part of the load was missing.
 ///
 /// # Errors
 /// [`StatsError`] if a Record has no account, or if the Records are not the shards of one load.
@@ -82,10 +83,10 @@ impl Merger {
     }
 }
 
-/// The contents of one Record, or of several that were merged.
+/// The contents of one Record, or of several merged Records.
 #[derive(Debug)]
 struct Part {
-    /// The user's name for each Record, by the index and the number of its shards.
+    /// The user's name for the Record of each shard, by the shard's index and the load's number of shards.
     names: BTreeMap<(u64, u64), String>,
     account: PartAccount,
     facts: RunFacts,
@@ -190,7 +191,8 @@ impl RunFacts {
         }
     }
 
-    /// The first difference between two shards in a property that must be the same for all shards of a load.
+    /// The first difference between the facts of two Records in a property that must be the same for all shards of a
+    /// load.
     fn unlike(&self, other: &RunFacts) -> Option<MergeMismatch> {
         let shards = |facts: &RunFacts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
         let differing = |what, of: &dyn Fn(&RunFacts) -> String| {
@@ -210,8 +212,8 @@ impl RunFacts {
             })
     }
 
-    /// Merges the facts of two Records. The monotonic start time is taken from the Record with the monitor's
-    /// observations, because the times of the observations refer to that host's clock.
+    /// Merges the facts of two Records. The monotonic start time is that of the Record with the monitor's observations,
+    /// because these observations refer to the clock of that Record's host.
     fn merge(mut self, other: RunFacts) -> RunFacts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
@@ -221,7 +223,7 @@ impl RunFacts {
         self.shards.extend(other.shards);
         self.shards.sort_by_key(|shard| shard.index);
         RunFacts {
-            // The texts of RFC 3339 times in UTC sort in order of time.
+            // RFC 3339 times in UTC sort as text in order of time.
             started_at: self.started_at.min(other.started_at),
             started_monotonic_ns: clock,
             duration: self.duration.max(other.duration),
@@ -236,7 +238,7 @@ impl RunFacts {
     }
 }
 
-/// Merges the figures of two generators. Resources and maximum rates are added. If a figure is a reason to doubt a
+/// Merges the figures of two generators. Resources and maximum rates are added. Of a figure that can cast doubt on a
 /// generator, the worse value is kept.
 fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);

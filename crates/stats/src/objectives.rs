@@ -1,11 +1,12 @@
-//! Judges whether a run met its objectives. Objectives limit the response times of expected answers, from when a call
-//! was due to its last byte. An answer is expected if the workload expects its status or, if it expects none in
-//! particular, if it is neither 5xx nor 429.
+//! Judges whether a run met its objectives. Objectives limit a response time of the expected answers, or the share of
+//! calls without an expected answer. A response time lasts from when the call was due to its last byte. If the workload
+//! names the statuses that it expects of a class, only answers with these statuses are expected. Otherwise, every
+//! answer except 5xx and 429 is expected.
 //!
-//! For a percentile, a call that failed or had another answer counts as slower than any limit, so that a server cannot
-//! meet an objective by refusing calls. Calls that this host lacked the resources for, or that the end of the run cut
-//! off, do not count. A mean covers only the expected answers; its objective is missed if more than one call in a
-//! hundred has no expected answer.
+//! For a percentile, a call that failed or had an unexpected answer counts as slower than any limit, so that a server
+//! cannot meet an objective by refusing calls. Calls do not count if this host lacked the resources for them or if the
+//! end of the run cut them off. A mean covers only the expected answers. An objective for the mean is missed if more
+//! than one call in a hundred has no expected answer.
 
 use crate::account::Account;
 use crate::derive::expected_statuses;
@@ -40,8 +41,8 @@ pub enum ObjectiveError {
         /// The names of the workload's classes.
         known: String,
     },
-    /// The Record is of an earlier version, which did not record the times of errors separately from the times of other
-    /// answers.
+    /// The Record was written by an earlier version, which did not record the times of errors separately from the times
+    /// of other answers.
     #[error(
         "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
          took; make the load again"
@@ -55,7 +56,7 @@ pub enum ObjectiveError {
 /// Checks that a run with these classes can be judged by each objective.
 ///
 /// # Errors
-/// [`ObjectiveError`] if it cannot be judged by one of the objectives.
+/// [`ObjectiveError`] if the run cannot be judged by one of the objectives.
 pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), ObjectiveError> {
     for objective in objectives {
         if let Measure::Utilization { .. } = objective.measure {
@@ -108,20 +109,21 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     })
 }
 
-/// The calls of a run that an objective concerns, and how they relate to its limit.
+/// Numbers of the calls of a run that an objective concerns: all of these calls, and the calls beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallsByLimit {
-    /// Number of the calls.
+    /// Number of calls that the objective concerns.
     pub calls: u64,
-    /// Number of the calls that took longer than the limit or had no expected answer. For an objective of the error
-    /// share, only those without an expected answer.
+    /// Number of calls that took longer than the limit or had no expected answer. If the objective limits the share of
+    /// errors, only calls without an expected answer are counted.
     pub beyond: u64,
-    /// The limited figure: a time in seconds, or a share of errors. Absent if too few calls had an expected answer.
+    /// The figure that the objective limits: a time in seconds, or a share of errors. `None` if too few calls had an
+    /// expected answer.
     pub figure: Option<f64>,
 }
 
-/// The figure that a measure has over several runs together: a time in seconds, or a share of errors. `None` if too few
-/// calls had an expected answer.
+/// The value of a measure over several runs together: a time in seconds, or a share of errors. `None` if too few calls
+/// had an expected answer.
 ///
 /// # Errors
 /// [`ObjectiveError`] if a run cannot be judged by an objective of this measure.
@@ -135,7 +137,7 @@ pub fn pooled_figure(records: &[&Record], measure: &Measure) -> Result<Option<f6
     Ok(pooled.figure(measure))
 }
 
-/// Counts the calls of a run that are within and beyond the limit of an objective.
+/// Counts the calls of a run that an objective concerns, and the calls beyond the objective's limit.
 ///
 /// # Errors
 /// [`ObjectiveError`] if the run cannot be judged by the objective.
@@ -209,7 +211,7 @@ impl Answers {
         }
     }
 
-    /// The limited figure: a time in seconds, or a share of errors.
+    /// The value of a measure: a time in seconds, or a share of errors. `None` if too few calls had an expected answer.
     fn figure(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Percentile { percent, .. } => self.percentile_s(percent / 100.0),
@@ -295,7 +297,8 @@ mod tests {
     use brimful_core::counts::Counts;
     use brimful_core::workload::{Expect, Workload};
 
-    /// Answers `calls` calls of `class` with this status, after 1, 2, … times `step`.
+    /// Records `calls` calls of `class` that are answered with this status: the first after `step`, the second after
+    /// 2·`step`, and so on.
     fn answer(account: &mut Account, class: usize, status: u16, calls: u64, step: Nanos) {
         let tally = &mut account.classes[class];
         for call in 1..=calls {
@@ -308,7 +311,8 @@ mod tests {
         Account::new(&["light".to_owned(), "heavy".to_owned()], Nanos::from_secs(1))
     }
 
-    /// A Record in which `light` is answered within 1 to 100 ms, and half of the `heavy` calls fail.
+    /// A Record in which `light` calls are answered within 1 to 100 ms. Half of the `heavy` calls are answered within
+    /// 10 to 1000 ms, and the others time out.
     fn record() -> Record {
         let mut account = account();
         answer(&mut account, 0, 200, 100, Nanos::from_millis(1));

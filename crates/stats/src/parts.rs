@@ -1,6 +1,6 @@
-//! Checks that a load made in parts was complete. If a part is lost, its share of the load is missing: the server is
-//! measured under less load than the workload specifies, and no figure of the other parts shows it. The merged figures
-//! of many generators also hide that a single generator was the limit.
+//! Checks that a load made in parts was complete. If a part is lost, its share of the load is missing. Then the server
+//! is measured under less load than the workload specifies, and no figure of the other parts shows this. The merged
+//! figures of many generators also hide that a single generator was the limit.
 
 use crate::thresholds::{MAX_LOST_SHARE, MAX_START_SKEW_SHARE, TOLERATED_START_SKEW_S};
 use brimful_core::Nanos;
@@ -57,8 +57,8 @@ fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     })
 }
 
-/// Reasons against the generators of single parts, one for each code that is not among `said`, the reasons against the
-/// whole load.
+/// Reasons against the generators of single parts, at most one for each code. A code among `said`, the reasons against
+/// the whole load, is left out.
 pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
     use ReasonCode::{BeyondClientMax, GeneratorCpu, GeneratorLate, GeneratorStalled};
     [GeneratorLate, GeneratorStalled, GeneratorCpu, BeyondClientMax]

@@ -1,4 +1,4 @@
-//! Redirects by outcome, in a run that follows them.
+//! Counts redirects by outcome, in a run that follows redirects.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;

@@ -1,5 +1,5 @@
-//! Throughput in samples of five seconds, like httperf's (Mosberger & Jin 1998, §3.2): they show changes that the
-//! average of a run hides, and their variation gives a confidence interval.
+//! Throughput in samples of five seconds, as in httperf (Mosberger & Jin 1998, §3.2). The samples show changes that the
+//! average of a run hides, and their variation yields a confidence interval.
 //!
 //! Only whole periods inside the window are samples, so neither the drain at the end nor an incomplete period counts.
 //! There is one counter of 8 bytes per period, for the planned window and at most [`CAPACITY`] periods.
@@ -33,7 +33,7 @@ impl ReplySampler {
         ReplySampler { periods: (0..periods).map(|_| std::hint::black_box(0)).collect() }
     }
 
-    /// Counts a complete response.
+    /// Counts a complete response that arrived at `at`.
     #[inline]
     pub fn record(&mut self, at: Nanos) {
         if let Some(period) = self.periods.get_mut((at.0 / PERIOD.0) as usize) {
@@ -77,7 +77,7 @@ impl ReplySampler {
         self.periods[..used].to_vec()
     }
 
-    /// Reads the output of [`ReplySampler::pack`] of a run with this window exactly.
+    /// Restores exactly the sampler of a run with this window from the output of [`ReplySampler::pack`].
     ///
     /// # Errors
     /// [`StatsError`] if `periods` is not output of `pack`.
@@ -90,7 +90,7 @@ impl ReplySampler {
         Ok(sampler)
     }
 
-    /// Number of allocated bytes, for the test that it never changes.
+    /// Number of allocated bytes. A test checks that the number never changes.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.periods.capacity() * size_of::<u64>()

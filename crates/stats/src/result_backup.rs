@@ -1,7 +1,8 @@
-//! The keeper collects the observations of a run while it lasts, in case the process is lost. An Account is 4.6 MB, and
-//! copying it would delay due calls by a millisecond. So it is not copied: when the keeper asks, a shard hands over its
-//! filled Account and continues with an empty one, which only swaps two pointers. The keeper adds up the Accounts.
-//! Merging is exact: this sum plus the remaining Account of each shard equals the Account of a run without a keeper.
+//! The result backup collects the observations of a run while it lasts, in case the process is lost. An Account is 4.6
+//! MB, and copying it would delay due calls by a millisecond. So it is not copied: when the backup asks, a shard hands
+//! over its filled Account and continues with an empty one, which only swaps two pointers. The backup adds up the
+//! Accounts. Merging is exact: this sum plus the remaining Account of each shard equals the Account of a run without a
+//! backup.
 
 use crate::account::Account;
 use crate::error::MergeMismatch;
@@ -20,7 +21,7 @@ pub struct ResultBackup {
 struct Kept {
     shards: Vec<SharedExchange>,
     sum: Option<Account>,
-    /// Time of the latest Account in the sum.
+    /// Time at which the latest Account in the sum was handed over.
     at: Nanos,
 }
 
@@ -53,7 +54,7 @@ impl ResultBackup {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
         for exchange in shards {
-            // The exchange is not locked while the Account is added up, so the shard does not wait for the lock.
+            // The exchange is not locked while the Account is added up, so that the shard can lock it meanwhile.
             let Some((mut filled, until)) = lock(exchange).filled.take() else { continue };
             *at = until.max(*at);
             match sum {
@@ -67,7 +68,7 @@ impl ResultBackup {
     }
 
     /// Calls `look` with the collected observations and the time up to which they extend, as if the run had ended at
-    /// that time. `None` if nothing was collected yet.
+    /// that time. Returns `None` if nothing was collected yet.
     pub fn read_partial<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;
@@ -132,7 +133,7 @@ mod tests {
         Account::new(&["all".to_owned()], Nanos::from_secs(1_000))
     }
 
-    /// Makes a call that takes 30 ms, so that it is in progress at every hand-over between its events.
+    /// Records the events of a call that takes 30 ms, and calls `between` after each event.
     fn call(collector: &mut Collector, due: Nanos, mut between: impl FnMut(&mut Collector)) {
         let mut memory = PerCall::default();
         let at = due + Nanos::from_millis(30);
@@ -155,7 +156,7 @@ mod tests {
         let result_backup = ResultBackup::default();
         let mut shards = [0; 2].map(|_| Collector::with_result_backup(account(), &result_backup, account()));
         let mut alone = Collector::new(account());
-        // The run is long enough for intervals and batches to become longer on the way.
+        // The run is so long that intervals and batches become longer during the run.
         for i in 0..700 {
             let due = Nanos::from_secs(i);
             call(&mut alone, due, |_| ());

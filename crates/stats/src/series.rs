@@ -1,11 +1,13 @@
 //! A run in at most [`CAPACITY`] intervals of equal length.
 //!
 //! Intervals are one second long at first, or as short as requested. If a run needs more intervals, neighbours are
-//! merged in pairs and the length doubles, so any run fits in the memory allocated at construction (3 MB) and uses at
-//! least half the capacity. An interval counts the events *in* it: calls offered by their due time, sent by the time of
-//! the first byte, completed and failed by the time they ended. An event on a boundary belongs to the later interval.
+//! merged in pairs and the length doubles. So any run fits in the memory allocated at construction (3 MB), and a long
+//! run has at least half as many intervals as possible. An interval counts the events *in* it. A call is offered when
+//! it is due, sent when its first byte is sent, and completed or failed when it ends. An event on a boundary belongs to
+//! the later interval.
 //!
-//! The length depends only on the latest event, so the same events yield the same series in any order and shard.
+//! The interval length depends only on the latest event, so the same events yield the same series in any order and
+//! shard.
 
 use crate::error::StatsError;
 use crate::histogram::{self, MAX_COUNT, empty, encode, touched};
@@ -18,7 +20,7 @@ use std::iter::repeat;
 /// Highest number of intervals.
 const CAPACITY: usize = 300;
 
-/// The shortest interval: a second halved five times.
+/// Length of the shortest interval: a second halved five times.
 const SHORTEST: Nanos = Nanos(31_250_000);
 const HALVINGS: u32 = 5;
 
@@ -30,7 +32,7 @@ pub(crate) const DIGITS: u8 = 2;
 /// A run in intervals.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Log₂ of the ratio of the interval length to the shortest.
+    /// Log₂ of the ratio of the interval length to the shortest interval length.
     doublings: u32,
     /// Number of intervals up to the last one with an event.
     used: usize,
@@ -60,19 +62,19 @@ impl Series {
         Series { doublings: ratio.ilog2(), ..Series::new() }
     }
 
-    /// Counts a call that was due.
+    /// Counts a call that became due at `due`.
     #[inline]
     pub fn record_offered(&mut self, due: Nanos) {
         self.slot(due).offered += 1;
     }
 
-    /// Counts a call whose first byte was sent.
+    /// Counts a call whose first byte was sent at `at`.
     #[inline]
     pub fn record_sent(&mut self, at: Nanos) {
         self.slot(at).sent += 1;
     }
 
-    /// Counts a complete response that arrived `response_time` after its call was due.
+    /// Counts a complete response that arrived at `at`, `response_time` after its call was due.
     #[inline]
     pub fn record_completed(&mut self, at: Nanos, response_time: Nanos) {
         let slot = self.slot(at);
@@ -80,7 +82,7 @@ impl Series {
         slot.response_us.saturating_record(response_time.0 / 1_000);
     }
 
-    /// Counts a failed call.
+    /// Counts a call that failed at `at`.
     #[inline]
     pub fn record_failed(&mut self, at: Nanos) {
         self.slot(at).errors += 1;
@@ -97,7 +99,7 @@ impl Series {
     /// Adds the output of [`Series::pack`].
     ///
     /// # Errors
-    /// [`StatsError`] if the arguments are not output of `pack`. Part of them may have been added.
+    /// [`StatsError`] if the arguments are not output of `pack`. Some of the intervals may have been added.
     pub(crate) fn add(&mut self, interval_s: f64, intervals: &[PackedInterval]) -> Result<(), StatsError> {
         if intervals.len() > CAPACITY {
             return Err(not_ours());
@@ -107,8 +109,8 @@ impl Series {
     }
 
     /// Makes room for `used` intervals whose length is the shortest length doubled `doublings` times. If the series has
-    /// shorter intervals, lengthens them to this length. Returns log₂ of the ratio of the series' length to the
-    /// requested length.
+    /// shorter intervals, lengthens them to this length. Returns log₂ of the ratio of the series' interval length to
+    /// the requested length.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
             self.widen();
@@ -142,7 +144,7 @@ impl Series {
         self.used = 0;
     }
 
-    /// The intervals from the start to `end`, or to the last event if that is later.
+    /// The intervals from the start of the run to `end`, or to the last event if this event is later.
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
         let length_s = self.length_s();
         let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
@@ -168,8 +170,8 @@ impl Series {
         (self.length_s(), self.slots[..self.used].iter().map(Slot::pack).collect())
     }
 
-    /// Reads the output of [`Series::pack`] exactly. The result has no memory for further intervals: it can be merged
-    /// and read, but it cannot record events.
+    /// Restores exactly the series that [`Series::pack`] serialised. The result has no memory for further intervals: it
+    /// can be merged and read, but it cannot record events.
     ///
     /// # Errors
     /// [`StatsError`] if the arguments are not output of `pack`.
@@ -210,7 +212,7 @@ impl Series {
         self.doublings += 1;
     }
 
-    /// Number of allocated bytes, for the test that it never changes.
+    /// Number of allocated bytes. A test checks that the number never changes.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         let counters: usize = self.slots.iter().map(|s| s.response_us.distinct_values() * size_of::<u32>()).sum();
@@ -218,7 +220,7 @@ impl Series {
     }
 }
 
-/// How often the shortest interval must be doubled to have this length.
+/// The number of doublings that lengthen the shortest interval to `interval_s` seconds.
 fn doublings(interval_s: f64) -> Result<u32, StatsError> {
     let shortest = interval_s * f64::from(1_u32 << HALVINGS);
     // The upper bound excludes intervals longer than any run that fits in u64 nanoseconds. A power of two has no

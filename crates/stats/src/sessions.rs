@@ -1,8 +1,9 @@
 //! Sessions of a run by outcome, with their sizes and lifetimes.
 //!
-//! Numbers of calls, bursts and connections are recorded like times, as nanoseconds: exact in mean and extremes, and to
-//! three digits in quantiles. Completed and failed sessions have separate distributions. A session that was under way
-//! when the run began is counted but not in the distributions, because its beginning was not observed.
+//! Numbers of calls, bursts and connections are recorded like times, with one nanosecond per unit. So means and
+//! extremes are exact, and quantiles have three significant digits. Completed and failed sessions have separate
+//! distributions. A session that was under way when the run began is counted but not in the distributions, because its
+//! beginning was not observed.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;

@@ -2,8 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The ratio of the half width of a mean's two-sided 95 % confidence interval to the mean's standard error. `None`
-/// without a degree of freedom.
+/// The ratio of the half width of a mean's two-sided 95 % confidence interval to the mean's standard error. `None` for
+/// zero degrees of freedom.
 pub fn t_95(degrees_of_freedom: u64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok().map(|t| t.inverse_cdf(0.975))
 }

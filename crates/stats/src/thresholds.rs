@@ -2,8 +2,8 @@
 
 use brimful_core::Nanos;
 
-/// Largest share of its time for which the busiest thread may have work. Near 1, the thread is a saturated server
-/// itself: calls wait for the thread, not for the network. The remaining 5 % allow for the coarse accounting of a
+/// Largest share of the run for which the busiest thread may have work. Near 1, the thread itself is a saturated
+/// server: calls wait for the thread, not for the network. The remaining 5 % allow for the coarse accounting of a
 /// thread's time.
 pub(crate) const MAX_BUSY_SHARE: f64 = 0.95;
 
@@ -22,8 +22,8 @@ pub(crate) const TOLERATED_LATENESS: Nanos = Nanos::from_millis(2);
 /// Closed loads have no schedule: the lateness of their calls matters only as part of the response time.
 pub(crate) const MAX_OPEN_LATENESS: Nanos = Nanos::from_millis(10);
 
-/// Lateness is judged by the latest one percent of the calls. So a cause that affected less than this share of the run
-/// does not explain the lateness.
+/// Smallest share of the run that a cause must affect to explain lateness. Lateness is judged by the latest one percent
+/// of the calls, so a rarer cause does not explain it.
 pub(crate) const MIN_CAUSE_SHARE: f64 = 0.01;
 
 /// Largest ratio of the offered rate to the client's measured maximum. The maximum is known to a few percent only, and
@@ -31,11 +31,11 @@ pub(crate) const MIN_CAUSE_SHARE: f64 = 0.01;
 pub(crate) const MAX_CLIENT_RATIO: f64 = 1.05;
 
 /// Largest share of the run for which a thread may be stalled. A stall reduces the load and the rates of a closed
-/// workload by that share, and adds it to the mean response time.
+/// workload by this share, and increases the mean response time by about as much.
 pub(crate) const MAX_STALL_SHARE: f64 = 0.01;
 
-/// A stall of up to this time, in seconds, is tolerated whatever its share of the run. Preemptions on busy virtual
-/// machines affect short runs.
+/// A stall of up to this time, in seconds, is tolerated whatever its share of the run, because preemptions on busy
+/// virtual machines affect short runs.
 pub(crate) const TOLERATED_STALL_S: f64 = 0.1;
 
 /// Largest share of a load that may be missing because parts were lost; equal to the limit for a stalled generator.
@@ -45,8 +45,8 @@ pub(crate) const MAX_LOST_SHARE: f64 = 0.01;
 /// are not one load.
 pub(crate) const MAX_START_SKEW_SHARE: f64 = 0.01;
 
-/// A time between the starts of up to this many seconds is tolerated whatever its share of the run. A busy host does
-/// not start programs more precisely.
+/// Tolerated time between the starts of two parts, in seconds, whatever its share of the run. A busy host does not
+/// start programs more precisely.
 pub(crate) const TOLERATED_START_SKEW_S: f64 = 0.1;
 
 /// Largest share of calls without an expected answer for which the mean of the other calls represents all calls.

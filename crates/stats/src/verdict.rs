@@ -33,15 +33,16 @@ pub struct Evidence<'a> {
     /// Outcomes of calls that followed redirects, which belong to no class; `None` if the run does not follow
     /// redirects.
     pub followed: Option<Counts>,
-    /// Calls due per second. For S-Clients, these are connection attempts, because each of their calls begins with one.
+    /// Calls due per second. For S-Clients, these are connection attempts, because each call of an S-Client begins with
+    /// one.
     pub offered: f64,
-    /// Calls that the generator's host lacked the resources for.
+    /// Calls that failed because the generator's host lacked a resource, by resource.
     pub limited: Limited,
-    /// Length of the offered window.
+    /// Length of the window in which load was offered.
     pub window: Nanos,
     /// Resources that the load used on the generator's host, and CPU time that the host withheld.
     pub generator: &'a Generator,
-    /// Time from the start to the end of the last call.
+    /// Time from the start of the run to the end of the last call.
     pub duration: Nanos,
     /// The kind of load that determined when calls were due.
     pub load: LoadKind,
@@ -362,7 +363,7 @@ mod tests {
 
     #[test]
     fn an_account_that_does_not_add_up_is_not_believed() {
-        // The second class ends a call twice and the first loses one, so the totals add up although the classes do not.
+        // Class `b` violates a conservation law in each case, although the totals and class `a` add up.
         let lost = Counts { scheduled: 600, sent: 600, completed: 599, ..Counts::default() };
         let twice = Counts { scheduled: 600, sent: 590, completed: 589, reset: 12, reset_before_sending: 10, ..lost };
         let class = |counts| ClassRecord { counts, ..ClassRecord::default() };
@@ -488,7 +489,7 @@ mod tests {
         assert!(run.message().contains("had work 97 % of the time"));
     }
 
-    /// The losses are over the ten seconds of a run.
+    /// Each run lasts ten seconds, and the losses are within this time.
     #[test]
     fn what_the_host_took_is_named_before_the_load_is_blamed() {
         let message = |host| {

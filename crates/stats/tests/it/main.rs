@@ -211,8 +211,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// A display shows what the Record of that moment would say. It does not matter which earlier summaries were
-    /// published, and which were skipped because a reader held the lock.
+    /// A display shows the figures that a Record made at this moment would have. It does not matter which earlier
+    /// summaries were published, and which were skipped because a reader held the lock.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = LiveProgress::default();
@@ -247,15 +247,15 @@ proptest! {
         prop_assert_eq!(Account::unpack(&account.pack()), Ok(account));
     }
 
-    /// Merges Records as `brimful merge` does, from the documents alone. The order of the Records makes no difference,
-    /// nor does merging two of them first.
+    /// Merges Records as `brimful merge` does, from the documents alone. The result depends neither on the order of the
+    /// Records, nor on whether two of the Records are merged first.
     #[test]
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
         let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, RunFacts { shards, ..facts() });
         let parts = shards(&calls, 3);
         let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
         let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));
-        // A part keeps the reasons against it.
+        // In the merged Record, each shard keeps the reasons against it.
         let said = |i: u64, part: &Record| ShardOrigin { reasons: part.verdict.reasons.clone(), ..origin(i) };
         let whole = of_shards(&seen(calls.iter()), vec![said(1, &a), said(2, &b), said(3, &c)]);
         let all = [a, b, c];
