@@ -26,7 +26,7 @@ pub struct BurstFactors {
     pub rate: f64,
     /// b: share of the epochs with more arrivals than the mean.
     pub b: f64,
-    /// λ⁺: arrivals per second in the epochs above the mean; `None` if there are none.
+    /// λ⁺: arrivals per second in the epochs above the mean; `None` if no epoch is above the mean.
     pub rate_above: Option<f64>,
     /// a = λ⁺/λ; `None` if no epoch is above the mean.
     pub a: Option<f64>,

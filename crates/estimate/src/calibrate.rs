@@ -133,7 +133,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     })
 }
 
-/// The classes, at the rates of the mix.
+/// The classes of the model, at the rates of the mix.
 fn classes(runs: &Runs) -> Vec<ModelClass> {
     let rates = runs.mix();
     let class = |(name, rate): (&String, f64)| ModelClass {
@@ -166,7 +166,7 @@ fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {
     cpu.indistinguishable_classes.iter().map(merge).collect()
 }
 
-/// D(X) of the mix from the lowest rate measured to saturation. It is empty if demands do not depend on the load.
+/// D(X) of the mix, from the lowest measured rate to saturation. Empty if demands do not depend on the load.
 fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     let Some(load) = &cpu.load_dependence else { return Vec::new() };
     let (low, high) = (load.lowest_rate(), load.saturation(mix));

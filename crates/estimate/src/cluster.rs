@@ -23,8 +23,8 @@ pub struct Cluster {
     pub sum: f64,
 }
 
-/// Divides the values into `k` clusters, in ascending order, or fewer if there are fewer distinct values. If edges are
-/// equally long, the edge between the smaller values is removed first.
+/// Divides the values into `k` clusters, in ascending order, or into fewer if there are fewer distinct values. If edges
+/// are equally long, the edge between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));

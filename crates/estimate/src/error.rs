@@ -3,7 +3,7 @@
 use brimful_core::number::NumberError;
 use brimful_model::ModelError;
 
-/// The error of this crate.
+/// An error of estimation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EstimateError {
     /// Parts of the input that contradict one another.

@@ -80,8 +80,8 @@ pub enum ModuleMismatch {
 }
 
 impl ModuleDemand {
-    /// The module's figures for these classes of the Record. A figure is `None` for a class without requests. The
-    /// result is `None` without the module.
+    /// The module's figures for these classes of the Record. The figures of a class are `None` if it has no requests.
+    /// The result is `None` without the module.
     ///
     /// # Errors
     /// When the module's classes are not the classes of the load, or it measured too few requests of a class.
@@ -122,8 +122,8 @@ impl ModuleDemand {
         }
     }
 
-    /// Standard error of a request's total CPU time. If that is unknown, it is the standard error of its CPU time in
-    /// phases.
+    /// Standard error of the mean total CPU time of a request, in seconds. If the total is unknown, the standard error
+    /// of the mean CPU time in phases.
     pub fn standard_error(&self) -> f64 {
         self.total.map_or(self.variance / self.sampled, |total| total.mean_variance).sqrt()
     }

@@ -35,7 +35,7 @@ const PLACES: [f64; 4] = [0.5, 0.8, 0.35, 0.65];
 /// The quantity that an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LimitedFigure {
-    /// The share of calls beyond a limit; the permitted share, above 0 and below 1.
+    /// The share of calls beyond a limit. The field is the permitted share, above 0 and below 1.
     Share(f64),
     /// The mean response time.
     Mean,
@@ -124,7 +124,7 @@ impl RateSearch {
     pub fn estimate(&self) -> RateEstimate {
         let marginal = self.marginal();
         let quantile = |share| self.quantile(&marginal, share);
-        // The grid resolves no smaller differences.
+        // The grid cannot resolve differences smaller than its step.
         let step = self.half_step().exp();
         RateEstimate { rate: quantile(0.5), interval90: [quantile(0.05) / step, quantile(0.95) * step] }
     }
@@ -134,7 +134,7 @@ impl RateSearch {
         (self.log_rates[1] - self.log_rates[0]) / 2.0
     }
 
-    /// The rate at which the next slice tells most, near the rate that is searched for.
+    /// The rate at which the next slice should be measured: a quantile of the posterior.
     pub fn next_rate(&self) -> f64 {
         self.quantile(&self.marginal(), PLACES[self.slices % PLACES.len()])
     }

@@ -74,7 +74,8 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // Only the noise counts. If the wait is shorter than with constant service, the model misfits: scv is certain.
+    // Only the noise counts. If waits are shorter than with constant service, the model does not fit, but scv is
+    // certainly 0.
     match fit.uncertainty.map(|u| u.noise_stddev * u.standard_error_ratio(1)) {
         Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })

@@ -75,9 +75,9 @@ pub struct ServerFit {
 pub struct Prediction {
     /// Requests completed per second.
     pub throughput: f64,
-    /// Mean response time; `None` if the queue grows without limit.
+    /// Mean response time, in seconds; `None` if the queue grows without limit.
     pub response: Option<f64>,
-    /// Mean response time of each class; `None` if the queue grows without limit.
+    /// Mean response time of each class, in seconds; `None` if the queue grows without limit.
     pub class_response_times: Option<Vec<f64>>,
     /// Utilization of the CPUs by the server's processes.
     pub utilization: f64,
@@ -319,8 +319,8 @@ impl ServerFit {
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 
-    /// Mean response time of the mix at `rate` under a quota: the prediction without a quota, plus the simulated effect
-    /// of the pauses. `None` if the queue grows without limit.
+    /// Mean response time of the mix at `rate` under a quota, in seconds: the prediction without a quota, plus the
+    /// simulated effect of the pauses. `None` if the queue grows without limit.
     ///
     /// # Errors
     /// When the model cannot be solved.

@@ -156,7 +156,7 @@ mod tests {
         let result_backup = ResultBackup::default();
         let mut shards = [0; 2].map(|_| Collector::with_result_backup(account(), &result_backup, account()));
         let mut alone = Collector::new(account());
-        // The run is so long that intervals and batches become longer during the run.
+        // The run lasts long enough for intervals and batches to become longer during the run.
         for i in 0..700 {
             let due = Nanos::from_secs(i);
             call(&mut alone, due, |_| ());

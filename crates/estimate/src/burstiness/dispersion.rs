@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Minimum number of windows. The standard error is then a third of the index.
+/// Minimum number of windows. With this number, the standard error is a third of the index.
 const MIN_WINDOWS: usize = 20;
 
 /// The index of dispersion in windows of one length.
@@ -34,7 +34,7 @@ pub struct Dispersion {
     pub ci95: Interval,
 }
 
-/// The index of dispersion in windows of this many epochs. There must be at least two windows.
+/// The index of dispersion in windows of `window` epochs each. There must be at least two windows.
 pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateError> {
     let windows = counts.len().checked_div(window).unwrap_or(0);
     if windows < 2 {
@@ -54,7 +54,7 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     Ok(Dispersion { window, windows, index, ci95 })
 }
 
-/// The index of dispersion in windows of 1, 2, 4, … epochs, as long as there are twenty windows; never empty.
+/// The index of dispersion in windows of 1, 2, 4, … epochs, up to the longest of which there are twenty; never empty.
 pub fn dispersion_curve(counts: &[u64]) -> Result<Vec<Dispersion>, EstimateError> {
     let first = dispersion(counts, 1)?;
     let longer = (1..usize::BITS).map(|k| 1usize << k).take_while(|window| counts.len() / window >= MIN_WINDOWS);

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub struct BurstLevel {
     /// b: share of epochs with more arrivals than the mean, between 0 and 1.
     pub b: f64,
-    /// D in seconds: the ratio of busy servers to throughput, or 1 divided by the highest throughput.
+    /// D in seconds: busy servers divided by throughput, or 1 divided by the highest throughput.
     pub demand: f64,
 }
 
@@ -127,8 +127,8 @@ mod tests {
     fn bursts_move_the_bottleneck() {
         let demand = fit_burst_demand(&[0.1, 0.2, 0.4].map(|b| BurstLevel { b, demand: 0.004 + 0.01 * b })).unwrap();
         assert!((demand.alpha.value - 0.01).abs() < 1e-12 && demand.alpha.ci95_half_width.is_some());
-        // If the demands were measured without bursts, the CPU is the bottleneck in bursts, at 250 per second. If they
-        // were measured in bursts, the disk is the bottleneck without bursts.
+        // If the demands were measured without bursts, the CPU saturates first in bursts, at 125 requests per second
+        // instead of 250. If the demands were measured in bursts, the disk saturates first without bursts.
         let up = with_burstiness(&model(), "cpu", &demand, 0.0, 0.4).unwrap();
         assert!((up.saturation_before - 250.0).abs() < 1e-9 && (up.saturation_rate - 125.0).abs() < 1e-9, "{up:?}");
         let down = with_burstiness(&model(), "cpu", &demand, 0.4, 0.0).unwrap();

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Uncertainty {
     /// The data that the demand was derived from.
     pub source: Source,
-    /// The wider of the two intervals below; `None` if there is neither.
+    /// The wider of `fit_ci95` and `bootstrap_ci95`; `None` if both are `None`.
     pub ci95: Option<Interval>,
     /// Confidence interval of the regression over the runs.
     pub fit_ci95: Option<Interval>,
@@ -28,8 +28,8 @@ pub enum Source {
     SingleClassRun,
     /// The utilization law, from runs of several mixes.
     Regression,
-    /// A rule of proportion, because the runs cannot distinguish the class from others. The interval is derived from
-    /// the interval of the joint demand, in proportion; it does not include the error of the rule.
+    /// A rule of proportion, because the runs cannot distinguish the class from others. The interval is proportional to
+    /// the interval of the joint demand; it does not include the error of the rule.
     Proportional,
     /// The part of the response times that the stations do not explain.
     ResponseTimes,

@@ -13,7 +13,7 @@ const MAX_BUSY_RATIO: f64 = 1.1;
 /// Upper bound of the number of CPUs, for a Record that does not state it: the largest number that Linux supports.
 const MAX_CPUS: usize = 8192;
 
-/// Shares may be outside of 0..1 by this rounding error.
+/// Shares of CPU time may be outside of 0..1 by this rounding error.
 const ROUNDING: f64 = 0.01;
 
 /// Returns an error for the first impossible Record. The message counts Records from 1.

@@ -41,7 +41,7 @@ pub struct RunDemand {
     pub rate: f64,
     /// Utilization of the server's CPUs.
     pub utilization: f64,
-    /// CPU seconds of one request, as measured.
+    /// CPU seconds of one request, calculated from the measured CPU time.
     pub measured_s: f64,
     /// CPU seconds of one request, as predicted by the fitted demands at this rate.
     pub fitted_s: f64,
@@ -74,7 +74,7 @@ pub(super) fn fit(
     Ok(fit_law(runs, options, module, law, &constant, warnings))
 }
 
-/// Fits the demands without the figures of the Server Module.
+/// Fits the demands without the measurements of the Server Module.
 pub(super) fn fit_without_module(runs: &Runs, options: CalibrateOptions) -> Result<CpuFit, EstimateError> {
     let (law, constant) = regress(runs.classes.len(), &observe(&runs.used), runs.idle.busy, None)?;
     Ok(fit_law(runs, options, None, law, &constant, &mut Vec::new()))
@@ -152,7 +152,7 @@ fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) ->
     moving_blocks(&series, resampling, statistic).ok()
 }
 
-/// The observation of a run that consists of these seconds.
+/// The observation of the run with its seconds replaced by the drawn seconds.
 fn resampled(run: &Run, drawn: &[&TimeSlice]) -> Observation {
     let ratio = |figure: fn(&TimeSlice) -> f64| {
         let measured = run.slices.iter().map(figure).fold(0.0, |sum, value| sum + value);

@@ -37,8 +37,8 @@ impl DemandErrors {
         Uncertainty::unknown(source).with_intervals(interval(demand, fit.map(with_sampling)), bootstrap)
     }
 
-    /// Correlation of the errors of the demands, classes × classes. It is taken from the regression or from the
-    /// bootstrap, whichever has the larger variance.
+    /// Correlation of the errors of the demands, classes × classes. Uses the covariance of the regression or of the
+    /// bootstrap, whichever has the larger total variance.
     pub fn correlation(&self) -> Vec<Vec<f64>> {
         let classes = self.factors.len();
         let fit = self.fit.covariance(self.load_per_request).map(|mut covariance| {

@@ -12,8 +12,8 @@ pub(super) struct DelaysElsewhere {
     pub delays: Vec<f64>,
 }
 
-/// Fits the runs with open loads. Returns `None` if there are no such runs. The first station is the CPU. `service_scv`
-/// is the squared coefficient of variation of service at the CPU and its standard error, if they were measured.
+/// Fits the runs with open loads. Returns `None` if there are no such runs. The first station of the model is the CPU.
+/// `service_scv` is the measured squared coefficient of variation of service at the CPU, with its standard error.
 pub(super) fn fit(
     runs: &Runs,
     model: &Model,

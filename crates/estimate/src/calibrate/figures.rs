@@ -38,7 +38,7 @@ pub(super) fn mean(times_us: Option<Summary>) -> Option<f64> {
     times_us.map(|s| s.mean / 1e6).filter(|m| m.is_finite() && *m >= 0.0)
 }
 
-/// Length of an interval in seconds, and the calls due in each interval of the window.
+/// Length of an interval in seconds, and the number of calls due in each interval of the window.
 pub(super) fn arrivals(record: &Record) -> Option<(f64, Vec<u64>)> {
     let length = record.intervals.first()?.length_s;
     let whole = |i: &&Interval| i.length_s == length && i.t_s + length <= record.window_s * (1.0 + 1e-9);

@@ -18,7 +18,7 @@ const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 /// Sensitivity of Kneedle, as its authors recommend.
 const SENSITIVITY: f64 = 1.0;
 
-/// There is a warning if the relative distance of a knee from the model's saturation exceeds this.
+/// If a knee is farther than this from the model's saturation, as a share of the saturation rate, there is a warning.
 const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";

@@ -27,7 +27,7 @@ pub struct OddRun {
     pub busy: f64,
     /// Number of busy CPUs that a fit to all other runs predicts at this run's rates.
     pub expected: f64,
-    /// The difference divided by its standard error (externally studentized residual).
+    /// The difference of `busy` and `expected`, divided by its standard error (externally studentized residual).
     pub residual: f64,
     /// Probability that the largest residual of all runs is at least this large, if all runs are good.
     pub p: f64,

@@ -11,7 +11,7 @@ pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
     runs.iter().map(|run| run.observe(run.busy)).collect()
 }
 
-/// Fits a law to busy time. The background is `idle` if that was measured. Otherwise it is fitted, if the runs
+/// Fits a law to busy time. If `idle` is given, it is the background. Otherwise the background is fitted, if the runs
 /// determine it.
 ///
 /// All classes share one unknown if there are fewer runs than classes, or if `known` contains each class's demand
@@ -44,8 +44,8 @@ pub(super) fn regress(
     }
 }
 
-/// Fits the CPU's law to the steady runs alone, if they determine as many unknowns as all runs do. The runs with bursts
-/// then serve only to measure the cost of bursts.
+/// Fits the CPU's law to the steady runs alone, if the steady runs determine as many unknowns as all runs do. The runs
+/// with bursts then serve only to measure the cost of bursts.
 pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Result<(Law, DemandFit), EstimateError> {
     let classes = runs.classes.len();
     let of_all = regress(classes, &observe(&runs.used), runs.idle.busy, known)?;

@@ -43,7 +43,7 @@ pub struct Calibrated {
     /// The outlier: the run whose CPU time differs significantly from the prediction of a fit to all other runs.
     pub odd: Option<OddRun>,
     /// Demands measured inside the server, compared with the demands that the runs alone yield. `None` without the
-    /// Server Module, or if it does not have the load's classes.
+    /// Server Module, or if the module's classes are not the classes of the load.
     pub inside: Option<InsideDemands>,
     /// The dependence of demands on response sizes, if there are at least three sizes.
     pub sizes: Option<SizeDemand>,

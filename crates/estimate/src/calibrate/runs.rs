@@ -64,11 +64,12 @@ pub(super) struct Run {
     pub disks: BTreeMap<String, f64>,
     /// The run in slices of a second or more. Empty if the Record has no intervals.
     pub slices: Vec<TimeSlice>,
-    /// Mean response time and half width of its interval; `None` unless the load was open and its calls began in time.
+    /// Mean response time and half width of its confidence interval, in seconds; `None` unless the load was open and
+    /// its calls began in time.
     pub response: Option<(f64, Option<f64>)>,
-    /// Mean response time by class.
+    /// Mean response time by class, in seconds.
     pub class_response_times: Vec<Option<f64>>,
-    /// Length of an epoch, and arrivals in each epoch; `None` unless the load was open.
+    /// Length of an epoch in seconds, and arrivals in each epoch; `None` unless the load was open.
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
@@ -283,7 +284,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all watched
+/// Means over all idle Records, weighted by their length. `all_cpus` is whether the model's servers are all watched
 /// CPUs.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
     let windows: Vec<(WindowMeans, &Server)> =

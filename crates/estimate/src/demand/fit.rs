@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, DVector};
 pub struct DemandFit {
     /// D of each class, in seconds; merged classes share one demand.
     pub demands: Vec<Estimate>,
-    /// Number of busy servers without requests. It has no interval if it was known.
+    /// Number of busy servers without requests. It has no interval if it was an input of the fit.
     pub background: Estimate,
     /// Condition number of the column-scaled design matrix, after merging; above about 30 the intervals are wide.
     pub condition_number: f64,
@@ -70,7 +70,7 @@ impl FitCovariance {
         gradients.iter().map(row).collect()
     }
 
-    /// Gradient of the sum with respect to the unknowns.
+    /// Gradient of the sum Σ aᵢ·Dᵢ + t·w + b·b₀ with respect to the unknowns.
     fn gradient(&self, demands: &[f64], term: f64, background: f64) -> DVector<f64> {
         let by_group = |group: &Vec<usize>| group.iter().map(|class| demands[*class]).sum::<f64>();
         let mut gradient: Vec<f64> = self.groups.iter().map(by_group).collect();

@@ -23,7 +23,8 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one.
+    /// Creates a law with one unknown for each class. Classes that the observations cannot distinguish share one
+    /// unknown.
     pub fn with_unknown_per_class(
         classes: usize,
         counted: &[&Observation],

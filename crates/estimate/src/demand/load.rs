@@ -68,8 +68,8 @@ pub struct LoadDependence {
 /// Tests for load-dependent demand at a station of `servers` servers. Returns `None` if constant demands fit as well,
 /// or if there are too few levels: the test needs at least two more levels than classes.
 ///
-/// `background` is as in [`fit_demands`](super::fit_demands). A fitted background is the term of [`Shape::PerSecond`],
-/// so that shape is then not tried.
+/// `background` is as in [`fit_demands`](super::fit_demands). A fitted background already is the term of
+/// [`Shape::PerSecond`], so this shape is not tried with a fitted background.
 pub fn fit_load_dependence(
     classes: usize,
     observations: &[Observation],
@@ -174,7 +174,7 @@ impl LoadDependence {
         &self.fit
     }
 
-    /// Demand of the mean request of the mix without the term.
+    /// Demand of the mean request of the mix, without the term, in seconds.
     fn base(&self, mix: &[f64]) -> f64 {
         let total: f64 = mix.iter().sum();
         mix.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>() / total

@@ -90,7 +90,8 @@ impl Shape {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term in the form of a model that has demands at saturation. The model's background contains a constant term.
+    /// The term in the form of a model that has demands at saturation. `None` for a constant term, which the model's
+    /// background contains.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             Shape::PerSecond => None,
