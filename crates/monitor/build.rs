@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let headers = variable("DEP_BPF_INCLUDE");
-    // The kernel shows the program's debug information, which must not contain this machine's directories.
+    // Users can read the debug information of a loaded program, so it must not contain directories of the build host.
     let mut anonymous = OsString::from("-ffile-prefix-map=");
     anonymous.push(&headers);
     anonymous.push("=libbpf");
@@ -59,8 +59,8 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
     }
 }
 
-/// Changes the effect of the options `-lelf` and `-lz`, which libbpf's crate requests: they link the archives. To do
-/// so, the function creates linker scripts with the names that the linker looks for first.
+/// Makes the linker options `-lelf` and `-lz`, which libbpf's crate passes, link static archives. For this purpose, the
+/// function creates linker scripts with the names that the linker looks for first.
 fn prefer_archives() -> Result<(), String> {
     let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
         println!(
@@ -69,7 +69,7 @@ fn prefer_archives() -> Result<(), String> {
         return Ok(());
     };
     let mut together = vec![elf.clone(), z.clone()];
-    // Since elfutils 0.189 libelf may use zstd for compressed sections.
+    // Since elfutils 0.189, libelf may call zstd to decompress sections. Its archive then needs that of zstd.
     if mentions(&elf, b"ZSTD_").unwrap_or(false) {
         together.push(archive("zstd").ok_or("libelf.a needs libzstd.a: sudo apt-get install libzstd-dev")?);
     }
@@ -95,7 +95,7 @@ fn mentions(file: &Path, word: &[u8]) -> io::Result<bool> {
     Ok(fs::read(file)?.windows(word.len()).any(|bytes| bytes == word))
 }
 
-/// Text of a linker script that links all of these archives in place of one library. The order of the archives does not
+/// Text of a linker script that links all of `archives` in place of one library. The order of the archives does not
 /// matter.
 fn linker_script(archives: &[PathBuf]) -> String {
     let names: Vec<String> = archives.iter().map(|path| format!("\"{}\"", path.display())).collect();

@@ -2,15 +2,15 @@
 //! from any source.
 //!
 //! A source provides a [`ProcessReading`] of each living process, with counters since that process began. The accounts
-//! turn the readings into totals of a program that never decrease and count nothing twice. For every process
+//! turn the readings into totals for each program. Totals never decrease and count nothing twice. For every process
 //! ```text
 //! total = own + max(reaped, last readings of its children that are gone)
 //! ```
 //!
-//! where *reaped* is the growth of the counters in which the kernel sums children that ended and were waited for. So a
-//! child that starts and ends between two readings counts as well. Children that belong to another program are
-//! subtracted. Usage from before the watch began is not counted. One case is missed: a process that lived shorter than
-//! the time between two readings and whose parent did not wait for it.
+//! where *reaped* is the growth of the counters in which the kernel sums the usage of children that ended and were
+//! waited for. So a child that starts and ends between two readings counts as well. Children that belong to another
+//! program are subtracted. Usage from before the watch began is not counted. One case is missed: a process that starts
+//! and ends between two readings, and whose parent does not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
 use brimful_core::Nanos;
@@ -27,8 +27,8 @@ pub(crate) struct ProcessReading {
     pub started: Nanos,
     /// Usage of the process since it began, including threads that ended.
     pub own_usage: Usage,
-    /// Usage of children that ended and that the process waited for, and of their own such children. The kernel sums
-    /// neither run-queue waits nor context switches of children.
+    /// Usage of the children that ended and that the process waited for. The children's usage includes that of the
+    /// children that they waited for. The kernel sums neither run-queue waits nor context switches of children.
     pub reaped_usage: Usage,
     pub threads: u64,
     pub running: u64,
@@ -58,9 +58,10 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// Whether the program is named after its first process, as long as that process lives.
+    /// Whether the user gave the program no name. The program is then named after its first process.
     nameless: bool,
-    /// The process that the program is named after.
+    /// Pid of the process that the program is named after; `None` if that process has ended, or if no process was
+    /// found.
     named_after: Option<u32>,
     pids: Arc<[u32]>,
     /// Whether `pids` must be rebuilt.
@@ -68,31 +69,31 @@ struct ProgramAccount {
     found: bool,
     started: u64,
     ended: u64,
-    /// Usage of members that are gone and whose parent is not a member.
+    /// Usage of ended members whose parent is not a member of the same program.
     gone: Usage,
-    /// Usage of the members before the watch began.
+    /// Usage that the members had at the first reading, if they started before the watch. It is not counted.
     before: Usage,
-    /// The last total. The next total never falls below it.
+    /// The last reported total. The next total is at least this large.
     floor: Usage,
 }
 
 #[derive(Debug)]
 struct Member {
     program: usize,
-    /// The last reading. Its `reaped` field is the result of [`Accounts::reliably_reaped`].
+    /// The last reading. Its field `reaped_usage` is the result of [`Accounts::reliably_reaped`].
     reading: ProcessReading,
-    /// The reaped counters at the last reading.
+    /// The reaped counters exactly as the source last reported them.
     reaped_usage: Usage,
-    /// The part of `reaped_usage` that is not counted: from before the process was found, or from members of another
-    /// program.
+    /// The part of `reaped_usage` that is not counted. It was used before the process was found, or by children that
+    /// belong to another program.
     not_ours: Usage,
     children_gone: Usage,
 }
 
 impl Accounts {
-    /// Creates the accounts for a watch that begins at `began` (now), counted like [`ProcessReading::started`]. `names`
-    /// has a flag and a name for each program. The flag says whether the name is final. A name that is not final is
-    /// replaced by the name of the program's first process.
+    /// Creates the accounts for a watch that begins now. `began` is the present time, counted like
+    /// [`ProcessReading::started`]. `names` has a flag and a name for each program. The flag says whether the name is
+    /// final. A name that is not final is replaced by the name of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -110,17 +111,17 @@ impl Accounts {
         Accounts { began, programs: names.map(program).collect(), members: BTreeMap::new() }
     }
 
-    /// The living processes of all programs, in ascending order.
+    /// Pids of the living processes of all programs, in ascending order.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.members.keys().copied()
     }
 
-    /// The program to which a process belongs.
+    /// Index of the program to which a process belongs; `None` if the process belongs to no program.
     pub fn program_of(&self, pid: u32) -> Option<usize> {
         self.members.get(&pid).map(|member| member.program)
     }
 
-    /// The running processes of a program whose parents do not belong to it, in ascending order.
+    /// Pids of the program's living processes whose parents do not belong to the program, in ascending order.
     pub fn root_processes(&self, program: usize) -> impl Iterator<Item = u32> {
         let descends = move |member: &Member| self.program_of(member.reading.parent) == Some(program);
         let root_processes =
@@ -143,7 +144,7 @@ impl Accounts {
         let reaped = self.reliably_reaped(pid, reading);
         let Some(member) = self.members.get_mut(&pid) else { return false };
         let program = &mut self.programs[member.program];
-        // The process may have executed another program in between.
+        // Between two readings, the process may have replaced its executable by execve(2).
         if program.named_after == Some(pid) && member.reading.comm != reading.comm {
             program.name = String::from_utf8_lossy(reading.name()).into();
         }
@@ -156,9 +157,9 @@ impl Accounts {
         true
     }
 
-    /// The reaped counters of a process. If a younger process has a lower pid, because pids wrap around, it was read
-    /// first: as living, although its parent may have reaped it before the parent was read. The younger process would
-    /// count twice, so the counters of the last reading are returned in this case.
+    /// The reaped counters of a process. Pids wrap around, so a child may have a lower pid than its parent and be read
+    /// before the parent. If the parent reaps the child between the two readings, the child would count twice. To avoid
+    /// this, the function returns the previous counters if a younger process of the program has a lower pid.
     fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
         let Some(member) = self.members.get(&pid).filter(|member| member.reaped_usage != reading.reaped_usage) else {
             return reading.reaped_usage;
@@ -194,8 +195,8 @@ impl Accounts {
         );
     }
 
-    /// Removes a process that has ended, whether or not its parent has waited for it. Its total moves to its parent, if
-    /// the parent is a member of the same program; otherwise to the program.
+    /// Removes a process that has ended, whether or not its parent has waited for it. The process's total moves to its
+    /// parent if the parent is a member of the same program. Otherwise the total moves to the program.
     pub fn end(&mut self, pid: u32) {
         let Some(member) = self.members.remove(&pid) else { return };
         let program = &mut self.programs[member.program];
@@ -207,7 +208,7 @@ impl Accounts {
                 parent.children_gone = parent.children_gone.plus(member.total());
                 return;
             }
-            // The kernel will add this to the parent's reaped counters.
+            // The kernel will add the child's usage to the reaped counters of the parent, which is in another program.
             Some(parent) => {
                 parent.not_ours = parent.not_ours.plus(member.reading.own_usage).plus(member.reading.reaped_usage)
             }
@@ -247,7 +248,7 @@ impl Accounts {
 }
 
 impl ProcessReading {
-    /// `comm` without its padding.
+    /// The process's name without the padding of `comm`.
     pub fn name(&self) -> &[u8] {
         self.comm.split(|&byte| byte == 0).next().unwrap_or_default()
     }
@@ -304,7 +305,7 @@ mod tests {
         Usage { cpu: CpuTime { total, user: total }, run_queue_wait: total, switches: ms, major_faults: ms }
     }
 
-    /// Usage as the kernel sums it over children.
+    /// Usage by ended children, for which the kernel sums neither run-queue waits nor context switches.
     fn reaped(ms: u64) -> Usage {
         Usage { run_queue_wait: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
@@ -357,12 +358,12 @@ mod tests {
         assert_eq!(
             total(&[(1, reading(0, 200, 1000))]),
             100,
-            "a child vanished, and its parent has not waited for it yet"
+            "the usage of an ended child counts before its parent has waited for it"
         );
         assert_eq!(
             total(&[(1, reading(0, 200, 1550))]),
             150,
-            "the parent waited for the child: 550 ms, of which 500 ms were seen"
+            "after the parent waited for the child, the child counts with its final 550 ms instead of the 500 ms read"
         );
         assert_eq!(
             total(&[(1, reading(0, 200, 1650))]),
@@ -370,7 +371,7 @@ mod tests {
             "a child that started and ended between two readings counts"
         );
         assert_eq!(total(&[]), 250);
-        assert_eq!(total(&[(3, newborn(0, 50, 0))]), 300, "the program was restarted");
+        assert_eq!(total(&[(3, newborn(0, 50, 0))]), 300, "a restart of the program keeps the total");
         assert_eq!(total(&[(3, newborn(0, 40, 0))]), 300, "a lower reading does not lower the total");
         assert_eq!(
             total(&[(4, reading(0, 5000, 0))]),
@@ -401,10 +402,10 @@ mod tests {
         accounts.admit(20, 0, &newborn(30, 500, 0));
         accounts.update(20, &newborn(30, 500, 0));
         accounts.update(30, &newborn(0, 10, 500 + 40));
-        assert_eq!(used(&mut accounts), [510], "the usage that was read while the child lived");
+        assert_eq!(used(&mut accounts), [510], "a reaped child counts with the usage read while it lived");
         accounts.end(20);
         accounts.update(30, &newborn(0, 10, 500 + 40));
-        assert_eq!(used(&mut accounts), [510 + 40], "a child that no reading saw counts too");
+        assert_eq!(used(&mut accounts), [510 + 40], "a child that lived between two readings counts too");
         accounts.admit(21, 0, &newborn(30, 5, 0));
         accounts.update(30, &newborn(0, 10, 540 + 60));
         assert_eq!(used(&mut accounts), [550 + 5]);
@@ -412,7 +413,7 @@ mod tests {
         assert_eq!(
             used(&mut accounts),
             [550 + 5 + 60],
-            "the ended child counts one reading later, although the younger child lives on"
+            "the ended child counts after one more reading, even though a younger child is alive"
         );
     }
 
@@ -454,12 +455,12 @@ mod tests {
         let mut worker = reading;
         worker.comm[..5].copy_from_slice(b"other");
         accounts.admit(1235, 0, &worker);
-        assert_eq!(&*accounts.sample()[0].name, "nginx", "the name is the first process's");
+        assert_eq!(&*accounts.sample()[0].name, "nginx", "a later process does not change the name");
         reading.comm[..5].copy_from_slice(b"httpd");
         accounts.update(1234, &reading);
-        assert_eq!(&*accounts.sample()[0].name, "httpd", "the first process has executed another program");
+        assert_eq!(&*accounts.sample()[0].name, "httpd", "the name follows an execve of the first process");
         accounts.end(1234);
-        assert_eq!(&*accounts.sample()[0].name, "httpd", "the name stays until there is another process");
+        assert_eq!(&*accounts.sample()[0].name, "httpd", "without processes, the program keeps its last name");
         accounts.admit(1236, 0, &worker);
         assert_eq!(&*accounts.sample()[0].name, "other");
     }

@@ -1,7 +1,7 @@
 //! Restricts a server to some of the CPUs while it is measured.
 //!
-//! A process that is killed while it holds a [`PinGuard`] restores nothing. The [`FormerAffinity`] is therefore
-//! announced before any thread is moved, so that another process can keep it and restore the threads instead.
+//! A process that is killed while it has a [`PinGuard`] restores nothing. The [`FormerAffinity`] is therefore announced
+//! before any thread is moved. Another process can keep the [`FormerAffinity`] and restore the threads.
 
 use crate::procfs::{self, process_table, with_descendants};
 use crate::{MonitorError, ProcessTree};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Restores the former CPUs of every thread when dropped.
+/// A guard that restores the former CPUs of every pinned thread when it is dropped.
 #[derive(Debug)]
 #[must_use = "the threads are restored as soon as this is dropped"]
 pub struct PinGuard(FormerAffinity);
@@ -23,7 +23,8 @@ pub struct PinGuard(FormerAffinity);
 /// The CPUs on which the threads of a tree were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerAffinity {
-    /// Start times of processes by pid, because a pid may have been reused when the threads are restored.
+    /// Start times of processes by pid, in clock ticks since boot. They show whether a pid was reused before the
+    /// threads are restored.
     processes: BTreeMap<u32, u64>,
     /// The former CPUs of threads, by thread id.
     threads: BTreeMap<u32, Place>,
@@ -40,11 +41,11 @@ struct Place {
     cpus: String,
 }
 
-/// Restricts every thread of the tree to these CPUs until the guard is dropped. Threads and children that they start
-/// inherit the restriction. A thread that ends meanwhile is not an error. Before threads are moved, `announce` gets
-/// everything that is needed to restore them and all threads moved so far.
+/// Restricts every thread of the tree to these CPUs until the guard is dropped. New threads and child processes inherit
+/// the restriction. A thread that ends meanwhile is not an error. Before any thread is moved, `announce` is called with
+/// everything that is needed to restore all threads.
 ///
-/// [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
+/// Errors: [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
 /// [`MonitorError::Announce`] with the error of `announce`.
 pub fn pin_tree(
     tree: &ProcessTree,
@@ -55,8 +56,8 @@ pub fn pin_tree(
     let set = cpu_set(cpus)?;
     let mut guard = PinGuard(FormerAffinity { pinned: CpuList::from(cpus).to_string(), ..FormerAffinity::default() });
     let roots = tree.pids();
-    // A thread may start another thread after the listing and before it is pinned. Threads that it starts later inherit
-    // its CPUs.
+    // The threads are listed again until no new thread appears. A thread may start another thread after the listing,
+    // before it is pinned. Threads that a pinned thread starts inherit its CPUs.
     loop {
         let unpinned = guard.0.add(&roots, &set);
         if unpinned.is_empty() {
@@ -80,9 +81,9 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
 }
 
 impl FormerAffinity {
-    /// Restores every thread that still has the CPUs it was pinned to. A thread that was started meanwhile inherited
-    /// these CPUs; it gets the former CPUs of the process that it belongs to or descends from. Threads that have ended,
-    /// or whose number was reused, are ignored.
+    /// Restores every thread that still has the CPUs it was pinned to. A thread that started after the pinning has
+    /// inherited these CPUs. It gets the former CPUs of its process, or of the process's pinned ancestor. Threads that
+    /// have ended are ignored, even if their ids were reused.
     pub fn restore_former_state(&self) {
         let Some(pinned) = to_cpu_set(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
@@ -92,7 +93,7 @@ impl FormerAffinity {
                 let own = self.threads.get(&tid).filter(|place| started_in(pid, tid) == Some(place.started));
                 let former = own.or_else(|| self.threads.get(&known)).and_then(|place| to_cpu_set(&place.cpus));
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
-                // A thread with other CPUs has moved itself and is left alone.
+                // A thread with other CPUs was moved again after the pinning, so it is not restored.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
                     // The thread may have ended by now. The error is ignored then.
                     let _ = sched_setaffinity(Some(thread), &former);
@@ -101,8 +102,8 @@ impl FormerAffinity {
         }
     }
 
-    /// Adds the threads of these processes and of all their descendants, except threads that are already pinned to
-    /// `set`. Returns the added threads.
+    /// Adds the threads of the processes `roots` and of all their descendants, except threads that are already pinned
+    /// to `set`. Returns the ids of the added threads.
     fn add(&mut self, roots: &[u32], set: &CpuSet) -> Vec<u32> {
         let first = self.threads.is_empty();
         let table = process_table(Path::new("/proc"), |pid, _| roots.contains(&pid).then_some(()));
@@ -143,7 +144,7 @@ fn started_in(pid: u32, tid: u32) -> Option<u64> {
     started(&format!("{pid}/task/{tid}"))
 }
 
-/// Start time of the process or thread with this directory in /proc, in clock ticks since boot.
+/// Start time of a process or thread, in clock ticks since boot. `directory` is its directory, relative to /proc.
 fn started(directory: &str) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{directory}/stat")).ok()?;
     Some(procfs::pid_stat(&stat)?.started)
@@ -157,7 +158,7 @@ fn to_cpu_set(list: &str) -> Option<CpuSet> {
     cpus::to_cpu_set(&list.parse::<CpuList>().ok()?.0)
 }
 
-/// Fails if one of these CPUs is not online.
+/// Returns an error if a CPU in `wanted` is not online.
 pub(crate) fn require_online(wanted: &[usize]) -> Result<(), MonitorError> {
     let online = cpus::online();
     match wanted.iter().find(|cpu| !online.contains(cpu)) {
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// An idle process, killed when dropped.
+    /// An idle process that is killed when this value is dropped.
     struct Sleeper(Child);
 
     impl Sleeper {
@@ -208,7 +209,7 @@ mod tests {
         cpus_in_set(&sched_getaffinity(to_pid(pid)).unwrap()).to_string()
     }
 
-    /// Starts a sleeper that may run on any CPU. Returns it, its list of CPUs, and the last of them.
+    /// Starts a sleeper that may run on any CPU. Returns the sleeper, its list of CPUs, and the last CPU of the list.
     fn sleeper() -> (Sleeper, String, usize) {
         let sleeper = Sleeper::start();
         let anywhere = now(sleeper.pid());
@@ -231,7 +232,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!((now(sleeper.pid()), announced.len()), (cpu.to_string(), 1));
-        assert_eq!(announced[0].0, anywhere, "the thread was announced before it was moved");
+        assert_eq!(announced[0].0, anywhere, "the thread must be announced before it is moved");
         // Simulates a kill: the guard is never dropped.
         std::mem::forget(guard);
         serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().restore_former_state();
@@ -243,7 +244,7 @@ mod tests {
         let (sleeper, anywhere, cpu) = sleeper();
         let mut guard = pin_tree(&tree(sleeper.pid()), &[cpu], |_| Ok(())).unwrap();
         let honest = guard.0.clone();
-        // The current process started later than the pinned one.
+        // Simulates a reused pid: the recorded start times become earlier than that of the current process.
         for started in guard.0.processes.values_mut() {
             *started -= 1;
         }
@@ -268,7 +269,7 @@ mod tests {
         let set = cpu_set(&[cpu]).unwrap();
         let mut former = FormerAffinity { pinned: cpu.to_string(), ..FormerAffinity::default() };
         assert_eq!(former.add(&[sleeper.pid()], &set), [sleeper.pid()]);
-        // A child of a pinned parent, found by the second listing.
+        // Simulates a child that inherited the CPUs of a pinned parent: the second listing must not add it.
         let newborn = Sleeper::start();
         sched_setaffinity(to_pid(newborn.pid()), &set).unwrap();
         assert!(former.add(&[sleeper.pid(), newborn.pid()], &set).is_empty(), "{former:?}");

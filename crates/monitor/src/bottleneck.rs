@@ -1,4 +1,4 @@
-//! Describes the bottlenecks of a server in words: a pure function of the figures of one period of time.
+//! Describes the bottlenecks of a server in words, as a pure function of the figures of one period of time.
 //!
 //! Each resource that is at its limit, or near its limit, yields one sentence. Causes come before their consequences.
 
@@ -16,8 +16,8 @@ use thresholds::{
     USED_MEMORY_SHARE,
 };
 
-/// Share of busy workers at or above which all workers count as busy. Between two requests a worker is idle for a
-/// moment, so the share hardly reaches 1.
+/// Share of busy workers at or above which all workers count as busy. A worker is idle for a moment between two
+/// requests, so the share hardly ever reaches 1.
 const MIN_ALL_BUSY: f64 = 0.99;
 
 /// A resource that is at its limit or near it.
@@ -40,8 +40,8 @@ pub enum Severity {
     Limit,
 }
 
-/// The findings, the worst first. If no resource is near a limit, a single finding says so. The list is empty if no
-/// figures are known.
+/// Lists the findings, with the most severe finding first. If no resource is near a limit, a single finding says this.
+/// The list is empty if no figures are known.
 pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {
@@ -69,7 +69,7 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     findings
 }
 
-/// Reports busy CPUs in one sentence, and CPUs whose time the hypervisor takes in another sentence.
+/// Reports busy CPUs in one sentence, and CPUs from which the hypervisor takes time (steal) in another sentence.
 fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let cores = cores(kernel);
     if let Some((severity, affected)) = worst(&cores, BUSY_SHARE, busy) {
@@ -95,7 +95,7 @@ fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
     cores.iter().map(|core| figure(&core.shares)).sum::<f64>() / cores.len() as f64
 }
 
-/// The shares of each CPU; if they are not known separately, one entry for all CPUs.
+/// The shares of each CPU. If only the mean over all CPUs is known, the list has one entry with this mean.
 fn cores(kernel: &Kernel) -> Vec<Core> {
     match (kernel.cores.is_empty(), kernel.cpu) {
         (true, Some(shares)) => vec![Core { cpu: usize::MAX, shares }],
@@ -132,8 +132,8 @@ fn busy(shares: &CpuShares) -> f64 {
     shares.user + shares.system
 }
 
-/// Reports servers whose workers are all busy. Such a server handles at most one request or connection per worker at a
-/// time. All others wait.
+/// Reports servers whose workers are all busy. Each worker handles one request or connection at a time, so further
+/// requests or connections wait.
 fn workers(module: &Module, findings: &mut Vec<Finding>) {
     for server in &module.servers {
         let (Some(most), Some(busy)) = (server.workers_most.filter(|&most| most > 0), server.workers_busy) else {
@@ -248,7 +248,7 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The finding that nothing is near a limit, with the busiest CPU.
+/// The finding that nothing is near a limit. It names the utilization of the busiest CPU.
 fn all_fine(rates: &Rates) -> Option<Finding> {
     let cores = rates.kernel.as_ref().map(|kernel| cores(&kernel.figures)).unwrap_or_default();
     let busiest = cores.iter().map(|core| busy(&core.shares)).reduce(f64::max);

@@ -13,12 +13,12 @@ pub struct MonitorConfig {
     pub processes: Vec<ProcessSelector>,
     /// The TCP ports that the server listens on.
     pub ports: Vec<u16>,
-    /// The CPUs whose shares are averaged; all CPUs if empty.
+    /// The CPUs over which the shares of CPU time are averaged. If the list is empty, all CPUs are averaged.
     pub cpus: Vec<usize>,
-    /// Files of the Server Module that are read whichever process maps them. The files of the watched programs are
-    /// found automatically.
+    /// Files of the Server Module that are read even if no watched program maps them. Files that the watched programs
+    /// map are found automatically.
     pub modules: Vec<PathBuf>,
-    /// The network namespace to watch.
+    /// The network namespace whose ports and interfaces are watched.
     pub netns: NetNamespace,
     /// How often each group is sampled.
     pub intervals: Intervals,

@@ -1,4 +1,4 @@
-//! Connections group: for each of the server's ports, its listening sockets, and its connections by state.
+//! The group `connections`: the listening sockets and the connections by state of each of the server's ports.
 
 mod count;
 mod gauges;
@@ -21,18 +21,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// The server's ports at one moment.
+/// The state of the server's ports at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConnectionsSample {
     /// The ports, in the order of the configuration.
     pub ports: Vec<PortSample>,
-    /// Connections accepted since boot in the whole network namespace. This is read only if the ports' own counts are
-    /// not known.
+    /// Number of connections accepted in the whole network namespace since boot. It is read only if the accepted
+    /// connections of each port are not counted.
     pub passive_opens: Option<u64>,
 }
 
-/// One port at one moment.
+/// The state of one port at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortSample {
@@ -40,13 +40,14 @@ pub struct PortSample {
     pub port: u16,
     /// The port's listening sockets; `None` while no socket listens.
     pub listener: Option<ListenerSample>,
-    /// SYNs that the listening sockets dropped since the watch began, including sockets that were closed meanwhile;
-    /// `None` if unknown.
+    /// Number of SYNs that the port's listening sockets dropped since the watch began; `None` if unknown. Sockets that
+    /// were closed meanwhile are included.
     pub drops: Option<u64>,
-    /// Connections accepted on this port since the watch began; `None` if the source does not count them.
+    /// Number of connections accepted on this port since the watch began; `None` if the source does not count accepted
+    /// connections.
     pub accepted: Option<u64>,
-    /// The port's connections by state, for the states that the source knows; `None` if connections were not counted
-    /// for this sample.
+    /// Number of the port's connections by state, for the states that the source reports; `None` if connections were
+    /// not counted for this sample.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
@@ -77,13 +78,13 @@ impl Group for ConnectionsGroup {
 
     const OF_NETNS: bool = true;
 
-    /// If the server was found in another namespace that cannot be entered, the group is absent. But it is an error if
-    /// the user asked for a namespace that cannot be entered.
+    /// Opens the sources. If the server's namespace was found automatically and cannot be entered, the group is absent.
+    /// If the user named a namespace that cannot be entered, the function returns an error.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let proc = site.root.join("proc");
         let ports = site.ports;
         let ebpf = site.ebpf;
-        // Entering a namespace takes a privilege, so the namespace is not entered if nothing must be opened there.
+        // Entering a namespace needs a privilege. Without ports nothing is opened there, so it is not entered.
         let opened = match ports.is_empty() {
             true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
             false => site.place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
@@ -142,13 +143,14 @@ impl Group for ConnectionsGroup {
 }
 
 impl ConnectionsWatch {
-    /// Must be called by a thread in the network namespace of the ports. `net` is the directory that is /proc/net in
-    /// this namespace. All sources are opened now, and stay in this namespace. If `ebpf` is false, eBPF is not used.
+    /// Opens all sources. Must be called by a thread in the network namespace of the ports; the sources keep reading
+    /// this namespace. `net` is the directory that is /proc/net in this namespace. If `ebpf` is false, eBPF is not
+    /// used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    /// Makes the next reading count the connections, even if the last count is recent.
+    /// Makes the next reading count the connections, even if the last count is recent. Exact gauges need no count.
     pub fn restart_counting(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
     }
@@ -203,8 +205,8 @@ impl PortsWatch {
 }
 
 impl ConnectionsSample {
-    /// A copy of this sample. A port that has no listening sockets gets the last listening sockets in `samples`,
-    /// because the server may have ended.
+    /// A copy of this sample. The server may have ended, so a port without listening sockets gets the last listening
+    /// sockets that `samples` has for it.
     fn with_last_listeners(&self, samples: &[&ConnectionsSample]) -> ConnectionsSample {
         let mut all = self.clone();
         for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
@@ -218,7 +220,7 @@ impl ConnectionsSample {
         self.ports.iter().find(|port| port.port == number)
     }
 
-    /// The figures since an earlier sample, which was `over` ago.
+    /// The figures from an earlier sample to this sample. `over` is the time between the two samples.
     fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
         let over = TimeSpan(over);
         let ports: Vec<Port> = (self.ports.iter())
@@ -238,8 +240,8 @@ impl ConnectionsSample {
     }
 }
 
-/// Sets the figures that depend on many samples: the longest accept queue of each port and of all ports together, and
-/// the latest count of connections, which the last sample may not have.
+/// Sets the figures that depend on all samples: the longest accept queue of each port and of all ports together, and
+/// the latest count of connections. The last sample may have no count.
 fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
     let fullest_of =
         |queues: &mut dyn Iterator<Item = AcceptQueue>| queues.reduce(AcceptQueue::fuller).unwrap_or_default();
@@ -276,8 +278,8 @@ fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Lis
     }
 }
 
-/// The sum of the listeners of all ports. If no port knows its own accepted connections, the count of the whole
-/// namespace is used.
+/// The sum of the figures of all ports' listeners. If accepted connections are not counted for each port, the rate of
+/// the whole namespace (`all_ports`) is used.
 fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     let mut sum: Option<Listener> = None;
     for listener in ports.iter().filter_map(|port| port.listener) {

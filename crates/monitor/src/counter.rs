@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 pub(crate) struct TimeSpan(pub Nanos);
 
 impl TimeSpan {
-    /// Growth per second; `None` if the counter was reset in between, or no time has passed.
+    /// Growth of a counter per second; `None` if the counter was reset in between, or if no time has passed.
     pub fn per_s(self, from: u64, to: u64) -> Option<f64> {
         let seconds = self.0.as_secs_f64();
         (seconds > 0.0).then_some(growth(from, to)? as f64 / seconds)
@@ -24,9 +24,9 @@ impl TimeSpan {
     }
 }
 
-/// The growth of a counter; `None` if it was reset. Many of the kernel's counters have 32 bits, some of them only on
-/// 32-bit machines, and some are sums of 32-bit counters over CPUs. A counter that falls by nearly 2³² has therefore
-/// wrapped around. A counter that falls by any other amount was reset, and its value before the reset is unknown.
+/// The growth of a counter; `None` if the counter was reset. Many of the kernel's counters have 32 bits, some of them
+/// only on 32-bit machines. Others are sums of 32-bit counters over CPUs. A counter that falls by nearly 2³² has
+/// therefore wrapped around. A counter that falls by any other amount was reset, and its last value is unknown.
 pub(crate) fn growth(from: u64, to: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     match from.checked_sub(to) {
@@ -45,7 +45,7 @@ mod tests {
     fn a_counter_grows_wraps_or_begins_anew() {
         assert_eq!(growth(5, 8), Some(3));
         assert_eq!(growth(8, 8), Some(0));
-        assert_eq!(growth(u64::from(u32::MAX) - 1, 3), Some(5), "wrapped at 32 bits");
+        assert_eq!(growth(u64::from(u32::MAX) - 1, 3), Some(5), "the counter wrapped around at 32 bits");
         assert_eq!(growth(9_000_000_000, 9_000_000_700 - (1 << 32)), Some(700), "one of the summed counters wrapped");
         assert_eq!(growth(1000, 3), None, "the counter was reset");
         assert_eq!(growth((1 << 31) + 7, 1 << 31), None, "a small fall is a reset");

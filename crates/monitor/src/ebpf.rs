@@ -1,5 +1,6 @@
-//! Figures that our eBPF programs compute inside the kernel: connections by state, updated at every change
-//! ([`Gauges`]); all threads in one pass ([`TaskIterator`]); and requests as sockets show them ([`RequestProbe`]).
+//! Figures that brimful's eBPF programs compute inside the kernel. [`Gauges`] counts connections by state, and the
+//! kernel updates the counts at every change. [`TaskIterator`] reads all threads in one pass. [`RequestProbe`] measures
+//! requests from events of the sockets.
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
 //! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
@@ -20,9 +21,8 @@ pub(crate) use connections::{Gauges, MAX_PORTS, PortGauges, own_network_namespac
 pub(crate) use requests::{CLASSES, PortTally, RequestProbe, SizeTally, TimesTally};
 pub(crate) use tasks::{TaskIterator, TaskRecord};
 
-/// Converts a counter from which a program also subtracts, or which the kernel keeps as a signed number. It may be
-/// negative for a moment, between a subtraction on one CPU and the addition on another. A negative value is converted
-/// to zero, rather than to nearly 2⁶⁴.
+/// Converts a signed counter to an unsigned counter. A negative value is converted to zero, not to nearly 2⁶⁴. A
+/// counter is negative for a moment if one CPU subtracts before another CPU adds.
 fn at_least_zero(word: u64) -> u64 {
     word.cast_signed().max(0).cast_unsigned()
 }

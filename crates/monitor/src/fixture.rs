@@ -1,6 +1,6 @@
 //! Fixtures for tests: the samples of an invented run with a server that has the Server Module, and a directory with
-//! invented processes in place of /proc. The pids are larger than any that Linux assigns, so these processes have no
-//! CPU clocks, and their CPU time is read in ticks of 10 ms.
+//! invented processes in place of /proc. The pids exceed the highest pid of Linux, so the kernel has no CPU clocks for
+//! these processes. Their CPU time is read from the directory, in ticks of 10 ms.
 
 use crate::module::{ClassSample, IoSample, ModuleSample, ServerSample};
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample};
@@ -15,13 +15,13 @@ pub struct Fixture {
     proc: PathBuf,
 }
 
-/// Offset of the process ids in a fixture. It exceeds the kernel's highest pid, so no real process has such an id.
+/// Offset of the pids in a fixture. It exceeds the highest pid of Linux, so no real process has the pid of a fixture.
 pub const PID_OFFSET: u32 = 5_000_000;
 
-/// Time after which a test gives up waiting. No host is that slow.
+/// Time after which a test gives up waiting. It is long enough for the slowest host.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Calls `answer` until it returns a value.
+/// Calls `answer` until it returns a value. Panics after [`TEST_TIMEOUT`] with a message that names `what`.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -34,8 +34,8 @@ pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// One sample per second, at seconds 10 to 10 + n. In second k the program uses k tenths of a core, half of it in user
-/// mode.
+/// Creates one sample per second, from second 10 to second 10 + n. In second k, the program uses k tenths of a core,
+/// half of it in user mode.
 pub fn run(n: u64) -> Vec<Sample> {
     let program = |k: u64| ProgramSample {
         name: "nginx".into(),
@@ -101,7 +101,7 @@ impl Fixture {
         Fixture { directory, proc }
     }
 
-    /// The directory that replaces /proc.
+    /// The directory that replaces /proc in a test.
     pub fn root(&self) -> &Path {
         &self.proc
     }
@@ -111,8 +111,8 @@ impl Fixture {
         self.directory.path()
     }
 
-    /// Creates a process that started before the watch. `ticks` are its CPU times: user, system, children's user,
-    /// children's system.
+    /// Creates a process that started before the watch. `ticks` are four CPU times: its own in user and in system mode,
+    /// then those of its children.
     pub fn process(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 9, ticks);
     }
@@ -127,7 +127,7 @@ impl Fixture {
         std::fs::write(self.root().join(format!("{pid}/cmdline")), arguments).unwrap();
     }
 
-    /// Creates a process that started during the watch.
+    /// Creates a process that started during the watch. The parameters are those of [`Self::process`].
     pub fn newborn(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
     }
@@ -141,7 +141,7 @@ impl Fixture {
         std::fs::write(directory.join("stat"), text).unwrap();
     }
 
-    /// Shows an ended process as the kernel does for a moment after its parent has waited for it.
+    /// Writes the line that the kernel shows for a moment after a process has ended and its parent has waited for it.
     pub fn waited_for(&self, pid: u32, comm: &str) {
         let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
         std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
@@ -153,8 +153,8 @@ impl Fixture {
         std::fs::write(directory.join(file), text).unwrap();
     }
 
-    /// Ends a process. The kernel would refuse further reads of an open file. Here the file is emptied, so that it
-    /// cannot be parsed.
+    /// Ends a process. For a real process, the kernel refuses further reads of an open `stat` file. Here the file
+    /// becomes empty, so that it cannot be parsed.
     pub fn end(&self, pid: u32) {
         std::fs::write(self.root().join(format!("{pid}/stat")), "").unwrap();
     }

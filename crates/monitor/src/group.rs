@@ -1,5 +1,5 @@
-//! A group of figures (WebMonitor, Almeida, Almeida & Yates 1997, Table 2). Each group is one file with one
-//! implementation of [`Group`], and one entry in the list of `groups.rs`.
+//! The trait of a group of figures, after WebMonitor (Almeida, Almeida & Yates 1997, Table 2). Each group has one file
+//! with an implementation of [`Group`], and one entry in the list in `groups.rs`.
 
 use crate::netns::ChosenNamespace;
 use crate::requests::slices::DutyCycle;
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// A group of figures that are read together. A watch reads samples; two samples yield figures.
 pub trait Group {
-    /// Keeps descriptors open and reads samples.
+    /// The type that keeps descriptors open and reads samples.
     type Watch: Debug;
-    /// The type of samples. They contain only raw counters. They are kept, and sent between hosts.
+    /// The type of samples. A sample contains only raw counters. Samples are kept in memory, and sent between hosts.
     type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
     /// The type of figures, as they appear in documents and in the group's log.
     type Figures: Clone + Debug + PartialEq + Serialize;
@@ -24,32 +24,32 @@ pub trait Group {
     /// Whether the counters belong to a network namespace. Counters of different namespaces cannot be compared.
     const OF_NETNS: bool = false;
 
-    /// Opens the sources. Returns `None` if the group has nothing to read; the reason goes to
-    /// [`WatchContext::mark_absent`].
+    /// Opens the sources. If the group has nothing to read, the function passes the reason to
+    /// [`WatchContext::mark_absent`] and returns `None`.
     ///
-    /// An error if something that the user asked for cannot be watched.
+    /// Returns an error if something that the user asked for cannot be watched.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<Self::Watch>, MonitorError>;
 
-    /// Reads a sample. All groups share the buffer.
+    /// Reads a sample. `buffer` is scratch space for the contents of files, which all groups share.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
 
-    /// Adds the source of each kind of figures, or the reason why these figures are absent.
+    /// Adds, for each kind of figures, the name of its source or the reason why the figures are absent.
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
-    /// Derives the figures between two samples that are `over` apart.
+    /// Derives the figures from two samples. `over` is the time between the two samples.
     fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
 
-    /// Derives the figures over one or more samples, from the first to the last.
+    /// Derives the figures of the period from the first to the last of `samples`. `over` is the length of the period.
     fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
 
-    /// Merges two samples into the kept one, which gets figures that only the dropped sample has, such as the longest
-    /// queue.
+    /// Merges two samples. The kept sample gets maxima of the dropped sample, such as the longest queue, if they exceed
+    /// its own.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
-    /// Puts the figures of `samples` into the `server` object of a Record. Totals are scaled to a period of this
-    /// `length`.
+    /// Puts the figures of a period into the `server` object of a Record. `samples` are the samples of the period.
+    /// Totals are scaled to a period of this `length`.
     fn put(stretch: Stretch<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
     /// Puts the figures of one interval into the time series. `last` is the sample at the end of the interval.
@@ -67,7 +67,7 @@ pub struct WatchContext<'s> {
     pub(crate) ports: &'s [u16],
     /// Files of the Server Module that the user named.
     pub(crate) modules: &'s [PathBuf],
-    /// The programs' processes that have been found so far.
+    /// Pids of the programs' processes that have been found so far.
     pub(crate) pids: &'s [u32],
     pub(crate) netns: &'s NetNamespace,
     /// The network namespace that `netns` resolves to.
@@ -75,19 +75,19 @@ pub struct WatchContext<'s> {
     pub(crate) ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached.
     pub(crate) duty: DutyCycle,
-    /// For each kind of figures that is absent, the reason.
+    /// The reason for each kind of figures that is absent.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 
-/// The figures of a period of time. Its start and end are `CLOCK_MONOTONIC`, which stops while the machine is
-/// suspended.
+/// The figures of a period of time. The start and end of the period are read from `CLOCK_MONOTONIC`, which stops while
+/// the machine is suspended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch<T> {
     /// Start of the period.
     pub from: Nanos,
     /// End of the period.
     pub to: Nanos,
-    /// How long the machine was suspended between start and end; this is not part of the period.
+    /// Time for which the machine was suspended between start and end. It is not part of the period's length.
     pub suspended: Nanos,
     /// The figures.
     pub figures: T,
@@ -101,7 +101,7 @@ impl WatchContext<'_> {
 }
 
 impl<T> Stretch<T> {
-    /// The length of the period.
+    /// The length of the period, without the time for which the machine was suspended.
     pub fn length(&self) -> Nanos {
         self.to - self.from
     }

@@ -1,5 +1,5 @@
-//! The list of the groups. Code that applies to every group is written once: `per_group!` evaluates an expression for
-//! each group, and `for_each_group!` runs a statement for each.
+//! The list of the groups of figures. Code that applies to every group is written once: `per_group!` evaluates an
+//! expression for each group, and `for_each_group!` runs a statement for each group.
 
 use crate::group::Group;
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ pub trait ListedGroup: Group + Sized {
     /// The group's name.
     const NAME: GroupName;
 
-    /// The value that belongs to the group.
+    /// The group's value in `all`.
     fn get<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
-    /// The value that belongs to the group, mutable.
+    /// A mutable reference to the group's value in `all`.
     fn get_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
@@ -36,7 +36,7 @@ macro_rules! groups {
             /// All groups.
             pub const ALL: [GroupName; [$(stringify!($field)),+].len()] = [$(GroupName::$Name),+];
 
-            /// The group's name on the command line, in documents and of log files.
+            /// The group's name, as it is used on the command line, in documents and in the names of log files.
             pub fn name(self) -> &'static str {
                 match self {
                     $(GroupName::$Name => stringify!($field),)+
@@ -86,7 +86,7 @@ groups! { $
     network Network crate::network::NetworkGroup,
     /// The server's ports: listening sockets and connections.
     connections Connections crate::connections::ConnectionsGroup,
-    /// The servers' own requests, as recorded by a module inside the server.
+    /// Requests as the Server Module records them inside the server.
     module Module crate::module::ModuleGroup,
     /// Requests as the server's sockets show them. This is the only group that slows the server down.
     requests Requests crate::requests::RequestsGroup,

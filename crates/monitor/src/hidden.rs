@@ -5,11 +5,12 @@
 use std::fs;
 use std::path::Path;
 
-/// The initial PID namespace of a host. All processes are visible in it (`PROC_PID_INIT_INO` in Linux's proc_ns.h).
+/// Link text of the initial PID namespace of a host (`PROC_PID_INIT_INO` in Linux's proc_ns.h). All processes are
+/// visible in this namespace.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The mechanism that hides processes from this user, with a remedy; `None` if no processes are hidden. `root` contains
-/// /proc.
+/// Text about the mount option that hides processes from this user, with a remedy; `None` if the option hides none.
+/// `root` is the directory that contains /proc.
 pub(crate) fn hidden(root: &Path) -> Option<String> {
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let options = options_of_proc(&mounts)?;
@@ -26,8 +27,8 @@ pub(crate) fn hidden(root: &Path) -> Option<String> {
     ))
 }
 
-/// A hint to look from the host or from the server's PID namespace, if this one does not show all processes of the
-/// host.
+/// A hint to run brimful on the host or in the server's PID namespace; `None` if the current PID namespace shows all
+/// processes of the host.
 pub(crate) fn elsewhere(root: &Path) -> Option<String> {
     let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     (own.as_os_str() != FIRST_NAMESPACE).then(|| {

@@ -1,8 +1,8 @@
 //! Keeps the samples of a run of any length in bounded memory.
 //!
-//! When there are [`MAX_SAMPLES`] samples, or [`MAX_BYTES`] of samples from another host, every two samples are merged
-//! into one. From then on, each kept sample covers twice as long a time. Counters lose nothing by merging. Of two
-//! accept queues, the longer one is kept. The first and the last sample are always kept.
+//! When there are [`MAX_SAMPLES`] samples, or [`MAX_BYTES`] of samples from another host, each pair of samples is
+//! merged into one sample. From then on, each kept sample covers twice the time. Counters lose nothing by merging. Of
+//! two accept queues, the longer queue is kept. The first and the last sample are always kept.
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
@@ -14,33 +14,33 @@ use brimful_core::Nanos;
 use brimful_core::server::{ClockOffset, Overhead, Server};
 use std::collections::BTreeMap;
 
-/// Maximum number of samples: four minutes at four samples per second.
+/// Maximum number of samples. At four samples per second, they cover four minutes.
 const MAX_SAMPLES: usize = 1024;
-/// Maximum size in bytes of all samples from another host, as counted by [`size_of_all`]. This is enough for
-/// [`MAX_SAMPLES`] of a machine with up to about 32 CPUs.
+/// Maximum size in bytes of all samples from another host, as counted by [`size_of_all`]. [`MAX_SAMPLES`] samples of a
+/// machine with up to about 32 CPUs fit into this size.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Samples, in order of time.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Number of bytes of all samples, if that number is limited.
+    /// Number of bytes of all samples; `None` if the number is not limited.
     bytes: Option<usize>,
-    /// One in this many samples is kept.
+    /// Number of pushed samples that are merged into one kept sample.
     stride: u64,
-    /// Number of samples that were merged into the last one.
+    /// Number of pushed samples that the last kept sample contains.
     taken: u64,
 }
 
-/// The result of a monitor at its end.
+/// The results of a monitor when it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
-    /// The samples. Their instants are of this host's clock.
+    /// The samples. Their times are converted to this host's clock.
     pub history: History,
     pub sources: BTreeMap<String, String>,
     pub overhead: Overhead,
     pub clock: Option<ClockOffset>,
-    /// The reason why there are no samples after the last one, if the stream broke.
+    /// The reason why the stream of samples broke off; `None` if it did not break off.
     pub broken: Option<String>,
 }
 
@@ -78,7 +78,8 @@ impl History {
         }
     }
 
-    /// Adds the last sample. It replaces the previous sample if the two are too close for an interval.
+    /// Adds the last sample. It replaces the previous sample if the time between them is shorter than half the interval
+    /// before.
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
             [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
@@ -93,15 +94,16 @@ impl History {
         self.samples.last()
     }
 
-    /// Converts the instant of each sample to another clock.
+    /// Converts the time of each sample to another clock by the function `at`.
     pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
         for sample in &mut self.samples {
             sample.at = at(sample.at);
         }
     }
 
-    /// Summarizes the samples inside a window (start, end), or all samples. `epoch` is the start of the intervals'
-    /// `t_s`. All instants are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
+    /// Summarizes the samples inside a window (start, end), or all samples. The `t_s` of each interval is the time
+    /// since
+    /// `epoch`. All times are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         summarize(&self.samples, epoch, window)
     }
@@ -111,7 +113,7 @@ impl History {
         Rates::over(&self.samples)
     }
 
-    /// Keeps the first sample, and one of every two further samples.
+    /// Keeps the first sample, and merges each further pair of samples into one sample.
     fn thin(&mut self) {
         let mut samples = std::mem::take(&mut self.samples).into_iter();
         self.samples.extend(samples.next());
@@ -128,9 +130,8 @@ impl History {
     }
 }
 
-/// Merges two samples into `kept`. If the groups are read at different intervals, the result is the sample with more
-/// groups, otherwise the later sample. It has the longer accept queues, and the fuller accept queues, of the two
-/// samples.
+/// Merges two samples into `kept`. The result is the sample with more groups or, if both have the same number of
+/// groups, the later sample. Each port's longest and fullest accept queue of both samples are kept.
 fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);
@@ -171,7 +172,7 @@ mod tests {
         let inner = &samples[1..samples.len() - 1];
         assert!(
             inner.windows(2).all(|pair| pair[1].at - pair[0].at == Nanos::from_millis(160)),
-            "the samples are evenly spaced"
+            "the kept samples must be evenly spaced"
         );
         assert_eq!(samples.iter_mut().filter_map(|s| (listener(s).accept_queue_max == 77).then_some(())).count(), 1);
     }

@@ -1,8 +1,8 @@
-//! Checks what this host allows, for `brimful doctor`. Each finding says what it limits, and each shortfall how to fix
-//! it.
+//! Checks the limits and features of this host, for `brimful doctor`. Each finding says what it limits. Each shortfall
+//! also says how to fix it.
 //!
-//! Nothing is changed, and no load is generated. Where possible (io_uring, BPF, a timer), the feature is tried, because
-//! settings say less than an attempt. The checks take about a third of a second, because steal and timers are measured.
+//! Nothing is changed, and no load is generated. io_uring, BPF and timers are tried, because settings say less than an
+//! attempt. The checks take about a third of a second, because steal and timers are measured.
 
 mod clocks;
 mod kernel;
@@ -18,7 +18,7 @@ use std::path::Path;
 /// One fact about this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// An identifier for scripts: `descriptors`, `ports`, …
+    /// An identifier for scripts, such as `descriptors` or `ports`: one of [`FINDING_TOPICS`].
     pub topic: &'static str,
     /// Whether the finding is a problem.
     pub status: Status,
@@ -26,9 +26,9 @@ pub struct Finding {
     pub value: String,
     /// What the value limits, in one line.
     pub means: String,
-    /// The command that fixes the problem, or shows what has to be fixed. It is always present for a shortfall.
+    /// The command that fixes the problem, or a text that says how to fix it. Every shortfall has a fix.
     pub fix: Option<String>,
-    /// The command for a script, if a script can fix the problem.
+    /// The command that fixes the problem from a script; `None` if a script cannot fix it.
     pub script: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub enum Status {
     Unknown,
 }
 
-/// Examines this host. Returns all findings; the most likely problems are first.
+/// Examines this host. Returns all findings. The most likely problems come first.
 pub fn examine() -> Vec<Finding> {
     let root = Path::new("/");
     let mut findings = limits::examine(root, limits::descriptor_limits());
@@ -76,9 +76,9 @@ pub fn examine() -> Vec<Finding> {
 
 /// How to fix a shortfall.
 struct Fix {
-    /// The command as it is shown to people.
+    /// The command or text that is shown to the user.
     shown: String,
-    /// The command for a script, if a script can fix the problem.
+    /// The command that fixes the problem from a script; `None` if a script cannot fix it.
     script: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl<T: Into<String>> From<T> for Fix {
     }
 }
 
-/// An unproblematic finding if `good`; otherwise a shortfall with this fix.
+/// Returns a finding without a problem if `good` is true, and a shortfall with this fix otherwise.
 fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
     if good {
         return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };
@@ -112,7 +112,7 @@ fn unknown(topic: &'static str, path: &str, means: impl Into<String>) -> Finding
     Finding { topic, status: Status::Unknown, value, means: means.into(), fix: None, script: None }
 }
 
-/// The first N numbers in a file under `root`, such as a sysctl's; `None` if there are fewer.
+/// The first N numbers in a file under `root`, such as a sysctl; `None` if the file has fewer numbers.
 fn numbers<const N: usize>(root: &Path, path: &str) -> Option<[u64; N]> {
     let text = std::fs::read_to_string(root.join(path)).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());

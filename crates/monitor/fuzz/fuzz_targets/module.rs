@@ -2,8 +2,8 @@
 //! are finite.
 //!
 //! The input consists of pieces of four bytes: an offset (16 bits), a repetition count and a value. Each piece writes
-//! the value that many times at the offset. Pieces up to the first piece of zeros apply to the first reading, later
-//! ones to the second. At first, both readings are files with three used slots and no requests. Run from
+//! its value repeatedly, starting at its offset. Pieces before the first piece of zeros change the first reading; later
+//! pieces change the second reading. Initially, both readings are files with three used slots and no requests. Run from
 //! `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module -- -max_total_time=120`.
 #![no_main]
 
@@ -67,7 +67,7 @@ fn sample(server: ServerSample) -> Sample {
 }
 
 fn check(module: &Module) {
-    // A value that is not finite becomes null in JSON, which cannot be read back as a number.
+    // NaN and infinity become null in JSON, and null cannot be parsed as a number.
     let text = serde_json::to_string(module).expect("figures are JSON");
     assert_eq!(serde_json::from_str::<Module>(&text).expect("figures are numbers"), *module);
 }

@@ -7,21 +7,23 @@ use super::{Finding, Severity};
 
 /// Utilization of a CPU or a disk, or the filled share of a queue.
 pub const BUSY_SHARE: Level = Level { near: 0.80, at: 0.95 };
-/// Share of a CPU's time taken by the hypervisor. A tenth is more than the hypervisor's own timekeeping; at a third,
-/// the host is oversold.
+/// Share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping takes less than a tenth.
+/// At a third, the provider has sold more CPU time than the host has.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
-/// Share of steal above which every figure also depends on the load of neighbours, so that the host is unsuitable for
-/// measurements.
+/// Share of steal above which the host is unsuitable for measurements, because every figure also depends on the load of
+/// other virtual machines.
 pub const MIN_STEAL: f64 = 0.02;
-/// Share of a program's time in which it was ready to run but waited for a CPU. At `near` it waited half as long as it
-/// ran. At the limit it waited as long as it ran.
+/// Share of a program's time in which the program was ready to run but waited for a CPU. At `near`, the program waited
+/// half as long as it ran. At `at`, it waited as long as it ran.
 pub const CPU_WAIT_SHARE: Level = Level { near: 0.33, at: 0.50 };
-/// Waiting per second, in seconds, below which a program does not count as delayed, whatever the share of waiting is.
+/// Time that a program waits for a CPU per second, in seconds. Below this value, the program does not count as delayed,
+/// whatever [`CPU_WAIT_SHARE`] says.
 pub const MIN_WAIT: f64 = 0.05;
-/// Share of time in which a CPU quota throttled a program. A call that arrives while it is throttled waits for the next
-/// period.
+/// Share of time in which a CPU quota throttled a program. A call that arrives at a throttled program waits until the
+/// quota's next period.
 pub const THROTTLED_TIME_SHARE: Level = Level { near: 0.01, at: 0.10 };
-/// Share of time in which some task waited for memory. Even a little means that the working set does not fit.
+/// Share of time in which some task waited for memory. Even a small share means that the working set does not fit into
+/// memory.
 pub const MEMORY_STALL: Level = Level { near: 0.02, at: 0.20 };
 /// Share of time in which some task waited for a disk.
 pub const IO_STALL: Level = Level { near: 0.20, at: 0.60 };
@@ -31,10 +33,11 @@ pub const CPU_STALL: Level = Level { near: 0.30, at: 0.80 };
 pub const USED_MEMORY_SHARE: Level = Level { near: 0.95, at: 0.98 };
 /// Number of pages per second that are read from or written to swap. A few pages are normal.
 pub const SWAP_PAGES_PER_S: Level = Level { near: 10.0, at: 1000.0 };
-/// Page faults of a program per second that waited for a disk. With a fast disk (0.1 ms), these levels are 1 % and 10 %
-/// of the time.
+/// Number of a program's page faults per second that waited for a disk. With a fast disk (0.1 ms per fault), the waits
+/// take 1 % of the time at `near`, and 10 % at `at`.
 pub const MAJOR_FAULTS: Level = Level { near: 100.0, at: 1000.0 };
-/// Share of TCP segments that were retransmitted. A bad path loses 1 %; at 5 %, connections are very slow.
+/// Share of TCP segments that were retransmitted. A bad path loses 1 % of the segments. At 5 %, connections are very
+/// slow.
 pub const RETRANSMITTED_SHARE: Level = Level { near: 0.01, at: 0.05 };
 /// Number of retransmitted segments per second below which [`RETRANSMITTED_SHARE`] is not reported.
 pub const MIN_RETRANSMITTED: f64 = 1.0;
@@ -44,7 +47,7 @@ pub const LOSSES_PER_S: Level = Level { near: 0.5, at: 100.0 };
 /// more before it retries.
 pub const MIN_DROPPED_PER_S: f64 = 0.01;
 
-/// The values at or above which a resource is near its limit and at its limit.
+/// Two thresholds of a figure. From `near` on, the resource is near its limit. From `at` on, it is at its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     near: f64,

@@ -1,4 +1,5 @@
-//! Counts the connections of some ports: by a sock_diag dump or, if that is refused, from /proc/net/tcp.
+//! Counts the connections of the watched ports by a sock_diag dump or, if the kernel refuses the dump, from
+//! /proc/net/tcp.
 
 use super::tables::Tables;
 use super::tally::Tally;
@@ -16,13 +17,13 @@ pub(super) struct Counter {
     last: LastCount,
 }
 
-/// How the last count was made.
+/// Duration and failures of the last count.
 #[derive(Debug, Default)]
 struct LastCount {
     took: Nanos,
-    /// The reason why sock_diag could not be used, if it could not.
+    /// The reason why sock_diag could not be used; `None` if it was used.
     refused: Option<String>,
-    /// The reason why the count failed, if it did.
+    /// The reason why the count failed; `None` if it succeeded.
     failed: Option<String>,
 }
 
@@ -57,7 +58,7 @@ impl Counter {
         self.last.took
     }
 
-    /// The source of the last count. If the count failed, `none: …` with the reason.
+    /// Name of the source of the last count. If the count failed, the text is `none: ` and the reason.
     pub fn source(&self) -> String {
         let Some(refused) = &self.last.refused else { return "sock_diag".to_owned() };
         let hint = "try: sudo modprobe -a tcp_diag inet_diag";
@@ -73,7 +74,7 @@ impl Counter {
         let diag = diag.as_mut().map_err(|error| error.to_string())?;
         let mut attempt = || tally(&self.ports, |see| diag.connections(see));
         match attempt() {
-            // The count was interrupted by a signal, or the kernel's table was changing.
+            // A signal interrupted the count, or the kernel's table changed during the count.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => attempt(),
             answer => answer,
         }

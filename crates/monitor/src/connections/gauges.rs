@@ -1,10 +1,10 @@
 //! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), added to one count.
 //!
-//! A gauge is the change since it was attached. The connections that existed then are counted once, between two
-//! readings of the gauges. If both readings are equal, no connection changed its state in between: arrivals are
-//! counted, and connections pass from state to state in one direction only, so no two changes cancel out. From then on
-//! the sum is exact. Otherwise its uncertainty is the number of connections that changed their state. Later counts may
-//! reduce this uncertainty.
+//! A gauge is the change since it was attached. The connections that existed before are counted once, between two
+//! readings of the gauges. If both readings are equal, no connection changed its state during the count. Two changes
+//! cannot cancel out: arrivals are counted, and connections pass from state to state in one direction only. From then
+//! on the sum is exact. Otherwise the sum's uncertainty is the number of connections that changed their state. Later
+//! counts may reduce this uncertainty.
 
 use super::count::Counter;
 use super::tally::{GAUGED, STATES, Tally, gauged_by_state};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
-/// Gauges of some ports.
+/// The gauges of the watched ports, and the counts that are added to them.
 pub(super) struct GaugeWatch {
     gauges: Gauges,
     ports: usize,
@@ -26,11 +26,11 @@ pub(super) struct GaugeWatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Baseline {
     states: Vec<[i64; STATES]>,
-    /// Number of connections that moved during the count.
+    /// Largest possible number of connections that changed their state during the count.
     moved: u64,
 }
 
-/// Maximum number of counts at the beginning.
+/// Maximum number of counts when the gauges are opened. Counting stops earlier if a count is exact.
 const MAX_COUNTS: usize = 5;
 
 impl GaugeWatch {
@@ -49,7 +49,7 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts again, and keeps the baseline with the smaller error.
+    /// Counts the connections, and keeps the new or the old baseline, whichever has the smaller uncertainty.
     pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
@@ -60,7 +60,7 @@ impl GaugeWatch {
         }
     }
 
-    /// Whether another count cannot improve the figures.
+    /// Whether the figures are exact, so that another count cannot improve them.
     pub fn is_exact(&self) -> bool {
         self.uncertainty() == Some(0)
     }
@@ -70,7 +70,7 @@ impl GaugeWatch {
         self.baseline.as_ref().map(|baseline| baseline.moved)
     }
 
-    /// For each port, its connections by state, and the number accepted since the gauges were attached.
+    /// Number of connections of each port by state, and number of connections accepted since the gauges were attached.
     pub fn read(&mut self) -> Vec<(Option<BTreeMap<State, u64>>, u64)> {
         let gauges = self.read_gauges();
         let mut baseline = self.baseline.as_mut();
@@ -105,7 +105,8 @@ impl Baseline {
     }
 }
 
-/// Adds a port's gauges to its baseline. A negative sum shows that the baseline is too low, so it is raised.
+/// Adds a port's gauges to the port's baseline. A negative sum shows that the baseline is too low, so the baseline is
+/// raised.
 fn counts_by_state(baseline: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
     gauged_by_state(|state| {
         let gauge = gauges.states[state];

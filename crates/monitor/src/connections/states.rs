@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Reads the connections of some ports.
+/// Reads the connections of the watched ports by state.
 #[derive(Debug)]
 pub(super) struct StatesWatch {
     counter: Counter,
@@ -30,8 +30,8 @@ pub(super) struct PortStates {
 }
 
 impl StatesWatch {
-    /// Opens the best source. `net` is the directory where the kernel lists sockets. If `ebpf` is false, gauges are not
-    /// used.
+    /// Opens the best available source. `net` is the directory where the kernel lists sockets. If `ebpf` is false,
+    /// gauges are not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool, diag: &mut io::Result<SockDiag>) -> StatesWatch {
         let mut counter = Counter::open(net, ports);
         let gauges = match ebpf {
@@ -67,17 +67,17 @@ impl StatesWatch {
         ports
     }
 
-    /// Makes the next count due at once.
+    /// Makes a count due at the next reading.
     pub fn restart_counting(&mut self) {
         self.search = Search::default();
     }
 
-    /// Whether each port's accepted connections are counted.
+    /// Whether accepted connections are counted separately for each port.
     pub fn counts_accepted(&self) -> bool {
         self.gauges.is_ok()
     }
 
-    /// The source of the figures, or `none: …` with the reason and a remedy.
+    /// Name of the source of the figures. If there is no source, the text is `none: `, the reason and a remedy.
     pub fn source(&self) -> String {
         let counter = self.counter.source();
         match &self.gauges {

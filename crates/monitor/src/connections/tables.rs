@@ -1,8 +1,8 @@
 //! Connections from /proc/net/tcp and tcp6, which list all sockets of a network namespace as text. These files are used
 //! if sock_diag is refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and the functions below it).
 //!
-//! The files are read in pieces, and no line is kept. Like a dump, they do not show a single moment: the kernel formats
-//! a page at a time.
+//! The files are read in pieces, and no line is kept. Like a sock_diag dump, they do not show a single moment: the
+//! kernel formats one page at a time.
 
 use crate::sock_diag::ConnectedSocket;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The open files.
+/// The open files /proc/net/tcp and tcp6.
 #[derive(Debug)]
 pub(super) struct Tables {
     tcp: File,
@@ -21,11 +21,11 @@ pub(super) struct Tables {
 /// Number of bytes read at a time. The kernel returns at most a page at once, and a line has about 150 bytes.
 const PIECE: usize = 8 * 1024;
 const LISTEN: u8 = 10;
-/// The timer field of the small records that the kernel keeps of closed sockets.
+/// Value of the timer field in the lines of small records that the kernel keeps of closed sockets.
 const RECORD_TIMER: &[u8] = b"03";
 
 impl Tables {
-    /// Opens the files. `net` is the directory that contains them.
+    /// Opens the files in the directory `net`.
     pub fn open(net: &Path) -> io::Result<Tables> {
         Ok(Tables { tcp: File::open(net.join("tcp"))?, tcp6: File::open(net.join("tcp6")).ok() })
     }
@@ -52,12 +52,12 @@ fn each_line(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
         let whole = piece[..filled].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         piece[..whole].split(|&byte| byte == b'\n').for_each(&mut see);
         piece.copy_within(whole..filled, 0);
-        // Every line of the kernel is shorter than a piece.
+        // Every line that the kernel writes is shorter than a piece, so the remainder only avoids an endless loop.
         kept = (filled - whole) % PIECE;
     }
 }
 
-/// Parses a line `sl local_address rem_address st tx_queue:rx_queue tr:tm->when …`; its numbers are hexadecimal.
+/// Parses a line `sl local_address rem_address st tx_queue:rx_queue tr:tm->when …`. The numbers are hexadecimal.
 fn connection(line: &[u8]) -> Option<ConnectedSocket> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let local = words.nth(1)?;
@@ -97,7 +97,7 @@ mod tests {
         std::fs::write(directory.path().join("tcp"), TCP).unwrap();
         let established = ConnectedSocket { port: 8080, state: 1, record: false };
         let time_wait = ConnectedSocket { port: 8080, state: 6, record: true };
-        assert_eq!(found(), [established, time_wait], "without tcp6, the connections in tcp are found");
+        assert_eq!(found(), [established, time_wait], "without the file tcp6, the connections in tcp are counted");
         std::fs::write(directory.path().join("tcp6"), TCP6).unwrap();
         assert_eq!(found(), [established, time_wait, ConnectedSocket { port: 8081, state: 5, record: true }]);
     }

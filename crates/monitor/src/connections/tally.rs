@@ -27,12 +27,13 @@ const ALL: [(usize, State); 9] = [
 /// The states that gauges count.
 pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT, LAST_ACK, CLOSING];
 
-/// Number of connections in each state.
+/// Number of connections of one port in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     /// Number of connections by the state's number.
     states: [u64; STATES],
-    /// Number of connections in FIN_WAIT2 that no process holds any more. The kernel keeps only a small record of each.
+    /// Number of connections in FIN_WAIT2 whose socket every process has closed. The kernel keeps only a small record
+    /// of each.
     records: u64,
 }
 
