@@ -1,9 +1,9 @@
 //! Request bodies that are sent after their heads: bodies that wait until the server requests them (`Expect:
 //! 100-continue`; RFC 9110 §10.1.1), and bodies that are read from files while they are sent.
 //!
-//! Invariants: each connection holds at most two pieces of a file that the kernel has not taken, whatever the file's
-//! size. An HTTP/1 connection carries no second call while a body is being sent, because the second request would come
-//! between the pieces. If a server responds before it has received the whole body, the rest is not sent: an HTTP/1
+//! Invariants: each connection holds at most two pieces of a file that the kernel has not accepted yet, whatever the
+//! file's size. An HTTP/1 connection carries no second call while a body is being sent, because the second request
+//! would come between the pieces. If a server responds before it has received the whole body, the rest is not sent: an HTTP/1
 //! connection is closed, because the server could not tell the rest from a new request; an HTTP/2 connection stays
 //! open, and only the stream is reset.
 
@@ -35,7 +35,7 @@ pub struct UnsentBodies<'a> {
 #[derive(Debug)]
 struct Body<'a> {
     rest: UnsentBody<'a>,
-    /// The stamp of the body's call.
+    /// Stamp of the call that the body belongs to.
     stamp: u32,
     /// Whether the body waits for the server to request it.
     waits: bool,
@@ -84,7 +84,7 @@ impl<'a> UnsentBodies<'a> {
         !self.by_slot.is_empty() && self.by_slot.remove(&slot).is_some()
     }
 
-    /// The time at which the next waiting body is sent although the server has not requested it.
+    /// Time at which the next waiting body is sent although the server has not requested it.
     pub fn next(&self) -> Option<Nanos> {
         self.continues.next()
     }

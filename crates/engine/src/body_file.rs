@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of bytes of a file that are read at a time.
+/// Maximum number of bytes read from a file at once.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes that are kept of a file without a size, such as a pipe.
+/// Maximum number of bytes kept in memory of a file that has no size, such as a pipe.
 const MAX_PIPED_BYTES: u64 = 1 << 30;
 /// The name of standard input on command lines.
 const STDIN: &str = "-";

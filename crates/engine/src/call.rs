@@ -1,6 +1,6 @@
-//! One call under way: its specification, the request that was sent and the response that was received. Decides whether
-//! the call is sent again, with its due time kept. It may be sent again after the HTTP/2 server refused its stream, or
-//! after the server had closed the connection while it was idle.
+//! One call under way: its specification, the request that was sent and the response that was received. Decides
+//! whether the call is sent again; its due time does not change. A call may be sent again after the HTTP/2 server
+//! refused its stream, or after the server had closed the connection while it was idle.
 //!
 //! - A refused stream (`REFUSED_STREAM`, or a GOAWAY whose last stream is an earlier one) has not been processed, so
 //!   any request may be sent again (RFC 9113 §8.7).
@@ -31,7 +31,7 @@ pub struct Call<P> {
     pub stamp: u32,
     /// Whether the connection ends after this call.
     pub is_last: bool,
-    /// The time at which the request was handed to the sockets, if it was.
+    /// Time at which the request was handed to the sockets; unset before that.
     pub sent_at: OptionalNanos,
     /// Length of the request in bytes; known once the request was handed to the sockets.
     pub request_bytes: usize,

@@ -19,7 +19,7 @@ pub enum Phase {
     Securing,
     /// The connection can be used. Either calls are under way on it, or it is idle.
     Open,
-    /// The server should close the connection, and has not yet done so.
+    /// The server is expected to close the connection, and has not done so yet.
     Closing,
 }
 
@@ -50,7 +50,7 @@ pub struct Connection<P> {
     pub attempted_at: Nanos,
     /// Index of the connection's source address.
     pub source: usize,
-    /// Number of the server's address.
+    /// Number of the server's address that the connection goes to.
     pub address: u16,
     /// Number of connection attempts made so far.
     pub attempts: usize,
@@ -68,7 +68,7 @@ enum Availability {
 }
 
 impl<P> Connection<P> {
-    /// A connection without calls.
+    /// Creates a connection without calls. `depth` is the maximum number of calls under way at once.
     pub fn new(phase: Phase, depth: usize, session: Option<SessionId>) -> Connection<P> {
         Connection {
             phase,
@@ -90,7 +90,7 @@ impl<P> Connection<P> {
         }
     }
 
-    /// The same connection, with HTTP/2 state if it uses HTTP/2.
+    /// Returns this connection with HTTP/2 state if `http2` is set, otherwise unchanged.
     pub fn with_protocol(self, http2: bool) -> Connection<P> {
         if http2 { Connection { protocol: Protocol::new(true), ..self } } else { self }
     }
@@ -148,7 +148,7 @@ pub struct Connections<P> {
     /// Slots of available connections that belong to no session, one list per [`Availability`]. The slot added latest
     /// is last.
     available: [Vec<u32>; 2],
-    /// Number of calls for which a connection was taken in turn.
+    /// Number of times that a connection was chosen in turn.
     turn: usize,
     sessions: SessionConnections<P>,
     limits: Limits,
@@ -235,7 +235,7 @@ impl<P> Connections<P> {
         self.stamps
     }
 
-    /// Sets the stamp after which the next fresh stamp follows.
+    /// Sets the stamp that was used last. The next stamp is one higher.
     #[cfg(test)]
     pub fn set_last_stamp(&mut self, stamps: u32) {
         self.stamps = stamps;
@@ -530,7 +530,7 @@ mod tests {
         assert_eq!(
             connections.available_for_session(one),
             Some(shared),
-            "calls sent one behind another leave in one write"
+            "a burst prefers the connection that already carries calls"
         );
         connections.remove(shared);
         assert_eq!(connections.available_for_session(one), Some(idle));
@@ -588,9 +588,9 @@ mod tests {
         assert_eq!((connections.max_open(), connections.open_count()), (2, 2));
         connections.count_open(1, true);
         (0..63).for_each(|_| connections.count_open(3, false));
-        assert_eq!(connections.max_open(), 2, "some attempts may turn out to have no socket");
+        assert_eq!(connections.max_open(), 2, "an attempt without a known result may still lack a socket");
         connections.count_open(3, false);
-        assert_eq!(connections.max_open(), 3, "all turns were counted");
+        assert_eq!(connections.max_open(), 3, "after 64 turns, every attempt has a socket");
     }
 
     #[test]

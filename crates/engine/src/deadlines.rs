@@ -1,5 +1,6 @@
-//! Deadlines with a common timeout. All are set the same time ahead, so a queue keeps them in order. No heap and no
-//! kernel timer per connection is needed; kernel timers would lower the possible rate of abandoned attempts by a third.
+//! Deadlines with a common timeout. A queue keeps them in order, because each new deadline is the latest. No heap and
+//! no kernel timer per connection is needed; kernel timers would lower the possible rate of abandoned attempts by a
+//! third.
 //!
 //! When a call or connection ends, its deadline stays in the queue and is void. Void deadlines are dropped when they
 //! reach the front of the queue. All void deadlines are dropped whenever they may be more than half of the queue, so
@@ -23,7 +24,7 @@ pub struct TimerKey {
     pub stream: u32,
 }
 
-/// A queue of deadlines. Each is `after` later than the time at which it was set; that time never goes backwards.
+/// A queue of deadlines. Each deadline lies `after` beyond the time at which it was set. These times never decrease.
 #[derive(Debug)]
 pub struct Deadlines {
     after: Nanos,

@@ -1,4 +1,4 @@
-//! Measures how closely calls come due, and decides from this how long to wait beyond a due time.
+//! Measures the gaps between due times, and decides from these gaps how long to wait beyond a due time.
 //!
 //! A sleep until an exact instant costs more CPU time than a call. If the gaps between due times are longer than the
 //! shortest sleeps, the generator pays this cost to be punctual. If they are shorter, the responses to earlier calls
@@ -37,7 +37,7 @@ impl Density {
         self.gap_ns = (self.gap_ns * (AVERAGED_CALLS - 1) + gap) / AVERAGED_CALLS;
     }
 
-    /// Whether calls are dense.
+    /// Whether the mean gap between due times is shorter than [`DENSE`].
     pub fn is_dense(self) -> bool {
         self.gap_ns < DENSE.0
     }

@@ -39,7 +39,7 @@ type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 pub struct NameLookup(pub Arc<LookUpFn>);
 
 impl Destination {
-    /// A server with these addresses. `look_up`, if given, looks up its name again.
+    /// A server with these addresses. `look_up`, if given, looks up the server's name again.
     pub fn new(first: Address, further: Vec<Address>, look_up: Option<NameLookup>) -> Destination {
         Destination { first, further, look_up, first_turn: 0 }
     }

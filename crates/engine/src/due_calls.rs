@@ -25,7 +25,7 @@ pub struct RedirectedCall {
 /// The calls that are to begin, and the number of calls that have not ended.
 #[derive(Debug)]
 pub struct DueCalls<P> {
-    /// The time at which the workload is asked next.
+    /// Time at which the workload is asked for its next calls.
     ask_at: Nanos,
     /// Measures how closely calls come due.
     density: Density,
@@ -75,13 +75,13 @@ impl<P> DueCalls<P> {
         }
     }
 
-    /// Asks the workload as soon as possible.
+    /// Lets the workload be asked for its next calls as soon as possible.
     #[inline]
     pub fn ask_now(&mut self) {
         self.ask_at = Nanos::ZERO;
     }
 
-    /// Asks the workload again at this time.
+    /// Lets the workload be asked for its next calls at this time.
     pub fn ask_again(&mut self, at: Nanos) {
         self.ask_at = at;
     }
@@ -96,7 +96,7 @@ impl<P> DueCalls<P> {
         self.is_exhausted
     }
 
-    /// Whether it is time to ask the workload.
+    /// Whether it is time to ask the workload for its next calls.
     #[inline]
     pub fn must_ask(&self, now: Nanos) -> bool {
         self.ask_at <= now

@@ -77,7 +77,7 @@ pub struct WarmConnection {
     pub socket: OwnedFd,
     /// Number of the server's address.
     pub address: usize,
-    /// Its TLS session, and the plaintext that the server sent together with the end of the handshake.
+    /// TLS session of the connection, and the plaintext that the server sent together with the end of the handshake.
     pub session: Option<(Box<tls::Session>, Vec<u8>)>,
 }
 
@@ -136,7 +136,7 @@ pub enum IoEvent {
     Truncated,
     /// TLS: the handshake failed, or the server violated the protocol. The connection still has to be closed.
     Broken(TlsFault),
-    /// The kernel has taken everything that was sent. This event is requested by [`Io::notify_when_sent`].
+    /// The kernel has accepted everything that was sent. [`Io::notify_when_sent`] requests this event.
     Sent,
 }
 
@@ -165,14 +165,14 @@ pub trait Io<'a>: Sized {
         self.send(token, Cow::Owned(bytes.to_vec()));
     }
 
-    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything sent so far. The bytes sent last must belong
-    /// to one call alone. The event does not come if the connection can send no more.
+    /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything sent so far. The bytes sent last must
+    /// belong to one call alone. The event does not come if the connection can send no more.
     fn notify_when_sent(&mut self, token: Token);
 
-    /// Number of bytes sent on this slot's connection that the kernel is known not to have taken.
+    /// Number of bytes sent on this slot's connection that the kernel is known not to have accepted.
     fn unsent(&self, slot: u32) -> usize;
 
-    /// Closes the connection, and discards what the kernel has not taken.
+    /// Closes the connection, and discards all data that the kernel has not accepted.
     fn close(&mut self, token: Token);
 
     /// Hands all requested operations to the kernel.
@@ -187,7 +187,7 @@ pub trait Io<'a>: Sized {
     /// The next event.
     fn next(&mut self) -> Option<(Token, IoEvent)>;
 
-    /// Whether every attempt requested before the latest wait has either a socket or failed.
+    /// Whether every attempt requested before the latest wait has a socket or has failed.
     fn attempts_have_begun(&self) -> bool;
 
     /// Whether data that had arrived by the latest wait may still be in the sockets after all of its events were
@@ -277,7 +277,8 @@ mod tests {
         (bytes, None)
     }
 
-    /// The failed write consumes the socket's error, so a read then sees what looks like the end of the stream.
+    /// Expects `Reset` after a failed write. The failed write consumes the socket's error, so the next read returns 0
+    /// bytes as at the end of a stream.
     fn a_reset_that_a_write_meets_is_reported_as_a_reset<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
@@ -312,7 +313,7 @@ mod tests {
         }
     }
 
-    /// The server sends more than one read returns.
+    /// Expects that `left_unread` reports the data that remains after one read.
     fn unread_data_is_reported<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
@@ -338,7 +339,8 @@ mod tests {
         }
     }
 
-    /// Sends short pieces, several in a turn, until the sockets' buffers are full; only then does the server read.
+    /// Expects that all data arrives in order. Sends short pieces, several in a turn, until the sockets' buffers are
+    /// full; only then does the server read.
     fn unsent_data_follows_in_order<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };

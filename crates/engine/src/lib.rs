@@ -3,8 +3,8 @@
 //! There is one shard per thread, with its own workload, observer, connections and sockets (io_uring or epoll). Shards
 //! share nothing on the per-call path; their observers are merged after the run. Invariants of every run:
 //!
-//! - Every call carries its `due` time from the schedule. All other times are the times at which the engine acted or
-//!   read.
+//! - Every call carries its `due` time from the schedule. All other times are read from the clock when the engine
+//!   acts or receives data.
 //! - A due call does not wait for a connection: if no connection has room, one is opened. Only a limit on the number of
 //!   connections makes calls wait ([`ConnectionPolicy::max_per_shard`]).
 //! - A call that fails because this host has no descriptor, port or memory left ends as [`End::ClientLimited`], and the

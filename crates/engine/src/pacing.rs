@@ -1,9 +1,9 @@
 //! Decides when a wait stops sleeping and begins to spin.
 //!
 //! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of
-//! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin
-//! before the instant, and then spins. The margin is learnt from how late sleeps end, separately for short and long
-//! waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks,
+//! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a
+//! margin before the instant, and then spins. The margin is learnt from the lateness of earlier sleeps, separately
+//! for short and long waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks,
 //! because otherwise waits at high rates would always spin. A caller may also choose to be a little late and not spin.
 
 use crate::clock::Clock;
@@ -15,8 +15,8 @@ const MAX_WAIT: Nanos = Nanos::from_millis(50);
 const QUANTILE: f64 = 0.9;
 /// Step by which the margin is learnt, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
-/// The shortest sleep. A shorter one would cost more than spinning, because setting a timer and waking up takes time
-/// too.
+/// Duration of the shortest sleep. Setting a timer and waking up takes time too, so a shorter sleep would cost more
+/// than spinning.
 const MIN_SLEEP: Nanos = Nanos::from_micros(10);
 const MIN_MARGIN_NS: f64 = 2_000.0;
 const MAX_MARGIN_NS: f64 = 200_000.0;
@@ -34,13 +34,13 @@ pub struct WaitTimes {
     pub total: Nanos,
     /// Part of the wait in which the thread spun.
     pub busy_waited: Nanos,
-    /// The time at which the latest look for events began.
+    /// Time at which the latest check for events began.
     pub polled_at: Nanos,
-    /// The most by which one look, or the sleep during a look, took longer than planned.
+    /// Maximum time by which a check for events, or the sleep in a check, exceeded its planned duration.
     pub overslept: Nanos,
 }
 
-/// Learns how long before the end of a wait its sleep should end. The thread spins for the rest of the wait.
+/// Learns how long before the end of a wait the sleep should end. The thread spins for the rest of the wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     margins_ns: [f64; OCTAVES],
@@ -89,7 +89,7 @@ impl Pacer {
                 _ if has_event => return Ok(WaitTimes { total: woke - began, busy_waited, polled_at, overslept }),
                 Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
                 Some(_) => {}
-                // The first look may do work that was requested before the wait.
+                // The first check may do work that was requested before the wait.
                 None if is_first => {}
                 None => busy_waited += woke - now,
             }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(
             margin(&mut pacer, Nanos::from_millis(5)),
             INITIAL_MARGIN_NS,
-            "longer waits have a margin of their own"
+            "each octave of waits has a margin of its own"
         );
         assert_eq!(pacer.sleep(Nanos::from_micros(1)), None);
     }

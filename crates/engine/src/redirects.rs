@@ -1,5 +1,5 @@
-//! Follows redirects. Each redirect that is followed makes a call of its own. It begins as soon as the response with
-//! the redirect is complete.
+//! Follows redirects. Each redirect that is followed makes a new call, which begins as soon as the response with the
+//! redirect is complete.
 //!
 //! The new call belongs to the client or session of the redirected call; that client waits for the last response. The
 //! call has a class of its own, after the classes of the workload, and is not part of the schedule. A redirect is not
@@ -80,7 +80,7 @@ struct Hop {
     request: Request,
     /// The class of the scheduled call.
     class: ClassId,
-    /// Number of redirects from the scheduled call to this call.
+    /// Number of redirects from the scheduled call to this call, from 1.
     nth: u64,
 }
 

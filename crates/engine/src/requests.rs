@@ -49,7 +49,7 @@ pub trait Requests<'a> {
     /// Notes that a call has ended, whether its request was sent or not. The request will not be asked for again.
     fn ended(&mut self, _call: &CallSpec) {}
 
-    /// Notes that a session has ended. A later session may have the same number.
+    /// Notes that a session has ended. A later session may reuse its number.
     fn session_ended(&mut self, _session: SessionId) {}
 }
 

@@ -1,5 +1,5 @@
 //! Tests of a shard with scripted sockets. The tests cover behaviour that depends on the time at which the generator
-//! reads, and do not depend on the speed of the host.
+//! reads, without depending on the speed of the host.
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;
@@ -22,14 +22,14 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// One wait of the shard, after all requests were sent.
 enum Turn {
-    /// The generator is stopped for twice the timeout while it waits. It looked at the sockets before, but does not
-    /// look again.
+    /// The generator is stopped for twice the timeout while it waits. It checked the sockets before the stop, but
+    /// does not check them again.
     Stopped,
     /// The generator deliberately sleeps for a long time, and wakes 2 ms late.
     Slept,
-    /// Twice the timeout passes, and a look at the sockets finds no response. Responses may be `left` unread.
+    /// Twice the timeout passes, and a check of the sockets finds no response. Responses may be `left` unread.
     Passes { left: bool },
-    /// This number of responses is read. If the flag is set, more are left unread.
+    /// This number of responses is read. If the flag is set, further responses remain unread.
     Answers(usize, bool),
 }
 
@@ -166,7 +166,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     ends_from(0, calls, turns)
 }
 
-/// Like `ends`, but with a shard that has used `stamps` stamps before.
+/// Like `ends`, but for a shard that has already used `stamps` stamps.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
@@ -201,7 +201,8 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
 
 const COMPLETED: End = End::Completed { status: 200 };
 
-/// Simulates SIGSTOP and SIGCONT: the responses arrived in time, and waited in the sockets.
+/// Simulates SIGSTOP and SIGCONT. The responses arrived in time and waited in the sockets, so the calls must
+/// complete.
 #[test]
 fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
     let (ends, used) = ends(3, [Turn::Stopped, Turn::Answers(3, false)]);
@@ -215,7 +216,7 @@ fn answers_read_by_several_looks_are_not_late() {
     assert_eq!(ends, [COMPLETED; 3]);
 }
 
-/// The timeout is extended by the delay of the turn, but not by its deliberate sleep.
+/// Expects that the delay of the turn extends the timeout, and its deliberate sleep does not.
 #[test]
 fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
     let (ends, _) = ends(1, [Turn::Slept, Turn::Answers(0, false), Turn::Answers(1, false)]);
@@ -231,7 +232,7 @@ fn calls_without_an_answer_when_all_is_read_time_out() {
     assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
 }
 
-/// Each attempt and each call uses one stamp.
+/// Each attempt and each call uses one stamp. Expects that calls end correctly even if the stamps wrap around.
 #[test]
 fn calls_are_distinguished_when_stamps_wrap() {
     for before in (0..8).flat_map(|left| [(1 << 31) - left, u32::MAX - left]) {
@@ -242,7 +243,7 @@ fn calls_are_distinguished_when_stamps_wrap() {
     }
 }
 
-/// Simulates another connection that is flooded without end.
+/// Simulates another connection that is flooded without end. Expects that calls still time out.
 #[test]
 fn sockets_that_are_never_empty_do_not_delay_timeouts_forever() {
     let (ends, _) = ends(2, (0..100).map(|_| Turn::Passes { left: true }));

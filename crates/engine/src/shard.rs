@@ -79,7 +79,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         shard
     }
 
-    /// Sets the stamp after which the shard's stamps follow.
+    /// Sets the stamp that counts as used last; the shard's first stamp is one higher.
     #[cfg(test)]
     pub fn with_stamps_from(mut self, stamp: u32) -> Self {
         self.connections.set_last_stamp(stamp);
@@ -110,8 +110,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends a call. The kernel has taken `bytes_sent` bytes of the call's request; this number is certain only now. The
-    /// number decides whether the call was sent, and how the call can have ended.
+    /// Ends a call. The kernel has accepted `bytes_sent` bytes of the call's request; this number is certain only
+    /// now. The number decides whether the call was sent, and how the call can have ended.
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
@@ -136,8 +136,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Begins the call that follows a redirect. Returns whether there is one. If so, the workload does not get this
-    /// outcome, because the client waits for the last call of the chain.
+    /// Begins the call that follows a redirect. Returns whether such a call begins. If so, the workload does not get
+    /// this outcome, because the client waits for the last call of the chain.
     fn follow(&mut self, redirect: Redirect, outcome: &Outcome) -> bool {
         match (redirect, outcome.end) {
             (Redirect::To(spec), End::Completed { .. }) => {

@@ -75,8 +75,8 @@ impl ShardTime {
         self.now
     }
 
-    /// Ends a turn after its wait, and begins the next. Returns the stall if the turn was much longer than the time it
-    /// slept deliberately: by this a thread can notice that it was stopped or kept from its CPU.
+    /// Ends a turn after its wait, and begins the next. Returns a stall if the turn took much longer than its
+    /// deliberate sleep. A stall shows that the thread was stopped or kept from its CPU.
     pub fn end_turn(&mut self, waited: WaitTimes) -> Option<Stall> {
         self.waited += waited.total;
         self.busy_waited += waited.busy_waited;
@@ -88,9 +88,9 @@ impl ShardTime {
         (gap > STALL).then(|| Stall { since: began, until: began + gap })
     }
 
-    /// Share of the time so far in which the shard had work to do: the time outside waits, or the CPU time used without
-    /// spinning, whichever is more. The time outside waits includes time for which the thread was kept from its CPU.
-    /// The CPU time includes work that the kernel does during a wait.
+    /// Share of the time so far in which the shard had work to do: the time outside waits, or the CPU time used
+    /// without spinning, whichever is larger. The time outside waits includes time for which the thread was kept from
+    /// its CPU. The CPU time includes work that the kernel does during a wait.
     pub fn busy_share(&self) -> f64 {
         let working = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.busy_waited.0);
         let outside_waits = self.now.0.saturating_sub(self.waited.0);

@@ -16,7 +16,7 @@ const MAX_HOLD: Nanos = Nanos::from_micros(10);
 #[derive(Debug)]
 pub struct Sockets<I> {
     io: I,
-    /// The time at which the oldest operation was requested that may not have reached the kernel yet.
+    /// Request time of the oldest operation that may not have reached the kernel yet.
     held_since: Option<Nanos>,
     /// Slots of HTTP/2 connections with output that has not been handed to `io`.
     with_output: Vec<u32>,
@@ -61,7 +61,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.send_copied(token, bytes);
     }
 
-    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything that was sent on this connection.
+    /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything that was sent on this connection.
     pub fn notify_when_sent(&mut self, token: Token) {
         self.io.notify_when_sent(token);
     }
@@ -72,7 +72,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Number of bytes sent on the connection in this slot that the kernel has not taken.
+    /// Number of bytes sent on the connection in this slot that the kernel has not accepted.
     pub fn unsent(&self, slot: u32) -> usize {
         self.io.unsent(slot)
     }
@@ -141,18 +141,18 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.received()
     }
 
-    /// Whether every attempt requested before the latest wait has either a socket or failed.
+    /// Whether every attempt requested before the latest wait has a socket or has failed.
     pub fn attempts_have_begun(&self) -> bool {
         self.io.attempts_have_begun()
     }
 
-    /// Notes that all events of a look at the sockets were handled. The look began at `polled_at`, with `open`
+    /// Notes that all events of a check of the sockets were handled. The check began at `polled_at`, with `open`
     /// connections.
     pub fn end_poll(&mut self, polled_at: Nanos, open: u64) {
         self.sweep.note_poll(polled_at, self.io.left_unread(), open);
     }
 
-    /// The time up to which everything that was in the sockets has been read.
+    /// Time up to which all data that had arrived in the sockets has been read.
     pub fn read_until(&self) -> Nanos {
         self.sweep.read_until()
     }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// Maximum number of addresses that are used. With 28,000 ports each they suffice for seven million connections.
 const MAX_ADDRESSES: u128 = 256;
-/// How long an address without a free port is skipped.
+/// Time for which an address without a free port is skipped.
 const SKIP_TIME: Nanos = Nanos::from_millis(100);
 
 /// A range of addresses like `127.0.0.0/28`, or a single one.
@@ -85,8 +85,8 @@ impl Cidr {
     }
 }
 
-/// Whether this host has the address. The address need not have a free port now: one may be free by the time it is
-/// needed.
+/// Whether this host has the address. The address need not have a free port now, because a port may become free
+/// before it is needed.
 fn is_ours(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let bound = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(
             [300, 300].map(|t| turns.next_source(at(t))),
             [2, 0],
-            "when all are skipped, each is tried in its turn"
+            "if all addresses are skipped, they are tried in turn"
         );
     }
 }

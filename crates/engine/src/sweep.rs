@@ -1,19 +1,19 @@
 //! Tracks up to which time all received data has been read.
 //!
-//! A generator that was stopped, or is behind, finds responses in its sockets that arrived long ago. Whether a response
-//! arrived in time is certain only when all data that was there at that time has been read. One look at the sockets may
-//! not read it all. If more data keeps arriving than is read, the sockets are never empty. Then a fixed number of looks
-//! is enough, because each look reads the data that has waited longest.
+//! A generator that was stopped, or is behind, finds responses in its sockets that arrived long ago. Whether a
+//! response arrived by a certain time is known only after all data that had arrived by then was read. One check of
+//! the sockets may not read all data. If data arrives faster than it is read, the sockets are never empty. Then a
+//! fixed number of checks is enough, because each check reads the data that has waited longest.
 
 use brimful_core::Nanos;
 
-/// Number of looks within which the kernel's largest default receive buffer (6 MiB) is read to its end, if each look
-/// reads from only one connection.
+/// Number of checks that read the kernel's largest default receive buffer (6 MiB) to its end, if each check reads
+/// from only one connection.
 const LOOKS: u64 = 16;
-/// Number of connections from which one look reads at least some data. Connections take turns.
+/// Number of connections from which one check reads at least some data. Connections take turns.
 const PER_LOOK: u64 = 16;
 
-/// The looks at the sockets since they were last empty.
+/// The checks of the sockets since the sockets were last empty.
 #[derive(Debug, Default)]
 pub struct Sweep {
     began: Nanos,
@@ -22,13 +22,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The time up to which everything that was in the sockets has been read.
+    /// Time up to which all data that had arrived in the sockets has been read.
     pub fn read_until(&self) -> Nanos {
         self.read_until
     }
 
-    /// Notes a look at the sockets of `connections` connections that began `at` this time. All data that the look found
-    /// was read; more may be `left` in the sockets.
+    /// Notes a check of the sockets of `connections` connections that began `at` this time. All data that the check
+    /// found was read; more may be `left` in the sockets.
     pub fn note_poll(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.looks == 0 {
             self.began = at;
@@ -54,7 +54,7 @@ mod tests {
         sweep.note_poll(Nanos(5), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(5));
         sweep.note_poll(Nanos(6), true, 1000);
-        assert_eq!(sweep.read_until(), Nanos(5), "the look left data unread");
+        assert_eq!(sweep.read_until(), Nanos(5), "the check left data unread");
         sweep.note_poll(Nanos(7), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(7));
     }

@@ -5,14 +5,15 @@ use crate::connection::{Connections, Phase};
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 
-/// How long the server may take to close a connection after the last response. Connections that wait for the close hold
-/// descriptors: with a server that completes 1,000 calls per second and never closes, 1,000 descriptors.
+/// Time within which the server must close a connection after the last response. A connection that waits for its
+/// close uses a descriptor: a server that completes 1,000 calls per second and never closes would use 1,000
+/// descriptors.
 const SERVER_CLOSES_WITHIN: Nanos = Nanos::from_secs(1);
 
 /// One queue of deadlines for each phase of a connection.
 #[derive(Debug)]
 pub struct Timers {
-    /// Deadlines of connection attempts; `None` leaves it to the kernel to give up attempts.
+    /// Deadlines of connection attempts; `None` if only the kernel ends attempts.
     attempts: Option<Deadlines>,
     handshakes: Deadlines,
     /// Deadlines by which the response to each call must be complete.

@@ -53,5 +53,5 @@ fn pair() -> (Arc<ServerConfig>, Security) {
         authorities: Some(certificates.authority()),
         ..SecurityOptions::default()
     };
-    (server, Security::new(&options).expect("the certificates just made"))
+    (server, Security::new(&options).expect("the certificates that were just issued"))
 }

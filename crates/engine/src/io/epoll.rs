@@ -35,8 +35,9 @@ pub struct Epoll<'a> {
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: VecDeque<Token>,
-    /// Number of connections in `sent` that are reported in this turn: the connections known at the latest wait.
-    /// Without this limit, a connection whose data is always sent at once could keep all other connections waiting.
+    /// Number of connections in `sent` to report in this turn: those that were in the list at the latest wait.
+    /// Without this limit, a connection whose data is always accepted at once could keep all other connections
+    /// waiting.
     sent_due: usize,
     buffer: Vec<u8>,
     received: usize,
@@ -231,7 +232,7 @@ impl<'a> Epoll<'a> {
         (socket.generation == token.generation).then_some(socket)
     }
 
-    /// Registers a socket once for its whole life.
+    /// Registers a socket; the registration is never changed.
     fn watch(&mut self, token: Token, fd: OwnedFd, connecting: bool) -> Result<(), Errno> {
         let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, EventData::new_u64(token.into()), flags)?;

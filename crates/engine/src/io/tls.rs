@@ -43,8 +43,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of sends whose bytes are counted one by one until the kernel has taken them; later sends are counted
-/// together.
+/// Maximum number of sends whose lengths are kept separately until the kernel has accepted them; the lengths of later
+/// sends are added up.
 const MAX_COUNTED_SENDS: usize = 64;
 
 /// The connections of another [`Io`], secured by TLS.
@@ -75,7 +75,7 @@ struct Slot {
     session: Option<Box<Session>>,
     /// Plaintext to encrypt together with the other data sent in this turn.
     gathered: Vec<u8>,
-    /// The sends since the kernel last had taken everything.
+    /// The sends since the kernel had last accepted everything.
     sends: VecDeque<SentBytes>,
     /// Plaintext that was received before the connection was adopted.
     early: Vec<u8>,
@@ -349,7 +349,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // Noted even if the kernel seems to have taken the bytes: a later event may show that it has not.
+        // Noted even if the kernel seems to have accepted the bytes: a later event may show the contrary.
         slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }
@@ -421,7 +421,7 @@ impl Slot {
             if encrypted == 0 {
                 break;
             }
-            // If a send was taken partly, at least one byte of it counts as unsent.
+            // If the kernel accepted a part of a send, at least one byte of the send counts as unsent.
             let share = sent.plaintext as u128 * encrypted as u128 / sent.encrypted.max(1) as u128;
             let unsent = if encrypted < sent.encrypted { share.max(1) as usize } else { sent.plaintext };
             plaintext = plaintext.saturating_add(unsent);

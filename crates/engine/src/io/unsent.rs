@@ -1,4 +1,4 @@
-//! Requests that were sent on one connection and that the kernel has not taken yet.
+//! Requests that were sent on one connection and that the kernel has not accepted yet.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ pub const MAX_IO_SLICES: usize = 64;
 #[derive(Debug, Default)]
 pub struct SendQueue<'a> {
     requests: VecDeque<Cow<'a, [u8]>>,
-    /// Number of bytes of the first request that the kernel has taken.
+    /// Number of bytes of the first request that the kernel has accepted.
     taken: usize,
     bytes: usize,
 }
@@ -52,7 +52,7 @@ impl<'a> SendQueue<'a> {
         }
     }
 
-    /// Removes the first `n` bytes, which the kernel took.
+    /// Removes the first `n` bytes, which the kernel has accepted.
     pub fn remove(&mut self, n: usize) {
         self.bytes -= n.min(self.bytes);
         self.taken += n;

@@ -49,13 +49,13 @@ pub struct Uring<'a> {
     handled: usize,
     /// The buffer with the latest received bytes, and the number of bytes.
     received: Option<(u16, usize)>,
-    /// A connection whose receive must be armed, and whether data may be there already.
+    /// The connection whose receive must be armed, and whether data may have arrived already.
     rearm: Option<(Token, bool)>,
     /// Connections with requests to gather into one send.
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: Vec<Token>,
-    /// Whether a receive in this turn filled its buffer or found none free, so that more data may be in the socket.
+    /// Whether a receive in this turn filled its buffer or found no free buffer, so that more data may be in the socket.
     left_unread: bool,
     /// Whether the kernel had unfinished work when the latest wait ended, such as the rest of a chain.
     working: bool,
@@ -63,8 +63,8 @@ pub struct Uring<'a> {
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the current turn, from 1. A turn ends with a wait. By the end of this wait, the tried sends of the
-    /// turn have completed or failed.
+    /// Number of the current turn, from 1. A turn ends with a wait. By the end of this wait, all sends that were
+    /// tried in the turn have completed or failed.
     turn: u64,
     /// Buffers of sends that were tried in this turn on connections that are now closed. The kernel may still have to
     /// read them.
@@ -78,7 +78,7 @@ struct Slot<'a> {
     receiving: bool,
     /// Whether a send that will have a completion is under way.
     sending: bool,
-    /// The turn in which sending `outgoing` was last tried; 0 before the first try.
+    /// The turn in which a send of `outgoing` was last tried; 0 before the first try.
     tried_in: u64,
     /// Whether a send has consumed the socket's error, so that an apparent end of the stream is really a reset.
     broken: bool,
@@ -106,7 +106,7 @@ impl<'a> Io<'a> for Uring<'a> {
             .map_err(unavailable)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
-        // Bind is the newest operation that is used; setting socket options by a ring is older.
+        // Bind is the newest operation that is used, so a kernel that supports bind supports all others.
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
@@ -349,7 +349,7 @@ impl<'a> Uring<'a> {
 
     /// Takes the completions from the ring, and ends the turn.
     fn take_completions(&mut self) {
-        // If memory is short, the kernel may not have taken all operations.
+        // If memory is short, the kernel may not have accepted all operations.
         let submitted = self.ring.submission().is_empty();
         let mut completions = std::mem::take(&mut self.completions);
         completions.drain(..self.handled);
@@ -409,9 +409,9 @@ impl<'a> Uring<'a> {
     }
 
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain and the buffers
-        // live as long as the ring, shared requests longer (`'a`). A slot's `outgoing` is unchanged while its send is
-        // under way, or until the end of the turn that submits the tried send.
+        // SAFETY: the data that the entry points to does not move until the kernel has read it. The chain and the
+        // buffers live as long as the ring, and shared requests live longer (`'a`). A slot's `outgoing` is unchanged
+        // while its send is under way, or until the end of the turn that submits the tried send.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
             if self.failed.is_some() {
@@ -428,7 +428,7 @@ impl<'a> Uring<'a> {
         }
     }
 
-    /// Submits all operations, lets the kernel complete what it can, and sleeps up to `sleep` for a completion.
+    /// Submits all operations, lets the kernel complete operations, and sleeps up to `sleep` for a completion.
     fn enter(&mut self, sleep: Option<Nanos>) -> Result<(), EngineError> {
         let entered = match sleep {
             Some(sleep) => {

@@ -217,7 +217,8 @@ impl ClassRequests {
         (0..self.class.len()).map(render_forms).collect()
     }
 
-    /// Renders the request of one target; `path` replaces the target's own path. Placeholders are not filled in.
+    /// Renders the request of one target. `path`, if given, replaces the target's path. Placeholders are kept as
+    /// text.
     fn render_target(
         &self,
         place: usize,
@@ -236,7 +237,8 @@ impl ClassRequests {
         }
     }
 
-    /// Compiles the template of one target, or one template for all targets, which then differ only in their paths.
+    /// Compiles a template for one target. Without `place`, compiles one template for all targets, which differ only
+    /// in path.
     fn compile(
         &self,
         place: Option<usize>,
@@ -401,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Non-ASCII paths are encoded as browsers do, in every kind of request.
+    /// Expects that non-ASCII paths are encoded as browsers do, in every kind of request.
     #[test]
     fn paths_that_are_not_ascii_are_encoded_in_every_kind_of_request() {
         let toml = "[[class]]\nname='one'\npath=\"/ü?q='\"\n[[class]]\nname='some'\nurls=[{path='/ß#a'}]\n\

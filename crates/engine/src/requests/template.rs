@@ -143,7 +143,7 @@ impl Template {
         self.max_bytes + path
     }
 
-    /// The request of one call.
+    /// Renders the request of one call.
     pub fn render(&self, path: &str, draws: Draws) -> Request {
         match &self.head {
             Head::Bytes(head) => self.render_bytes(head, path, draws),
@@ -240,7 +240,7 @@ fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     Some((from + spaces, from + spaces + digits))
 }
 
-/// A part of a template, and the values that fill it in.
+/// A part of a template, with the values that replace its placeholder.
 struct Filled<'t> {
     part: &'t Part,
     /// Index of the part among all parts. Each part has its own random values.

@@ -64,7 +64,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Starts an attempt to establish a connection for the calls in its queue. All connections of a session come from
-    /// one source address, so that the server can tell sessions apart.
+    /// one source address, so that the server can distinguish sessions.
     pub(super) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
         connection.attempted_at = now;
         connection.source = match connection.session {
@@ -226,7 +226,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             unsent -= missing;
             (call.request_bytes - missing) as u64
         };
-        // Bytes that the kernel has not taken belong to the newest calls.
+        // Bytes that the kernel has not accepted belong to the newest calls.
         let mut sent: Vec<u64> = connection.calls.iter().rev().map(take_sent).collect();
         for (nth, call) in connection.calls.drain(..).enumerate() {
             let end = end_of(nth, &call);
@@ -263,7 +263,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn end_or_retry(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         let policy = &self.config.connections;
         if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
-            // The server may have closed the connections that seem open as well, so a new one is used.
+            // The server may have closed all other open connections too, so the call gets a new connection.
             call.earlier.needs_new_connection = policy.pipeline == 1;
             self.send_again(call, Retry::ClosedOnReuse, bytes_sent);
         } else {
@@ -312,7 +312,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends more of the bodies on this connection, after the kernel has taken what was sent before.
+    /// Sends more of the bodies on this connection, after the kernel has accepted all earlier data.
     fn send_more(&mut self, slot: u32) {
         if self.config.connections.http2 {
             self.sockets.note_output(slot, self.time.now());

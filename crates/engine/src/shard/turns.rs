@@ -25,7 +25,7 @@ const BURST: usize = 8;
 const TICK_BURST: usize = 32;
 /// A call that has not begun this long after the window's end is not begun at all, so that the load is bounded in time.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
-/// How often the live figures are refreshed.
+/// Interval at which the live figures are refreshed.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Initial capacity of a session's call queue; it grows on demand.
 const INITIAL_CALLS: usize = 16;
@@ -127,7 +127,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(())
     }
 
-    /// Number of calls to begin before the sockets are checked; a whole pipeline leaves in one write.
+    /// Number of calls to begin before the sockets are checked. A whole pipeline is begun at once, so that it leaves
+    /// in one write.
     fn burst(&self) -> usize {
         let burst = if self.config.tick.is_some() && !self.due_calls.is_behind() { TICK_BURST } else { BURST };
         burst.max(self.config.connections.pipeline)
@@ -196,8 +197,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// How long after the window's end a call may begin. If the number of connections is limited, calls wait for the
-    /// responses to other calls, so the limit is longer.
+    /// Time after the end of the window until which a call may begin. If the number of connections is limited, calls
+    /// wait for the responses to other calls, so the limit is longer.
     fn max_overrun(&self) -> Nanos {
         let policy = &self.config.connections;
         if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
@@ -230,7 +231,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Assigns the call to a connection that has room, or to a new one; with `fresh` always to a new one.
+    /// Assigns the call to a connection that has room, or to a new connection. With `fresh`, always uses a new
+    /// connection.
     #[inline]
     fn place(&mut self, mut call: Call<O::PerCall>, fresh: bool, now: Nanos) {
         let spec = call.spec;
@@ -300,7 +302,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.handle(token, event);
             let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
             if self.due_calls.must_ask(self.time.now()) && may_begin {
-                // Begins as many calls as one read may have made room for.
+                // One read may have made room for a whole pipeline of calls.
                 self.begin_due(self.config.connections.pipeline);
             }
             if self.sockets.must_flush(self.time.now()) {
@@ -322,8 +324,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends attempts and calls that are overdue. If the generator was kept from reading, data that arrived in time may
-    /// still be in the sockets. So a deadline counts as passed only once all data that was there at that time has been
+    /// Ends attempts and calls that are overdue. If the generator was kept from reading, data that arrived in time
+    /// may still be in the sockets. So a deadline counts as passed only after all data that had arrived by then was
     /// read.
     fn end_overdue(&mut self) {
         self.send_overdue_bodies();

@@ -10,7 +10,7 @@ pub enum SecurityError {
     File {
         /// Path of the file.
         path: PathBuf,
-        /// Kind of the content that the file should have.
+        /// Kind of content that the file should have, such as `certificate`.
         what: &'static str,
         /// The label of the first line that the file should have.
         begin: &'static str,
@@ -22,12 +22,12 @@ pub enum SecurityError {
     Unsuitable {
         /// Path of the file.
         path: PathBuf,
-        /// Kind of the content that the file should have.
+        /// Kind of content that the file should have, such as `certificate`.
         what: &'static str,
         /// The content that the file has, and advice to the user.
         why: String,
     },
-    /// The server's name is not one that a certificate can contain.
+    /// The server's name cannot occur in a certificate.
     #[error("`{0}` is not a name that a certificate could have: give the server's name by --sni NAME")]
     Name(String),
     /// This host has no trusted authorities.
@@ -45,7 +45,7 @@ pub enum SecurityError {
         /// Path of the file with the key.
         key: PathBuf,
     },
-    /// Keys of this kind are not supported.
+    /// Private keys of this kind are not supported.
     #[error(
         "the key in {key} cannot be used: brimful signs with RSA keys of 2,048 bits and more, EC keys on P-256 and P-384, \
          and Ed25519 keys; have a certificate made for one of these", key = key.display()

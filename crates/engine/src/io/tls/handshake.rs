@@ -107,7 +107,7 @@ pub enum Handshake {
     Unknown,
     /// TLS does not work.
     Fails {
-        /// The kind of failure; `None` if the connection ended without one.
+        /// The kind of failure; `None` if the connection ended without a TLS error.
         why: Option<TlsFault>,
         /// Details of the failure.
         detail: Option<String>,

@@ -21,7 +21,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 pub struct Tampering {
     /// Lengths of the pieces in which the bytes arrive, used cyclically; if empty, they arrive as they were sent.
     pub pieces: Vec<usize>,
-    /// Offset of the byte to change, and the bits to flip in it.
+    /// Offset of the byte to change, and a mask of the bits to flip in this byte.
     pub flip: Option<(usize, u8)>,
     /// Offset at which bytes are inserted, and the bytes.
     pub insert: Option<(usize, Vec<u8>)>,
@@ -300,14 +300,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-        /// It makes no difference how the bytes are split.
+        /// Expects the same result however the bytes are split.
         #[test]
         fn pieces_make_no_difference(pieces in prop::collection::vec(1_usize..5_000, 1..8), notify: bool) {
             let unchanged = Tampering { notify, ..Tampering::default() };
             prop_assert_eq!(received(Tampering { pieces, ..unchanged.clone() }), received(unchanged));
         }
 
-        /// A changed byte is detected: the data received before it is right, and no data is received after it.
+        /// Expects that a changed byte is detected: the data received before it is right, and no data is received
+        /// after it.
         #[test]
         fn a_changed_byte_is_detected(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {
             let seen = received(Tampering { pieces, flip: Some((at, bits)), notify: true, ..Tampering::default() });
@@ -316,14 +317,14 @@ mod tests {
             prop_assert!(seen.plaintext.len() < 40_000 || seen.secured);
         }
 
-        /// Inserted bytes cause a fault, or become part of a record that is never complete.
+        /// Expects that inserted bytes cause a fault, or become part of a record that is never complete.
         #[test]
         fn inserted_bytes_are_not_received(at in 0_usize..42_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
             let seen = received(Tampering { insert: Some((at, bytes)), notify: true, ..Tampering::default() });
             prop_assert!(response().starts_with(&seen.plaintext) && seen.end.is_some());
         }
 
-        /// A connection that ends early is truncated, unless the server had announced its end.
+        /// Expects that a connection that ends early counts as truncated, unless the server had announced the end.
         #[test]
         fn an_early_end_differs_from_an_announced_one(cut in 0_usize..42_000) {
             let seen = received(Tampering { cut: Some(cut), notify: true, ..Tampering::default() });

@@ -24,8 +24,8 @@ pub struct Tickets {
 
 #[derive(Default)]
 struct Known {
-    /// The key exchange group that the server chose. If it were not remembered, each handshake with a server that
-    /// rejects the first offer would take another round trip.
+    /// The key exchange group that the server chose; later handshakes offer this group first. Otherwise, each
+    /// handshake with a server that rejects the first offer would take another round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,

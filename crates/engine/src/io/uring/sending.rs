@@ -11,8 +11,8 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
-/// Number of bytes of a request that count as taken by the kernel as soon as it is sent, because an empty socket has
-/// room for them. The rest counts as taken when the send has completed.
+/// Number of bytes of a request that count as accepted by the kernel as soon as the request is sent, because an empty
+/// socket has room for them. The rest counts as accepted when the send has completed.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
@@ -23,7 +23,7 @@ impl Slot<'_> {
 }
 
 impl Uring<'_> {
-    /// Sends the gathered requests, and keeps the connections that still have more to send.
+    /// Sends the gathered requests, and keeps the connections that have more to send.
     pub(super) fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {
@@ -37,8 +37,8 @@ impl Uring<'_> {
     }
 
     /// Sends the gathered requests of a connection, one send at a time, because sends could overtake one another.
-    /// Returns whether no further send needs to be requested; the completion of a send under way continues with the
-    /// rest.
+    /// Returns whether no further send needs to be requested. The completion of a send under way continues with the
+    /// remaining requests.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };

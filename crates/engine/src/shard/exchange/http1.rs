@@ -13,7 +13,7 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{Progress, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// The continuation of a connection after a response, as far as it is known.
+/// What follows a response on its connection, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
@@ -32,7 +32,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the request of the nth call in the queue; of the last call, if `nth` is `None`.
+    /// Sends the request of the nth call in the queue, or of the last call if `nth` is `None`.
     pub(in crate::shard) fn send(&mut self, slot: u32, nth: Option<usize>, now: Nanos) {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -191,7 +191,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn complete(&mut self, slot: u32, response: Response, following: Following) {
         let unsent = self.sockets.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        // A call is large, so it is not moved again after this move out of the queue.
+        // A call is large, so after this move out of the queue it is not moved again.
         let mut answered = connection.calls.pop_front();
         let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
@@ -249,7 +249,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends the oldest call, whose response is malformed. The calls behind it lose their connection.
+    /// Ends the oldest call, whose response is malformed. All later calls on the connection end as reset.
     fn drop_malformed(&mut self, slot: u32) {
         self.drop_connection(slot, |nth, _| if nth == 0 { End::Malformed } else { RESET });
     }

@@ -151,7 +151,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     None => break,
                 },
                 Err(_) => {
-                    // The output contains the frame that tells the server what was wrong.
+                    // The output contains the frame with the error code for the server.
                     self.hand_over_and_flush(slot);
                     return self.drop_connection(slot, |_, _| End::Malformed);
                 }
@@ -198,7 +198,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Moves a call that was not sent away from a connection that is going away, or ends the call.
+    /// Moves an unsent call away from a connection that the server is shutting down, or ends the call.
     fn move_or_end(&mut self, mut call: Call<O::PerCall>) {
         if self.may_send_elsewhere(&call) {
             call.earlier.attempts += 1;
@@ -235,7 +235,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Number of bytes of a request that the kernel has taken.
+    /// Number of bytes of a request that the kernel has accepted.
     fn bytes_sent_on(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.sockets.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
@@ -337,7 +337,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// Number of bytes of a request that are among the first `taken` bytes of its connection.
+/// Number of bytes of a request that are among the first `taken` bytes sent on the connection.
 fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written_bytes)
 }
