@@ -3,9 +3,9 @@
 //!
 //! Invariants: each connection holds at most two pieces of a file that the kernel has not accepted yet, whatever the
 //! file's size. An HTTP/1 connection carries no second call while a body is being sent, because the second request
-//! would come between the pieces. If a server responds before it has received the whole body, the rest is not sent: an HTTP/1
-//! connection is closed, because the server could not tell the rest from a new request; an HTTP/2 connection stays
-//! open, and only the stream is reset.
+//! would come between the pieces. If a server responds before it has received the whole body, the rest is not sent. An
+//! HTTP/1 connection is then closed, because the server could not tell the rest from a new request. An HTTP/2
+//! connection stays open, and only the stream is reset.
 
 use crate::EngineError;
 use crate::body_file::{BodyFile, PIECE_BYTES};

@@ -3,8 +3,9 @@
 //! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of
 //! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a
 //! margin before the instant, and then spins. The margin is learnt from the lateness of earlier sleeps, separately
-//! for short and long waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks,
-//! because otherwise waits at high rates would always spin. A caller may also choose to be a little late and not spin.
+//! for short and long waits, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to
+//! sleep shrinks, because otherwise waits at high rates would always spin. A caller may also choose to be a little late
+//! and not spin.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;

@@ -55,7 +55,7 @@ pub struct Uring<'a> {
     gathering: Vec<Token>,
     /// Connections whose [`IoEvent::Sent`] has not been reported yet.
     sent: Vec<Token>,
-    /// Whether a receive in this turn filled its buffer or found no free buffer, so that more data may be in the socket.
+    /// Whether a receive in this turn filled its buffer or found no free buffer, so more data may be in the socket.
     left_unread: bool,
     /// Whether the kernel had unfinished work when the latest wait ended, such as the rest of a chain.
     working: bool,
