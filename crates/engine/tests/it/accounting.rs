@@ -88,8 +88,8 @@ fn a_listener_that_comes_back_is_used_again(case: Case) {
     for call in calls {
         let (begun, at) = (call.begun.unwrap(), call.outcome().at);
         let (there, absent) = (at < leaving || begun > back, begun > gone && at < returning);
-        assert!(!there || completed(call.end()), "the server was there: {call:?}");
-        assert!(!absent || !completed(call.end()), "the server was away: {call:?}");
+        assert!(!there || completed(call.end()), "the server was listening: {call:?}");
+        assert!(!absent || !completed(call.end()), "the server was not listening: {call:?}");
     }
 }
 

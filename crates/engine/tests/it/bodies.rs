@@ -105,7 +105,7 @@ fn wants(expected: Vec<u8>) -> RawServer {
     })
 }
 
-/// The lengths are less than one piece, exactly one and two pieces, and in between.
+/// Tests lengths of less than one piece, of exactly one and two pieces, and of many pieces.
 fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);

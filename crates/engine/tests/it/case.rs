@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-/// Whether the kernel lets this process have a ring.
+/// Whether the kernel allows this process to create an io_uring ring.
 fn uring_is_allowed() -> bool {
     // SAFETY: without parameters to write to, the call fails in any case: with EFAULT if io_uring is allowed.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };

@@ -95,7 +95,7 @@ fn excess_bytes_end_the_connection_but_not_the_call(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
-/// More bytes arrive while the connection is idle, long before the next call.
+/// More bytes arrive while the connection is idle, long before the next call. Expects a new connection for each call.
 fn bytes_on_an_idle_connection_end_it(case: Case) {
     let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
@@ -104,7 +104,7 @@ fn bytes_on_an_idle_connection_end_it(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
-/// The empty line comes directly after a response, some time after it, or before one.
+/// The empty line comes directly after a response, some time after a response, or before a response.
 fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let (answer, stray) = (with_length(b"hi"), || Step::Send(b"\r\n".to_vec()));
     let behind = vec![Step::Request, Step::Send([&answer[..], b"\r\n"].concat())];
@@ -150,7 +150,7 @@ fn informational_responses_are_skipped(case: Case) {
 const BIG: usize = 8 << 20;
 
 /// The request is larger than all buffers on its way. The server responds when it has received a part of the request.
-/// Then it reads the rest, or closes the connection, which resets it.
+/// Then it reads the rest, or closes the connection, which resets it. Expects that the call ends with the response.
 fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {

@@ -319,7 +319,7 @@ fn a_silent_connection_gets_no_further_call(case: Case) {
     assert_eq!(server.connections(), 2);
 }
 
-/// nghttpd refuses streams beyond its limit.
+/// nghttpd refuses streams beyond its limit. Expects that every call completes without a retry.
 fn a_server_of_one_stream_answers_every_call(case: Case) {
     let nghttpd = Nghttpd::start("--max-concurrent-streams=1");
     let calls = plan(case, nghttpd.addr()).calls(400).closed(STREAMS as u64);
@@ -328,7 +328,7 @@ fn a_server_of_one_stream_answers_every_call(case: Case) {
     assert!(count_connects(&calls) <= STREAMS + 1, "{} connections", count_connects(&calls));
 }
 
-/// The server refuses streams beyond the new limit.
+/// The server refuses streams beyond the new limit. Expects that the refused calls are sent again and complete.
 fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
     let server = http2_server(settings(&[(3, 4)]), |peer, number| {
         if number == 0 {
@@ -399,9 +399,9 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// The response ends by timeout however fast it comes, and whether or not the server respects the windows. After the
-/// stream is reset, more data may arrive than the client tolerates. Then the connection ends, and the next call with
-/// it.
+/// The call ends by timeout however fast the response arrives, and whether or not the server respects the windows.
+/// After the stream is reset, more data may arrive than the client tolerates. Then the connection ends, and so does
+/// the next call.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };

@@ -27,7 +27,8 @@ fn ports(end: End) -> bool {
 }
 
 /// 400 calls per second that take 300 ms each need 120 connections. The server runs in this process and the calls are
-/// made in another, so the server has its own descriptors.
+/// made in another, so the server has its own descriptors. Expects that calls without a descriptor fail and all other
+/// calls complete.
 fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
@@ -124,7 +125,8 @@ fn a_missing_cpu_is_an_error(case: Case) {
     }
 }
 
-/// Many containers forbid io_uring. The filter applies to one thread and to the threads that it starts.
+/// Many containers forbid io_uring. Expects that the run uses epoll instead. The filter applies to one thread and to
+/// the threads that it starts.
 #[test]
 fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     std::thread::spawn(|| {

@@ -44,7 +44,7 @@ fn abandoned_on_time(run: &Run<CallRecorder>, timeout: Nanos) {
     }
 }
 
-/// 48 attempts at a time share 64 ports.
+/// 48 attempts at a time share 64 ports. Expects one SYN per attempt, and a free port for each attempt.
 fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
     let Some(_) = case.in_own_network("echo '40000 40063' > /proc/sys/net/ipv4/ip_local_port_range") else { return };
     let server = full_backlog_listener();

@@ -139,7 +139,8 @@ fn own_and_shared_requests_keep_their_order(case: Case) {
     }
 }
 
-/// The server responds to the beginning of a request, and closes while the rest is being sent.
+/// The server responds to the beginning of a request, and closes while the rest is being sent. Expects that every
+/// call is counted once.
 fn an_own_request_outlives_its_connection(case: Case) {
     let server = RawServer::start(script([Step::Send(with_length(b"")), Step::Reset]));
     for plan in ways(case, server.addr(), 20) {

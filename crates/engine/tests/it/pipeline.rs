@@ -143,7 +143,8 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     }
 }
 
-/// The server announces that it closes, and does so later.
+/// The server announces that it will close the connection, and closes it later. Expects a new connection for each
+/// call.
 fn a_closing_connection_gets_no_call(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));

@@ -45,7 +45,8 @@ fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
     }
 }
 
-/// Handling the end of the first call keeps the generator busy while the server accepts and ends the other connections.
+/// Handling the end of the first call keeps the generator busy while the server accepts and ends the other
+/// connections. Expects that all calls end as reset.
 fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([end.clone()]));

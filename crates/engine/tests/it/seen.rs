@@ -64,9 +64,9 @@ impl ObservedCall {
         self.outcome.expect("every call ends")
     }
 
-    /// Checks that the events are in order and agree with the outcome. Summed over all calls, this is conservation:
-    /// scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out
-    /// + reset + malformed + unfinished.
+    /// Checks that the events are in order and agree with the outcome. Summed over all calls, these checks imply
+    /// conservation: scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed +
+    /// unexpected + timed out + reset + malformed + unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
@@ -77,7 +77,7 @@ impl ObservedCall {
             // The head may have been sent, but the call counts as not sent.
             End::ClientLimited(ExhaustedResource::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
-                assert!(self.established.is_none(), "not connected after all: {self:?}");
+                assert!(self.established.is_none(), "the attempt was established: {self:?}");
                 false
             }
         };

@@ -402,7 +402,8 @@ fn a_large_request_is_sent_whole_by_tls(case: Case) {
     }
 }
 
-/// A TLS 1.2 server that wants to renegotiate gets the client's refusal, and may continue or not.
+/// A TLS 1.2 server requests renegotiation. Expects that the client declines; the server may then continue or end the
+/// connection.
 fn renegotiation_is_declined(case: Case) {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
@@ -449,7 +450,7 @@ fn renegotiation_is_declined(case: Case) {
 const NEVER: Nanos = Nanos::from_secs(3600);
 
 /// Python's asyncio waits for close_notify, and so do aiohttp and uvicorn. Without the client's close_notify their
-/// connections would stay open until the response timeout.
+/// connections would stay open until the response timeout. Expects that the client replies at once.
 fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
@@ -470,7 +471,7 @@ fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     }
 }
 
-/// The server sends `Connection: close`, but does not close.
+/// The server sends `Connection: close`, but does not close. Expects that the client closes the connections.
 fn a_server_that_never_closes_does_not_keep_connections_open(case: Case) {
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(last), Step::Drain]));
