@@ -77,6 +77,6 @@ pub(crate) trait Bench {
     /// Whether the user has interrupted the survey.
     fn is_interrupted(&self) -> bool;
 
-    /// The CPU time that the reference server says it has used so far; `None` for any other server.
+    /// The CPU time that the reference server reports as used so far; `None` for any other server.
     fn reference_cpu_times(&self) -> Option<ReferenceCpuTimes>;
 }

@@ -31,7 +31,7 @@ const MAX_SEARCHES: usize = 3;
 const SATURATED_GAIN: f64 = 1.25;
 /// A server whose CPUs are busy for this share of all blocks is saturated, whatever the search for the capacity found.
 const SATURATED_BUSY: f64 = 0.97;
-/// From this share of the client's limit on, the throughput of many clients may be that limit.
+/// If the throughput of many clients is at least this share of the client's limit, the client may have limited it.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
 /// The server is considered changed if its speed has a trend over the blocks of at least this share, and of at least
 /// this many standard errors.
@@ -89,7 +89,7 @@ struct Measured {
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// The same measurements as levels, one for each load of the design.
+    /// The measurements of all blocks as levels, one for each load of the design.
     levels: Vec<Level>,
     /// The Records of the lightest load.
     light_load: Vec<Record>,
@@ -168,7 +168,7 @@ struct Calibrator<'r, 'a> {
     connections: &'r mut ConnectionUse,
     impact: ImpactTotals,
     overloading_clients: Option<u64>,
-    /// Whether the log says why the Server Module's measurements are not used.
+    /// Whether the log already contains the reason why the Server Module's measurements are not used.
     has_noted_unmatched: bool,
 }
 

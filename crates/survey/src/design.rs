@@ -9,7 +9,7 @@ use brimful_estimate::OfferedLoad;
 /// Levels of the mix, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
 pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
-/// Length of a visit at a level, and of a visit with closed clients, in units of the survey's level.
+/// Length of a visit at a level, and of a visit with closed clients, in units of [`Setup::level`].
 const LEVEL_VISIT: f64 = 0.1;
 const CLIENTS_VISIT: f64 = 0.05;
 /// Length of the shortest visit, without its warm-up. A host that has rested takes some tenths of a second to reach its
@@ -17,7 +17,8 @@ const CLIENTS_VISIT: f64 = 0.05;
 const SHORTEST_VISIT: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// Number of calls that a visit lasts for, per client or at a level, unless that takes longer than [`LONGEST_VISIT`].
+/// A visit lasts for at least this many calls, per client or at a level, unless that takes longer than
+/// [`LONGEST_VISIT`].
 const CALLS: f64 = 12.0;
 const LONGEST_VISIT: Nanos = Nanos::from_secs(1);
 /// Length of an anchor, in units of a visit with closed clients.
@@ -107,7 +108,7 @@ impl BlockDesign<'_> {
         times(CLIENTS_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls)
     }
 
-    /// The rate that the levels are fractions of: the capacity, or less if this client could not offer the highest
+    /// The rate of which the levels are fractions: the capacity, or less if this client could not offer the highest
     /// level.
     fn offerable(&self, capacity: f64) -> f64 {
         let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_last_step_of_the_search_at_least_doubles_the_clients() {
-        // 20: a server with 20 workers; 288: nine CPUs.
+        // The range includes 20, for a server with 20 workers, and 288, for nine CPUs.
         for max in 2..=300 {
             let mut ladder = vec![1];
             while ladder[ladder.len() - 1] < max {

@@ -93,7 +93,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     comparison.with_host_prediction(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
-/// The demands at the CPUs, followed by those at the bottleneck if the bottleneck is another station.
+/// The demands at the CPUs, followed by the demands at the bottleneck if the bottleneck is another station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     let truth = findings.saturation.as_ref().and_then(|saturation| saturation.reference_cpu_times.as_ref());
     let mut at_cpus = Vec::new();
@@ -118,8 +118,9 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     at_cpus
 }
 
-/// The CPU seconds that the reference server really used per call of the class while it was saturated, and so without
-/// the cost of sleeping and waking up. The fit did not use that level.
+/// The CPU seconds that the reference server really used per call of the class while the server was saturated. A
+/// saturated server does not sleep, so the demand does not include the cost of waking up. The fit did not use this
+/// level.
 fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));

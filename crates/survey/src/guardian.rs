@@ -54,7 +54,7 @@ impl Guardian {
         }
     }
 
-    /// Sets the change that the guardian undoes, and replaces any earlier one.
+    /// Sets the change that the guardian undoes. It replaces any earlier change.
     ///
     /// # Errors
     /// If the process has ended.

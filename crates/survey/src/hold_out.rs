@@ -11,8 +11,8 @@ use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
-/// Handshakes matter if there are at least this many TLS handshakes per call. Each handshake costs the server as much
-/// as many calls.
+/// Minimum number of TLS handshakes per call that the note mentions. Each handshake costs the server as much as many
+/// calls.
 const HANDSHAKES: f64 = 0.002;
 /// If the number of handshakes per call exceeds this, reconnecting is deliberate.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;

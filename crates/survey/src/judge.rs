@@ -13,16 +13,16 @@ use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 /// to 30 %).
 const THROUGHPUT: f64 = 0.1;
 const RESPONSE: f64 = 0.3;
-/// From this share on, the part of an error that the host's speed caused is stated.
+/// The verdict states the part of an error that the host's speed caused if this part exceeds this share.
 const NOTABLE: f64 = 0.05;
 
-/// Above this share of the saturation rate, the relative error of a mean response time is at least ten times the error
-/// of the demand that causes it. There, a mean response time refutes a model only outside of the range that the
-/// prediction's interval allows.
+/// Above this share of the saturation rate, small errors of a demand cause large errors of the mean response time:
+/// about 7 times as large at this share, and 10 times as large at 90 %. There, a mean response time refutes a model
+/// only outside of the range that the prediction's interval allows.
 const SENSITIVE: f64 = 0.85;
 
-/// From these shares of the CPUs on, the verdict says that CPUs were idle while the server was saturated, or that
-/// another program used them.
+/// If the share of idle CPUs at saturation, or of CPUs used by other programs, exceeds these values, the verdict says
+/// so.
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
@@ -91,8 +91,9 @@ struct Miss {
 }
 
 impl Miss {
-    /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the
-    /// tolerance. The part of the error that the host's speed caused does not count against the model.
+    /// A measurement refutes a prediction if their distance exceeds twice the distance from the prediction to the end
+    /// of its interval, within the tolerance. The part of the error that the host's speed caused does not count
+    /// against the model.
     fn from_comparison(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;

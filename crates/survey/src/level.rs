@@ -241,7 +241,7 @@ fn weighted_mean(
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The verdict is in doubt only if most of the runs are.
+/// The merged verdict is in doubt only if the verdicts of most runs are in doubt.
 fn verdict_of_most(runs: &[&Level]) -> Verdict {
     let mut doubtful = runs.iter().filter(|run| !run.verdict.valid);
     let first = doubtful.next();

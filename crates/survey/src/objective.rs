@@ -1,6 +1,7 @@
 //! Objectives: how much traffic the server can take while, say, 99 % of all calls take less than 50 ms. The rate is
-//! predicted like all other figures, and then measured by a search near the prediction: short slices of load, whose
-//! rates come from what the slices before them showed ([`brimful_estimate::rate_search`]).
+//! predicted like all other figures, and then measured by a search near the prediction. The search offers short
+//! slices of load, and the rate of each slice follows from the results of the earlier slices
+//! ([`brimful_estimate::rate_search`]).
 //!
 //! An objective is judged over the long run. So a slice during a bad moment of the host counts like any other, and only
 //! slices in which the generator itself was the limit are dropped.
@@ -33,14 +34,14 @@ const LONGEST_SLICE: Nanos = Nanos::from_secs(5);
 /// The search ends when half the width of the interval is at most this share of the rate.
 const PRECISION: f64 = 0.03;
 const MIN_SLICES: usize = 10;
-/// A rate whose interval is wider than this is not an answer.
+/// A rate whose interval is wider than this share of the rate is not an answer.
 const DECIDED: f64 = 0.3;
-/// The search lasts for at most this many slices in which the generator was the limit.
+/// The search ends after this many slices in which the generator was the limit.
 const MAX_UNUSED: usize = 3;
-/// The lowest rate that is searched, as a share of the capacity. The capacity is the highest: at a higher rate, response
-/// times grow without bound in the long run, although a short slice may not show it.
+/// The lowest rate that is searched, as a share of the capacity. The highest rate is the capacity: above the
+/// capacity, response times grow without bound in the long run, although a short slice may not show this.
 const LOWEST: f64 = 0.01;
-/// From this share of the capacity on, the objective is met up to the capacity.
+/// If the rate is at least this share of the capacity, the objective counts as met up to the capacity.
 const UP_TO_CAPACITY: f64 = 0.97;
 /// A slice lasts for at least this many times the limit of an objective, unless that takes longer than
 /// [`LONGEST_SLICE`]. A queue needs time to become as long as the limit.
@@ -50,7 +51,7 @@ const FIRST: f64 = 0.8;
 /// If no call of a slice had an expected answer, its mean response time counts as this many times the limit.
 const UNANSWERED: f64 = 1000.0;
 
-/// An objective as light load shows it, and the predicted rate.
+/// An objective, its figure at light load, and its predicted rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedObjective {
     /// The objective as the user gave it.
@@ -96,7 +97,7 @@ fn predict_objective(
         SloSpec::Absolute(slo) => Some(slo.clone()),
         SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
     };
-    // Without a figure, too many calls of light load failed, so it misses the objective.
+    // If there is no figure, too many calls of the light load failed, so the light load misses the objective.
     let is_missed = |slo: &Slo| light_load.map_or(!light.is_empty(), |figure| figure >= slo.limit);
     let is_missed_at_light_load = slo.as_ref().is_some_and(is_missed);
     let searched = slo.as_ref().filter(|_| !is_missed_at_light_load);
@@ -219,7 +220,7 @@ pub(crate) fn search_rates(
     Ok(())
 }
 
-/// The rate of the next slice: that of the objective whose rate is least certain. `None` if all are certain enough.
+/// The next rate of the search whose rate is least certain. `None` if the rates of all searches are certain enough.
 fn next_rate(searches: &[Search<'_>]) -> Option<f64> {
     let open = searches.iter().filter(|search| search.is_open());
     let widest = open.max_by(|a, b| a.width().total_cmp(&b.width()))?;

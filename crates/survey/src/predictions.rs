@@ -37,7 +37,7 @@ pub struct Predictions {
     /// The saturation rate on a host whose speed varies as it did during calibration, averaged over
     /// `saturation_level_duration`.
     pub saturation_interval: Option<PredictedFigure>,
-    /// How long the saturation rate will be measured.
+    /// Duration for which the saturation rate will be measured.
     pub saturation_level_duration: Nanos,
     /// The predictions of the held-out levels.
     pub levels: Vec<PredictedLevel>,
@@ -54,7 +54,7 @@ pub struct PredictedLevel {
     pub fraction: f64,
     /// The level's rate, in calls per second.
     pub rate: f64,
-    /// How long the level will be measured.
+    /// Duration for which the level will be measured.
     pub duration: Nanos,
     /// The workload that will be offered.
     pub workload: Workload,
@@ -109,7 +109,7 @@ fn held_out(setup: &Setup) -> &'static [(f64, f64)] {
     if setup.thorough { &HELD_OUT_THOROUGH } else { &HELD_OUT }
 }
 
-/// How long the saturation rate will be measured.
+/// Duration for which the saturation rate will be measured.
 pub(crate) fn saturation_duration(level: Nanos) -> Nanos {
     times(SATURATION, level)
 }

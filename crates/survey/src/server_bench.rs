@@ -43,7 +43,7 @@ impl<'a> ServerBench<'a> {
         crew: Option<FleetProcess>,
         stop: &'a AtomicBool,
     ) -> ServerBench<'a> {
-        // Idle connections may block other connections. The survey measures that first.
+        // Idle connections may block other connections. The survey measures this before it opens any ahead of a load.
         template.connections.warm_connections = 0;
         template.calls = u64::MAX;
         let max_threads = template.threads;

@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub url: String,
 }
 
-/// How much load the server may be given.
+/// Limits of the survey's impact on the server's other clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImpactLimits {
     /// Upper bound of the mean load during calibration, as a share of the server's capacity.

@@ -40,8 +40,8 @@ pub struct SurveyPlan {
     pub max_delay: Option<Nanos>,
     /// The maximum number of connections of an open load.
     pub connection_limit: ConnectionLimit,
-    /// The objectives whose rates are predicted and measured. Without any, it is 99 % of the calls within ten times what
-    /// light load shows.
+    /// The objectives whose rates are predicted and measured. If the list is empty, the only objective is a 99th
+    /// percentile of response times below ten times its value at light load.
     pub objectives: Vec<SloSpec>,
     /// Whether all held-out levels are measured, or only those that the answer needs.
     pub thorough: bool,

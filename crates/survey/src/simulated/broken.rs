@@ -47,7 +47,8 @@ fn demands_that_grow_only_near_saturation() {
     has_its_capacity_predicted(&mut bench, "cpu");
 }
 
-/// A pause affects response times like a long call, so the fit takes pauses for variable service times.
+/// A pause affects response times like a long call, so the fit interprets pauses as variable service times. Expects
+/// good predictions nevertheless.
 #[test]
 fn pauses_of_the_server_itself() {
     let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(1.0, 0.03);
@@ -55,7 +56,8 @@ fn pauses_of_the_server_itself() {
     is_predicted_well(&mut bench, 100.0);
 }
 
-/// The CPU time of the server's own background work is not available to calls.
+/// The CPU time of the server's own background work is not available to calls. Expects that the predicted capacity
+/// excludes this time.
 #[test]
 fn housekeeping() {
     let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(50.0, 0.002);

@@ -45,7 +45,8 @@ fn a_server_of_many_connections_is_surveyed_through_a_pool() {
     assert_eq!((survey.connections.most, survey.connections.served_at_once), (Some(32), None));
 }
 
-/// Calls that wait for another server need more connections than calls that only compute.
+/// Calls that wait for another server need more connections than calls that only compute. Expects a pool that is
+/// large enough for them.
 #[test]
 fn the_pool_is_as_large_as_slow_answers_need_it() {
     let delay = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };

@@ -7,7 +7,8 @@ fn evidence_starts_with(survey: &Survey, text: &str) {
     assert!(evidence.starts_with(text), "{evidence}");
 }
 
-/// Calls that arrive together cost less, so more clients always complete more calls. The CPU is saturated nevertheless.
+/// Calls that arrive together cost less, so more clients always complete more calls. Expects that the CPU counts as
+/// saturated nevertheless.
 #[test]
 fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
     let mut bench = Simulated::single(cpu(1), 0.001);
@@ -56,7 +57,8 @@ fn workers_by_their_number() {
     assert_eq!(survey.model.stations[0].servers, 8);
 }
 
-/// The server also has a main thread and a thread for signals.
+/// The server also has a main thread and a thread for signals. Expects that the evidence names the number of threads
+/// nevertheless.
 #[test]
 fn threads_that_sleep() {
     let mut bench = Simulated::new(vec![cpu(1), queue("sleep", 16)], vec![vec![0.000_2], vec![0.008]]);
@@ -66,7 +68,8 @@ fn threads_that_sleep() {
     assert!(survey.bottleneck_evidence.unwrap().contains(" at a time, as many as "));
 }
 
-/// The numbers of processes and threads do not show how many workers there are, but the Server Module reports it.
+/// The numbers of processes and threads do not show how many workers there are. Expects that the evidence names the
+/// number of workers that the Server Module reports.
 #[test]
 fn workers_by_the_servers_own_count() {
     let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
@@ -103,7 +106,7 @@ fn a_disk() {
     assert!((held.seconds / 0.004 - 1.0).abs() < 0.03, "{held:?}");
 }
 
-/// Loads of one class alone show how much each class uses the disk.
+/// Loads of one class alone show how much each class uses the disk. Expects demands at the disk that differ by class.
 #[test]
 fn a_disk_that_one_class_uses_more() {
     let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001, 0.001], vec![0.002, 0.006]]);

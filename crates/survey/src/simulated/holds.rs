@@ -66,7 +66,8 @@ fn several_classes() {
     is_predicted_well(bench, &[0.75, 0.25], 200.0);
 }
 
-/// The Server Module measures the demand of each class and the variability of service times.
+/// Expects that the survey uses the Server Module's measurements of the demand of each class and of the variability
+/// of service times.
 #[test]
 fn several_classes_measured_by_the_server_module() {
     let mut bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
@@ -104,8 +105,8 @@ fn variable_service_and_workers_that_share_a_cpu() {
     is_predicted_well(Simulated::single(shared, 0.001), &[1.0], 400.0);
 }
 
-/// The listener receives the predictions before any held-out level is offered. The document contains the same
-/// predictions.
+/// Expects that the listener receives the predictions before any held-out level is offered, and that the document
+/// contains the same predictions.
 #[test]
 fn predictions_are_announced_before_they_are_measured() {
     let mut bench = Simulated::single(cpu(1, 1.0), 0.001);

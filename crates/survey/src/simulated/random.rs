@@ -41,8 +41,8 @@ pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values[((values.len() - 1) as f64 * q).round() as usize]
 }
 
-/// A server like [`server`]'s, on a host whose speed changes from run to run. `spread` is the standard deviation of the
-/// speed; half of each deviation persists in the next run.
+/// A server made by [`server`], on a host whose speed changes from run to run. `spread` is the standard deviation of
+/// the speed; half of each deviation persists in the next run.
 fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     let mut bench = server(seed);
     let drift = RefCell::new((Pcg64Mcg::seed_from_u64(seed ^ 77), 0.0_f64));
