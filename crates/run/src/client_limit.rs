@@ -2,8 +2,8 @@
 //! is the largest load at which one generator has the same throughput as two that make half of the load each (Banga &
 //! Druschel 1997, §4.3).
 //!
-//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second one runs at the
-//!   same time in this process, on free CPUs. Without free CPUs, the second generator shares the server's CPUs and
+//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second generator
+//!   runs at the same time in this process, on free CPUs. Without free CPUs, it shares the server's CPUs and
 //!   slows the server down, so two generators can only seem slower than they are. In that case the verdict of the
 //!   single generator decides, and the document says so.
 //! - **The load** is a Poisson process of calls, with the plan's use of connections, whatever the plan's arrival
@@ -11,8 +11,8 @@
 //!   the plan's server and by the same protocol, including HTTP/2 and TLS with its own key and certificate. For
 //!   S-Clients, the load is connection attempts to a listener that does not accept: D/T per second, for D attempts at a
 //!   time and timeout T. Calls that get a response cost more CPU time; the verdict of the later run covers that.
-//! - **The runs** are short and come in pairs: one generator and two, then two and one, so that disturbances of the
-//!   host affect both alike.
+//! - **The runs** are short and come in pairs: a run of one generator and a run of two. The order within a pair
+//!   alternates, so that disturbances of the host affect both alike.
 
 mod host;
 mod search;
@@ -81,7 +81,7 @@ pub fn measure(
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, note)?;
-    // A listener that does not answer needs no CPU time that the second generator could take.
+    // A listener that does not answer needs no CPU time, so the second generator takes no time from it.
     calibration.second_shares_cpus =
         generators.places.shared && !matches!(generators.responder, Responder::Full { .. });
     let best =
@@ -212,8 +212,8 @@ impl Generators {
     }
 }
 
-/// The share of their load that the runs delivered. The load is counted from the random schedule, so its variation does
-/// not affect the share.
+/// The share of the scheduled calls that the runs delivered. The schedule is random; only calls that it contains are
+/// counted, so its variation does not affect the share.
 fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     let mut delivered = 0.0;
     let mut offered = 0.0;

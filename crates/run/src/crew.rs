@@ -78,7 +78,8 @@ impl FleetProcess {
         self.shards
     }
 
-    /// Measures how much load like this plan's the shards can offer together. The result has no curve.
+    /// Measures how much load of the kind that this plan describes the shards can offer together. The result has no
+    /// curve.
     ///
     /// # Errors
     /// If a shard fails, or the program has ended.

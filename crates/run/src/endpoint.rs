@@ -61,8 +61,8 @@ impl Endpoint {
         Endpoint::resolve_at(text, &ConnectOverrides::default(), patience)
     }
 
-    /// Resolves a URL like [`Endpoint::resolve`], but connects as `detour` says. The URL still determines the name and
-    /// the path of requests.
+    /// Resolves a URL like [`Endpoint::resolve`], but applies the overrides in `detour` to the addresses. The URL
+    /// still determines the name and the path of requests.
     ///
     /// # Errors
     /// The errors of [`Endpoint::resolve`].

@@ -148,8 +148,8 @@ impl ShardObserver {
         self.detail.is_some() || self.tap.is_some()
     }
 
-    /// Handles an event. Separate from the check whether there is anything to do, so that runs without these
-    /// observations pay for the check only.
+    /// Handles an event. The caller checks first whether there is anything to do, so that runs without these
+    /// observations execute only this check.
     #[cold]
     fn observe(&mut self, PerCall(call): &mut PerCall, event: &Event) {
         if let Some(detail) = &mut self.detail {

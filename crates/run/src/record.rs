@@ -25,7 +25,7 @@ pub struct RunOutput {
 pub(crate) struct RunContext {
     /// The time during which load was offered.
     pub window: Nanos,
-    /// The same instant by both clocks, read before the start.
+    /// One instant of the wall clock and of `CLOCK_MONOTONIC`, read before the start.
     pub anchor: clock::ClockAnchor,
     /// The start that the hosts of a fleet agreed on, on `CLOCK_MONOTONIC`.
     pub agreed_start: Option<Nanos>,
@@ -73,10 +73,10 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
 }
 
 /// The Record that counts if this process is lost now. Its shard says when the process was lost, and figures that are
-/// known only at the end are absent. Returns `None` without a keeper, and before the keeper has any figures.
+/// known only at the end are absent. Returns `None` if the plan has no backup, or if the backup has no figures yet.
 pub fn partial_record(plan: &RunPlan) -> Option<Record> {
     let result_backup = plan.result_backup.as_ref()?;
-    // The shards hand over their figures when the keeper requests them.
+    // The shards hand over their figures when the backup requests them.
     result_backup.collect().ok()?;
     result_backup.read_partial(|account, elapsed| lost_record(plan, account, elapsed))?
 }

@@ -34,7 +34,7 @@ pub struct StreamedCall {
     pub headers: Vec<(String, String)>,
 }
 
-/// Passes calls, one after another, to a function that returns whether it accepts more.
+/// Passes calls, one after another, to a function. The function returns whether it accepts more calls.
 pub type Feed<'f> = Box<dyn FnOnce(&mut dyn FnMut(StreamedCall) -> bool) + Send + 'f>;
 
 /// Makes the calls of a feed. Skips calls that cannot be sent as HTTP.
@@ -98,7 +98,7 @@ struct ShardFeeder {
 }
 
 impl Feeder {
-    /// Returns whether the shards want more calls.
+    /// Passes a call to the next shard. Returns whether the shards accept more calls.
     fn push(&mut self, call: StreamedCall) -> bool {
         let render = |last| self.wire.request(&call.method, &call.path, &call.headers, &[], last).ok();
         let (Some(keep_alive), Some(last)) = (render(false), render(true)) else { return true };

@@ -43,7 +43,7 @@ impl RunPlan {
     /// Checks that the options fit the load. [`crate::run`] makes the same check before it starts.
     ///
     /// # Errors
-    /// [`RunError::BadLoad`], or what is wrong with the workload.
+    /// [`RunError::BadLoad`], or the error in the workload.
     pub fn validate(&self) -> Result<(), RunError> {
         ValidPlan::parse(self).map(drop)
     }

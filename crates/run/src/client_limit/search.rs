@@ -26,9 +26,9 @@ const MIN_PAIRS: usize = 3;
 const MAX_PAIRS: usize = 5;
 /// Upper bound of the number of pairs at all levels together.
 const BUDGET: usize = 36;
-/// How much more throughput two generators may deliver than one, as a share of the throughput of one.
+/// Gain in throughput from one generator to two that is tolerated, as a share of the throughput of one.
 const TOLERATED_GAIN: f64 = 0.02;
-/// How far a throughput may fall short of the load, as a share of the load.
+/// Difference between the load and a throughput that is tolerated, as a share of the load.
 const TOLERATED_SHORTFALL: f64 = 0.05;
 
 /// Throughputs of one generator and of two at the same load, measured one after the other.
@@ -40,8 +40,8 @@ pub struct Pair {
     pub doubt: Option<String>,
 }
 
-/// Searches with the pairs that `measure` returns, until it returns `None`. Passes a description of each level to
-/// `note`.
+/// Searches with the pairs that `measure` returns, until `measure` returns `None`. Passes a description of each level
+/// to `note`.
 pub fn search<E>(
     mut measure: impl FnMut(f64) -> Result<Option<Pair>, E>,
     note: &mut dyn FnMut(String),
@@ -161,7 +161,7 @@ impl Level {
         TOLERATED_GAIN * moments(self.pairs.iter().map(|pair| pair.one)).0
     }
 
-    /// How much more throughput two generators deliver than one, and the half width of the 95 % confidence interval.
+    /// Gain in throughput from one generator to two, and the half width of the gain's 95 % confidence interval.
     fn gain(&self) -> (f64, Option<f64>) {
         let (mean, stddev) = moments(self.pairs.iter().map(|pair| pair.two - pair.one));
         let n = self.pairs.len();

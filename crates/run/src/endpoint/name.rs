@@ -76,7 +76,7 @@ fn without_brackets(part: &str) -> String {
     part.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// The hosts whose addresses are the server's, and the server's port. A host may be an IP address.
+/// The host names that resolve to the server's addresses, and the server's port. A host may be an IP address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     hosts: Vec<String>,

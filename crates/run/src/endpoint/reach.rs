@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Delay between two attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
-/// How long to wait for the remaining addresses after one has accepted a connection: several round trips of any
-/// network.
+/// Time to wait for the remaining addresses after the first address has accepted a connection: several round trips of
+/// any network.
 const GRACE: Duration = Duration::from_millis(500);
 /// Upper bound of the total wait.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
