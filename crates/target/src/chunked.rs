@@ -7,7 +7,7 @@ const MAX_OVERHEAD: usize = 16 << 10;
 /// Maximum number of hexadecimal digits of a chunk size.
 const MAX_DIGITS: usize = 16;
 
-/// The parser of one chunked body.
+/// The parser for one chunked body.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
     position: Position,

@@ -81,7 +81,7 @@ impl Connection {
         Connection { socket, carried, transport, protocol, input: Vec::new(), taken: 0, phase, last: None }
     }
 
-    /// Takes one turn. `worker` is the state of the worker on which it runs.
+    /// Takes one turn. `worker` is the state of the worker on which the connection runs.
     pub(crate) fn turn(&mut self, worker: &mut WorkerState) -> (Next, Charge) {
         match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Reading => self.read(worker),
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// Continues after the kernel has taken a whole response.
+    /// Continues after the kernel has accepted a whole response.
     fn continue_after(&mut self, then: Then) -> Next {
         if then != Then::Read {
             self.transport.send_close_notify(&self.socket);
@@ -258,7 +258,7 @@ impl Connection {
         Next::Await(EventFlags::IN)
     }
 
-    /// The account under which work after a response is booked.
+    /// The account for work after a response.
     fn charge_after(&self) -> Charge {
         self.last.map_or(Charge::Other, Charge::Class)
     }

@@ -1,5 +1,5 @@
-//! The responses of the server. All except the true CPU times are rendered once, so that responding needs no copy and
-//! no allocation.
+//! The responses of the server. All responses except the true CPU times are rendered once, so that responding needs
+//! no copy and no allocation.
 
 use crate::service::{ServiceClass, TRUTH};
 use brimful_http::answer_block;
@@ -90,7 +90,7 @@ impl Pages {
         };
         let rendered = classes.iter().map(render_class).chain(FAILURES.map(render_failure)).collect();
         let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
-        // HTTP/2 sends its own form of this response.
+        // With HTTP/2, the response `100 Continue` has a form of its own.
         let proceed = Response { bytes: proceed.as_slice().into(), head: proceed.len(), block: Arc::default() };
         Pages { names, rendered, proceed }
     }

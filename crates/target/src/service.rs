@@ -1,4 +1,4 @@
-//! The request classes of the server and the steps of their requests, and the notation for them
+//! The request classes of the server, the steps of their requests, and the notation for both
 //! (`light=200us,heavy=1ms+lock:50us+sleep:5ms/16KiB`).
 
 use crate::error::TargetError;

@@ -32,7 +32,8 @@ pub(crate) struct ServerState {
     pub(crate) disk: Option<Disk>,
     /// The calibrated work of work steps; `None` if no class has such a step.
     pub(crate) walker: Option<Walker>,
-    /// The accounts of the workers. Each is locked once per turn by its worker, and when a client requests `/__truth`.
+    /// The accounts of the workers. Each account is locked once per turn by its worker, and when a client requests
+    /// `/__truth`.
     pub(crate) ledgers: Vec<Mutex<Ledger>>,
     /// The time by which the workers must end; set when the server stops.
     pub(crate) stop_by: OnceLock<Instant>,

@@ -36,7 +36,7 @@ impl Security {
     }
 }
 
-/// How a connection's bytes are sent and received.
+/// How a connection's bytes are sent and received: plainly, or encrypted by TLS.
 #[derive(Debug)]
 pub(crate) enum Transport {
     Plain,
@@ -59,7 +59,8 @@ impl Transport {
         Ok(&into[..n])
     }
 
-    /// Sends some of the bytes, or buffers them for [`Transport::flush`]. Returns the number of bytes that were taken.
+    /// Sends some of the bytes, or buffers them for [`Transport::flush`]. Returns the number of bytes sent or
+    /// buffered.
     pub(crate) fn send(&mut self, socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
         match self {
             Transport::Plain => send(socket, bytes, SendFlags::NOSIGNAL),

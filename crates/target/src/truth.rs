@@ -64,8 +64,8 @@ pub(crate) enum Charge {
     Other,
 }
 
-/// The accounts of one worker, in nanoseconds. They are signed, because one worker may book pending time, and another
-/// may move it from its own account to a class. The sum over all workers is right.
+/// The accounts of one worker, in nanoseconds. The accounts are signed: one worker may book pending time, and another
+/// worker may later move the time from its own account to a class. The sum over all workers is right.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     classes: Vec<Account>,

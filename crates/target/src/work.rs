@@ -74,8 +74,8 @@ impl Walker {
         Walker { lines: lines.into(), at: 0, value: 1, mask: black_box(0), lines_per_ns: 1.0 }
     }
 
-    /// A copy for a worker that starts at this position, between 0 and 1, so that workers do not follow one another
-    /// through the buffer.
+    /// A copy for a worker that starts at this position, between 0 and 1. Different positions keep workers from
+    /// following one another through the buffer.
     pub(crate) fn starting_at(&self, position: f64) -> Walker {
         Walker { at: (position * self.lines.len() as f64) as u32, ..self.clone() }
     }

@@ -31,9 +31,10 @@ pub(crate) const STOP: u64 = u64::MAX - 1;
 const MAX_EVENTS: usize = 64;
 /// Maximum number of connections accepted between two readings of the clock.
 const MAX_ACCEPTS: usize = 64;
-/// How long a stopping server continues to respond to requests that have arrived.
+/// Time for which a stopping server continues to respond to requests that have arrived.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
-/// How long a server without free descriptors waits before it tries to accept again, unless a connection ends first.
+/// Time for which a server without free descriptors waits before it tries to accept again, unless a connection ends
+/// first.
 const ACCEPT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// The sockets and connections that the workers share.
@@ -121,7 +122,7 @@ impl Worker {
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
                 Err(Errno::INTR) => continue,
-                // This is impossible while the descriptor is open, and it is open as long as `shared` exists.
+                // This is impossible while the descriptor is open. The descriptor is open as long as `shared` exists.
                 Err(_) => return,
             };
             if events.is_empty() {

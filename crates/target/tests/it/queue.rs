@@ -30,7 +30,7 @@ fn one_worker_serves_in_the_order_of_arrival() {
         first.send(request("/heavy"));
         second.send(request("/none"));
         second.reply();
-        assert!(first.arrived() > 0, "the second was served before the first");
+        assert!(first.arrived() > 0, "the second request was served before the first");
         first.reply();
     }
 }
@@ -42,7 +42,7 @@ fn two_workers_serve_two_at_a_time() {
     first.send(request("/heavy"));
     second.send(request("/none"));
     second.reply();
-    assert_eq!(first.arrived(), 0, "the second waited for the first");
+    assert_eq!(first.arrived(), 0, "the second request waited for the first");
     first.reply();
 }
 
@@ -67,7 +67,7 @@ fn pipelining_does_not_starve_others() {
     modest.reply();
     let one = greedy.reply();
     let length = one.head.len() + one.body.len();
-    assert!(greedy.arrived() < DEPTH / 2 * length, "the modest client waited for the greedy one");
+    assert!(greedy.arrived() < DEPTH / 2 * length, "the client with one request waited for the client with many");
     (1..DEPTH).for_each(|_| assert_eq!(greedy.reply().status, 200));
 }
 
@@ -168,5 +168,5 @@ fn stopping_does_not_wait_for_a_long_queue() {
     target.stop();
     // All forty requests would take 12 s of CPU time. Connections of requests without a response are reset.
     let answered = clients.iter().filter(|client| client.stream().peek(&mut [0]).is_ok_and(|n| n > 0)).count();
-    assert!(answered < clients.len(), "all {answered} were answered");
+    assert!(answered < clients.len(), "all {answered} requests got a response");
 }

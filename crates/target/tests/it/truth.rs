@@ -50,7 +50,7 @@ fn exponential_demands_average_to_the_mean() {
     let mut client = Client::new(target.addr());
     (0..N).for_each(|_| assert_eq!(client.get("/a").status, 200));
     let mean = truth_of(&target, N as u64).classes["a"].mean_cpu_s;
-    // The tolerance is five standard errors, plus the handling.
+    // The tolerance is five standard errors, plus the time for handling the requests.
     let error = 5.0 / (N as f64).sqrt();
     assert!(mean > 300e-6 * (1.0 - error) && mean < 2.0 * 300e-6 * (1.0 + error) + 1e-3, "{mean}");
 }
