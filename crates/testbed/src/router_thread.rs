@@ -29,7 +29,7 @@ const MARGIN: Nanos = Nanos::from_micros(80);
 const POLL_DIVISOR: u64 = 20;
 /// Upper bound of the unused polling time that the thread accumulates.
 const MAX_SAVED: Nanos = Nanos::from_millis(2);
-/// Identifies the event that tells the thread to end.
+/// Identifies the event that ends the thread.
 const END: u64 = u64::MAX;
 
 /// A running router. Dropping it ends the thread.
@@ -166,7 +166,7 @@ impl Forwarder {
         }
     }
 
-    /// How long to sleep; `None` if no packet is due, so that only an arrival ends the sleep.
+    /// Time to sleep; `None` if the router has no packet, so that only an arrival ends the sleep.
     fn sleep_time(&mut self) -> Option<Nanos> {
         let due = self.router.next_due()?;
         let now = now();
@@ -204,7 +204,7 @@ impl PollBudget {
         PollBudget { is_exclusive, is_polling: false, saved: Nanos::ZERO, updated_at: now }
     }
 
-    /// How long to sleep if the next packet is due in `remaining`; zero to poll. The caller asks again after that time.
+    /// Time to sleep if the next packet is due in `remaining`; zero to poll. The caller asks again after that time.
     fn sleep_time(&mut self, remaining: Nanos, now: Nanos) -> Nanos {
         let elapsed = now - std::mem::replace(&mut self.updated_at, now);
         if std::mem::take(&mut self.is_polling) {

@@ -12,7 +12,7 @@ pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
 const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);
 
-/// A range of round-trip times, like `20ms..200ms`, or a single one.
+/// A range of round-trip times, like `20ms..200ms`, or a single time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttRange {
     /// The shortest time.

@@ -31,8 +31,8 @@ use std::time::{Duration, Instant};
 /// The hidden command that runs the first process of the PID namespace by calling [`crate::run_init`]. Its arguments
 /// are the ID of this process and the user's command.
 pub const INIT_COMMAND: &str = "testbed-inside";
-/// The signal that tells [`crate::run_init`] to interrupt its command. It is not SIGINT, because Ctrl-C at a terminal
-/// sends SIGINT to both processes at once.
+/// The signal that requests [`crate::run_init`] to interrupt its command. It is not SIGINT, because Ctrl-C at a
+/// terminal sends SIGINT to both processes at once.
 pub(crate) const INTERRUPT: Signal = Signal::USR1;
 /// The directory in which iproute2 looks for network namespaces by name.
 const NAMES: &str = "/run/netns";
@@ -40,7 +40,7 @@ const NAMES: &str = "/run/netns";
 const LOCK_ATTEMPTS: usize = 20;
 /// Pause between two attempts. A test bed that removes the directory locks it for less than this time.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// A signal within this time after the first one counts as the same request.
+/// A signal within this time after the first signal counts as the same request.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Runs a command to its end; returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM,

@@ -33,8 +33,8 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
 }
 
-/// Sets real-time scheduling for the calling thread. It then runs as soon as it is ready, before all ordinary threads
-/// on its CPU (`SCHED_FIFO`, sched(7)).
+/// Sets real-time scheduling for the calling thread. The thread then runs as soon as it is ready, before all ordinary
+/// threads on its CPU (`SCHED_FIFO`, sched(7)).
 pub fn set_realtime_scheduling() -> io::Result<()> {
     let lowest_priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the pointer is valid for the call.
@@ -46,9 +46,10 @@ pub fn set_realtime_scheduling() -> io::Result<()> {
     }
 }
 
-/// Opens a new TUN device in the network namespace of the calling thread. Each read yields one packet that the
-/// namespace sent, each write delivers one packet to it. Reads do not block. The device disappears when its descriptor
-/// is closed. No offloads are requested, so packets are no longer than the MTU, and their checksums are correct.
+/// Opens a new TUN device in the network namespace of the calling thread. Each read returns one packet that the
+/// namespace sent; each write delivers one packet to the namespace. Reads do not block. The device disappears when
+/// its descriptor is closed. No offloads are requested, so packets are no longer than the MTU, and their checksums
+/// are correct.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let tun = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
     let mut request = InterfaceRequest { name: [0; NAME_LENGTH], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };
