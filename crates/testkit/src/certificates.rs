@@ -70,7 +70,7 @@ impl Certificates {
                 let intermediate = self.issued("root", &intermediate_name, "/CN=intermediate", authority, "2");
                 let issued = self.issued(&intermediate_name, &name, subject, &alternatives, "2");
                 if flaw == CertificateFlaw::Intermediate {
-                    let read = |path: &Path| fs::read_to_string(path).expect("read a certificate just made");
+                    let read = |path: &Path| fs::read_to_string(path).expect("read a certificate that was just issued");
                     let chain = read(&issued.certificate) + &read(&intermediate.certificate);
                     fs::write(&issued.certificate, chain).expect("write a chain");
                 }

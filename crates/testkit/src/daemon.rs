@@ -171,7 +171,7 @@ fn spawn_with_keeper(mut command: Command) -> (Pid, JoinHandle<()>) {
     let (started, pid) = mpsc::channel();
     let keeper = thread::spawn(move || {
         let mut child = command.spawn().expect("run setpriv (Debian's package util-linux)");
-        started.send(Pid::from_child(&child)).expect("the starting thread waits for this");
+        started.send(Pid::from_child(&child)).expect("the starting thread waits for the process ID");
         child.wait().expect("wait for our own child");
     });
     (pid.recv().expect("the server's process was started"), keeper)

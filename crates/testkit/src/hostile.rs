@@ -103,7 +103,7 @@ fn ends() -> [(&'static str, Step); 3] {
     [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
 }
 
-/// When an answer is a complete response.
+/// The condition on which an answer is a complete response.
 #[derive(Clone, Copy, PartialEq)]
 enum Complete {
     Never,
@@ -128,7 +128,7 @@ fn answers_and_ends() -> Vec<HostileBehaviour> {
     all
 }
 
-/// The answers to one request: description, bytes, and when the answer is a complete response.
+/// The answers to one request: description, bytes, and the condition on which the answer is a complete response.
 fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
     use Complete::{Always, ByClose, Never};
     let text = |text: &str| text.as_bytes().to_vec();

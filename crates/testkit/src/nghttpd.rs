@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 const PATH: &str = "/usr/sbin/nghttpd";
-/// nghttpd writes no pid file. So a shell writes one, and then replaces itself by nghttpd.
+/// nghttpd writes no pid file. So a shell writes the file, and then replaces itself by nghttpd.
 const PROGRAM: Program =
     Program { path: "/bin/sh", package: "nghttp2-server", args: |dir| vec![format!("{dir}/server.conf")] };
 

@@ -233,7 +233,8 @@ impl Shared {
     }
 }
 
-/// When a closure has returned or panicked, this drops the duplicate of its connection, which closes the connection.
+/// Drops the duplicate of a connection when the connection's closure has returned or panicked. This closes the
+/// connection.
 struct Closer<'a> {
     shared: &'a Shared,
     index: usize,

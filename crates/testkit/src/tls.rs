@@ -67,7 +67,7 @@ pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<Server
     let chain = chain.collect::<Result<_, _>>().expect("read the certificates of a test");
     let key = PrivateKeyDer::from_pem_file(&identity.key).expect("read the key of a test");
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().expect("ring has what TLS needs");
+    let builder = builder.with_safe_default_protocol_versions().expect("ring supports the default TLS versions");
     let mut config =
         builder.with_no_client_auth().with_single_cert(chain, key).expect("key and certificate are a pair");
     config.alpn_protocols = protocols;
@@ -79,7 +79,7 @@ impl RawServer {
     pub fn start_tls(identity: &Identity, behaviour: TlsBehaviour) -> RawServer {
         let config = server_config(identity, behaviour.protocols.clone());
         RawServer::start(move |connection, _| {
-            let tls = ServerConnection::new(Arc::clone(&config)).expect("a configuration that was valid before");
+            let tls = ServerConnection::new(Arc::clone(&config)).expect("the configuration was already checked");
             // Ignore the errors of clients that close the connection early.
             let _ = serve(connection, tls, &behaviour);
         })

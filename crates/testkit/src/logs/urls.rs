@@ -43,7 +43,7 @@ impl Urls {
         self.alias = (0..).take(weights.len()).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&i| self.own[i] < 1.0);
         while let (Some(less), Some(&more)) = (small.pop(), large.last()) {
-            self.alias[less] = u32::try_from(more).expect("as many as a u32 counts");
+            self.alias[less] = u32::try_from(more).expect("the index of a URL fits a u32");
             self.own[more] -= 1.0 - self.own[less];
             if self.own[more] < 1.0 {
                 large.pop();
@@ -53,7 +53,7 @@ impl Urls {
     }
 
     pub fn draw(&self, random: &mut Random) -> u32 {
-        let column = random.below(u32::try_from(self.own.len()).expect("as many as a u32 counts"));
+        let column = random.below(u32::try_from(self.own.len()).expect("the number of URLs fits a u32"));
         if random.unit() < self.own[column as usize] { column } else { self.alias[column as usize] }
     }
 
