@@ -7,7 +7,7 @@ use std::cell::Cell;
 pub const DEFAULT_WIDTH: usize = 100;
 /// Smallest width for which texts are laid out.
 const MIN_WIDTH: usize = 40;
-/// Width of the column that contains the names of facts.
+/// Width of the column of names in [`fact`], in characters.
 pub(crate) const NAMES: usize = 12;
 
 thread_local! {
@@ -53,7 +53,8 @@ pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
 
-/// An interval between two figures. If both figures have the same unit, it is written once: `8.61 … 9.93 ms`.
+/// Formats the interval from `low` to `high`. If both ends have the same unit, the unit is written once:
+/// `8.61 … 9.93 ms`.
 pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -> String {
     let (low, high) = (figure(Some(low)), figure(Some(high)));
     let unit = |text: &str| text.find(' ').map_or(String::new(), |at| text[at..].to_owned());
@@ -80,7 +81,7 @@ pub(crate) struct Column<'a> {
     pub(crate) title: &'a str,
     pub(crate) gap: usize,
     pub(crate) words: bool,
-    /// A title above this and the following columns.
+    /// A title above this column and the columns after it, up to the next column with a group title.
     pub(crate) group: Option<&'a str>,
     /// Whether the column identifies rows, as the first column does.
     pub(crate) key: bool,
@@ -101,14 +102,14 @@ pub(crate) const fn key(column: Column<'_>) -> Column<'_> {
     Column { key: true, ..column }
 }
 
-/// A table with aligned columns; no line ends in a space. A table that is too wide is changed as in [`narrow`].
+/// Formats a table with aligned columns. No line ends in a space. [`narrow`] narrows a table that is too wide.
 pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     narrow(columns.to_vec(), rows.to_vec(), &[])
 }
 
-/// A table that is made narrower until it fits. First, the columns whose titles are in `dispensable` are removed one by
-/// one. If the table is still too wide, all columns are restored and arranged in blocks below one another. Each block
-/// begins with the columns that identify rows. Words are shortened to half of a line.
+/// Formats a table, and makes it narrower until it fits the width. Cells of words are shortened to half of the width.
+/// Then the columns whose titles are in `dispensable` are removed one by one. If the table is still too wide, blocks
+/// below one another show the other columns. Each block begins with the columns that identify rows.
 pub(crate) fn narrow(columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
     for row in &mut rows {
         for (cell, _) in row.iter_mut().zip(&columns).filter(|(_, column)| column.words) {
@@ -135,8 +136,8 @@ fn width_of(column: &Column<'_>, i: usize, rows: &[Vec<String>]) -> usize {
     cells.chain([column.title.chars().count()]).max().unwrap_or(0)
 }
 
-/// The columns of each block: first the columns that identify rows, then as many other columns as fit. A column without
-/// a title stays with the column before it.
+/// Returns the column indices of each block: first the columns that identify rows, then as many other columns as fit.
+/// A column without a title stays with the column before it.
 fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
     let is_key = |i: usize| i == 0 || columns[i].key;
     let keys: Vec<usize> = (0..columns.len()).filter(|i| is_key(*i)).collect();
@@ -194,12 +195,12 @@ fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     text.trim_end().to_owned()
 }
 
-/// A fact: its name, then its text, which is wrapped in the columns next to the name.
+/// Formats a fact as its name and a text. The text is wrapped in the columns to the right of the name.
 pub(crate) fn fact(name: &str, text: &str) -> String {
     labelled(name, text, NAMES)
 }
 
-/// A fact whose name has a column of width `names`.
+/// Like [`fact`], with a column of width `names` for the name.
 pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
     format!("{name:<names$}{}", wrap(text, names).trim_start())
 }

@@ -1,7 +1,7 @@
 //! The HTML report: the page built from `web/`, with one document inside. The page shows the parts that suit the
 //! document's schema.
 //!
-//! The page reads the document from an element that browsers do not execute, and inserts its contents only as text.
+//! The page reads the document from an element that browsers do not execute. It inserts the document only as text.
 //! Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.
 
 use crate::ReportError;
@@ -25,7 +25,8 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
 
-/// A Record as one self-contained HTML page, without its histograms and its account, which are only for programs.
+/// A Record as one self-contained HTML page. The page lacks the Record's histograms and account, which only programs
+/// use.
 ///
 /// # Errors
 /// [`ReportError`]
@@ -33,7 +34,7 @@ pub fn load(record: &Record) -> Result<String, ReportError> {
     page("record", &Record { hdr: Default::default(), account: None, ..record.clone() })
 }
 
-/// Any document as one self-contained HTML page; `name` is its name in errors and in the page.
+/// Any document as one self-contained HTML page. Error messages and the page call the document `name`.
 ///
 /// # Errors
 /// [`ReportError`]

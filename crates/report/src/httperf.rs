@@ -1,8 +1,7 @@
 //! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
 //!
-//! The failures that httperf attributes to its own host (`fd-unavail` and so on) are here calls for which this host
-//! lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP, are counted as
-//! `other`.
+//! httperf counts failures of its own host under names such as `fd-unavail`. Here, they count calls for which this host
+//! lacked resources. Failures that httperf does not distinguish, such as answers that are not HTTP, count as `other`.
 
 use brimful_core::account::Limited;
 use brimful_core::record::{Record, ReplyRate, Summary};
@@ -17,14 +16,14 @@ pub struct HttperfFigures {
     pub lifetime_us: Option<Summary>,
     /// Mean number of replies on a connection with at least one reply.
     pub replies_per_connection: f64,
-    /// Mean bytes of a reply's head and of its content.
+    /// Mean sizes of a reply's head and of its content, in bytes.
     pub reply_size: (f64, f64),
     /// CPU time in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
     /// Figures of sessions, if the run has sessions.
     pub sessions: Option<HttperfSessionFigures>,
-    /// The limit of open descriptors, if the report is verbose. A verbose report also lists the samples of the reply
-    /// rate.
+    /// Maximum number of open descriptors; `None` for a report that is not verbose. A verbose report also lists the
+    /// samples of the reply rate.
     pub verbose: Option<u64>,
 }
 
@@ -60,7 +59,7 @@ fn samples(record: &Record, descriptors: u64) -> String {
     text
 }
 
-/// Maximum number of samples: one day.
+/// Maximum number of reply-rate samples in the report: one day of five-second samples.
 const MAX_SAMPLES: usize = 24 * 3600 / 5;
 
 fn total(record: &Record) -> String {
@@ -115,7 +114,7 @@ fn replies(record: &Record, extra: &HttperfFigures) -> String {
     text
 }
 
-/// Writes `Reply rate [replies/s]: min … stddev …`, without the end of the line.
+/// Returns a line like `Reply rate [replies/s]: min … stddev …`, without the newline.
 fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
     let [min, mean, max, stddev] = [rate.min, rate.mean, rate.max, rate.stddev].map(|figure| figure.unwrap_or(0.0));
     format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
@@ -166,7 +165,7 @@ fn session_lines(record: &Record, extra: &HttperfSessionFigures) -> String {
     text
 }
 
-/// Rounds a mean size down, because httperf prints whole numbers of bytes, but with a decimal.
+/// Rounds a mean size down to whole bytes. httperf prints whole bytes too, with the decimal `.0`.
 fn whole(bytes: f64) -> f64 {
     // A rounding error must not lower a whole number by one.
     (bytes + 1e-9).floor()
@@ -188,7 +187,7 @@ mod tests {
     use brimful_core::account::PackedAccount;
     use brimful_core::record::{SessionFigures, SessionSummary};
 
-    /// Figures of the run in Figure 1 that the Record of the fixture does not contain.
+    /// Figures from Figure 1 of the httperf paper that the fixture's Record does not contain.
     fn extra() -> HttperfFigures {
         HttperfFigures {
             longest_burst: 1,

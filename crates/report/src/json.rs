@@ -21,7 +21,7 @@ pub fn survey(survey: &Survey) -> Result<String, ReportError> {
     document("survey", survey)
 }
 
-/// Any document as JSON; `name` is its name in errors.
+/// Any document as JSON. Error messages call the document `name`.
 ///
 /// # Errors
 /// If the document does not serialize.

@@ -1,7 +1,7 @@
 //! Reports of documents: Records, surveys, plans, profiles and figures of servers as terminal text and as a
 //! self-contained HTML page for people, and as JSON for scripts.
 //!
-//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`at_width`] sets. This crate neither
+//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate neither
 //! measures nor predicts: all figures come from the document.
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ pub enum ReportError {
     Json {
         /// Name of the document.
         document: &'static str,
-        /// The error of serialization.
+        /// The serializer's error.
         source: serde_json::Error,
     },
     /// The HTML page that is compiled into this program cannot be unpacked.

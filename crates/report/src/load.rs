@@ -2,7 +2,8 @@
 //! verdict) and ends with a suggested next command. In between, a full report has httperf's groups of figures and a
 //! table of all times.
 //!
-//! Every figure is in the Record, or a ratio of two of its figures. A dash means that a figure was not measured.
+//! Every figure is in the Record, or is the ratio of two figures in the Record. A dash means that a figure was not
+//! measured.
 
 mod addresses;
 mod client_limit;
@@ -146,7 +147,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
             the server can take
 ";
         assert_eq!(main_text(&at_rate(completed(), 150.0)), expected);
-        // A call that was answered long after the window does not count in the rates.
+        // Answers that arrive long after the window make the run longer, but do not change the rates.
         let late = Record { duration_s: 360.0, ..at_rate(completed(), 150.0) };
         let said = "27,000 calls begun in 180 s, the last of them over after 360 s";
         assert!(words(&main_text(&late)).contains(said), "{}", main_text(&late));
@@ -271,7 +272,7 @@ Response: from when a call was due to its last byte; ";
         assert!(words(&text).ends_with(
             "the same with `--print 3` shows the first calls that fail; with `--trace calls.jsonl` every call"
         ));
-        // One failure in a thousand is mentioned, but without a warning.
+        // One failure in a thousand calls is in the report, but causes no warning.
         let status = StatusCounts { s2xx: 999, ..status };
         record.counts = Counts { scheduled: 1_000, sent: 1_000, completed: 999, reset: 1, status, ..Counts::default() };
         record.verdict.failing = Some(false);

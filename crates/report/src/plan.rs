@@ -59,7 +59,7 @@ fn kind(station: &Station) -> String {
     text
 }
 
-/// Formats a figure with the half width of its interval.
+/// Formats a figure and, as a second text, the half width of its 95 % confidence interval.
 fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
     [format(Some(estimate.value)), format(estimate.ci95_half_width)]
 }

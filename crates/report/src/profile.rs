@@ -28,8 +28,8 @@ const NAME_WIDTH: usize = 60;
 /// Maximum width of a field in the sample of parsed fields.
 const FIELD_WIDTH: usize = 32;
 
-/// Replaces the space between a number and its unit while lines are broken. Names do not contain this character,
-/// because they are escaped earlier.
+/// This character replaces the space between a number and its unit while text is wrapped. Names from logs cannot
+/// contain it: they are escaped before.
 const JOINED: char = '\u{1}';
 
 /// Formats the profile as text that ends in a newline.
@@ -118,7 +118,7 @@ fn sample(profile: &Profile) -> String {
     if fields.is_empty() { String::new() } else { said("read as", &fields.join(", ")) }
 }
 
-/// The first names of a list, and how many more there are.
+/// Formats the first names of a list, and the number of the other names.
 fn some(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     names.truncate(MAX_NAMED);
@@ -210,7 +210,7 @@ fn foreign_words(text: &str) -> String {
     text.split_whitespace().map(|word| shorten(word, NAME_WIDTH)).collect::<Vec<_>>().join(" ")
 }
 
-/// A fact, wrapped without breaking lines between a number and its unit.
+/// Formats a fact like [`fact`], without breaking a line between a number and its unit.
 fn said(name: &str, text: &str) -> String {
     const UNITS: [&str; 12] = ["%", "B", "kB", "MB", "GB", "s", "ms", "µs", "min", "h", "days", "day"];
     let mut joined = String::with_capacity(text.len());
@@ -225,7 +225,7 @@ fn said(name: &str, text: &str) -> String {
     fact(name, &joined)
 }
 
-/// A rate per second, or per hour if it is low.
+/// Formats a rate that is given per second. A low rate is shown per hour.
 fn pace(per_s: f64) -> String {
     if per_s == 0.0 || per_s >= 0.0995 { rate(per_s) } else { number(3600.0 * per_s) + "/h" }
 }

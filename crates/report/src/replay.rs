@@ -3,8 +3,8 @@
 //!
 //! A ratio is the figure of the replay with bursts divided by the figure of the flattened replay. It has a 95 %
 //! confidence interval if both figures have one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂)
-//! is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The runs
-//! are at different times, so their errors are assumed to be independent.
+//! is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The method
+//! assumes that the errors of the two runs are independent: the runs take place at different times.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
 use crate::thresholds::MIN_DIFFERENCE;
@@ -140,7 +140,7 @@ impl Comparison {
         }
     }
 
-    /// A clause if fewer calls were completed with bursts than at a constant rate.
+    /// A clause of the verdict for the case that fewer calls were completed with bursts than at a constant rate.
     fn throughput(&self) -> Option<String> {
         let completed = self.figure("completed")?;
         let (first, second) = completed.as_logged.zip(completed.flattened)?;
@@ -239,7 +239,8 @@ mod tests {
     use crate::load::fixture;
     use brimful_core::record::{Reason, ReasonCode};
 
-    /// A Record with this mean response time in seconds, and this half width of its confidence interval.
+    /// A Record with these figures: the mean response time and the half width of its confidence interval, in seconds, and
+    /// the completed calls per second.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();
         record.verdict = Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) };

@@ -22,7 +22,7 @@ use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
-/// The main figures in words, each with its subject as a label.
+/// The main figures in words. Each line has a label, such as `CPU`.
 pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
@@ -45,7 +45,7 @@ pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     lines.extend(server.module.iter().flat_map(module::describe).map(|words| ("requests", words)));
     lines.extend(server.requests.iter().flat_map(sockets::describe).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", describe_probe(&probe) + " when the watch began")));
-    // The names in the digest are not trusted.
+    // The text may contain names that other programs chose, so control characters are escaped.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
@@ -223,7 +223,7 @@ mod tests {
         let words: BTreeSet<&str> = text.split_ascii_whitespace().collect();
         let mut names = BTreeSet::new();
         keys(&serde_json::to_value(server()).unwrap(), &mut names);
-        // These are objects whose keys or names become titles of rows and columns.
+        // The report shows no row with these names: the entries of these objects are titles of rows and columns.
         for name in ["cpus", "cores", "disks", "interfaces", "name", "port", "ports", "intervals"] {
             names.remove(name);
         }

@@ -41,7 +41,7 @@ fn full(survey: &Survey) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The rate under each objective, with the interval of its measurement.
+/// A table of the highest rate at which each objective is met: the prediction, and the measurement with its interval.
 fn objectives(results: &[RateUnderObjective]) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("objective", 0),
@@ -322,7 +322,7 @@ mod tests {
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(full_text(&survey), STOPPED);
-        // A reason that only repeats why the survey stopped is not shown again.
+        // If the verdict's reason already says why the survey stopped, the text says this only once.
         let message = "The survey stopped at the level «mix at 20 %»: Ctrl-C was pressed.".to_owned();
         survey.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::Incomplete, message }]);
         assert_eq!(full_text(&survey).matches("Ctrl-C").count(), 1, "{}", full_text(&survey));

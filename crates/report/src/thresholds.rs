@@ -7,17 +7,19 @@ pub(crate) const NOTABLE_ERRORS: f64 = 0.01;
 /// If a run lasts longer than its window by more than this factor, the report says so.
 pub(crate) const LONG_DRAIN: f64 = 1.1;
 
-/// If an open load is answered at less than this share of its rate, it exceeds the server's capacity.
+/// If the answered rate of an open load is less than this share of the offered rate, the load exceeds the server's
+/// capacity.
 pub(crate) const KEEPS_UP: f64 = 0.95;
 
-/// Programs that use more than this share of the CPUs, and stations with a higher utilization, are close to their
-/// limit. Small errors of demands then change response times a lot.
+/// Programs that use more than this share of the CPUs are close to their limit, as are stations with a higher
+/// utilization. Small errors of demands then change response times a lot.
 pub(crate) const NEAR_SATURATION: f64 = 0.9;
 
-/// Two replays are alike if throughput (relatively) and the share of failed calls differ by at most this.
+/// Two replays are alike if two differences are at most this: the relative difference of their throughputs, and the
+/// difference of their shares of failed calls.
 pub(crate) const MIN_DIFFERENCE: f64 = 0.01;
 
-/// If at least this share of the requests had no answer when their slice ended, the report says so.
+/// If at least this share of the requests had no answer when their time slice ended, the report says so.
 pub(crate) const NOTABLE_OPEN: f64 = 0.01;
 
 /// A profile mentions malformed lines from this share on, because they affect how its figures can be used.

@@ -1,4 +1,4 @@
-//! For tests: a Record with the figures of the run in the paper's Figure 1, as far as a Record contains them.
+//! A Record for tests, with the figures of the run in Figure 1 of the httperf paper (Mosberger & Jin 1998).
 
 use brimful_core::counts::{Counts, StatusCounts, WireBytes};
 use brimful_core::record::{

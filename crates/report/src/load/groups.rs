@@ -43,8 +43,7 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// If the last byte of an answer is received within this time after the first byte, in microseconds, one read returned
-/// both.
+/// Maximum mean time between the first and the last byte of an answer, in microseconds, if one read returned both.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {

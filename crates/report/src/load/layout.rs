@@ -16,7 +16,7 @@ pub fn fact(label: &str, what: &str) -> String {
     format::fact(label, what).trim_end().to_owned()
 }
 
-/// A row of a table: first its name, then its other cells.
+/// A row of a table: first the cell `head`, then `cells`.
 pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
@@ -32,12 +32,12 @@ pub fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// A time given in microseconds.
+/// Formats a time that is given in microseconds.
 pub fn time(us: f64) -> String {
     seconds(us / 1e6)
 }
 
-/// A time given in microseconds, or a dash if it was not measured.
+/// Formats a time that is given in microseconds; a dash if the time was not measured.
 pub fn time_or_dash(us: Option<f64>) -> String {
     us.map_or("-".to_owned(), time)
 }

@@ -34,7 +34,7 @@ fn throughput(record: &Record) -> String {
     let kind = record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map(|load| load.kind());
     let offered = match kind {
         None | Some(LoadKind::Open) => format!(" of {} offered", rate(record.rates.offered)),
-        // In a closed load, the offered rate is the rate of service, so it is not mentioned.
+        // The clients of a closed load offer calls at the rate of the answers, so this line omits the offered rate.
         Some(LoadKind::Closed) => String::new(),
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
@@ -47,7 +47,7 @@ fn throughput(record: &Record) -> String {
     format!("{} completed{offered}: {calls} {lasted}", rate(record.rates.completed))
 }
 
-/// Failed calls, and answers of 4xx and 5xx.
+/// The numbers of failed calls, and of answers with status 4xx and 5xx.
 fn errors(counts: &Counts) -> String {
     let failed = match counts.error_share().filter(|share| *share > 0.0) {
         None => "none".to_owned(),
@@ -64,7 +64,7 @@ fn errors(counts: &Counts) -> String {
     if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
 }
 
-/// Redirects: how many were followed, and how many were not.
+/// The number of redirects that were followed, and of redirects that were not.
 fn redirects(redirects: &Redirects) -> String {
     let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
     let calls = counted(followed.counts.scheduled, "call");
@@ -115,8 +115,8 @@ fn busy(server: &Server) -> String {
     if known.is_empty() { "how busy is not known".to_owned() } else { known.join("; ") }
 }
 
-/// Whether the run measured the server, and whether the server worked. The first sentence of a reason says what
-/// happened. The other sentences say what to do.
+/// Says whether the run is valid, and whether the server failed. The first sentence of each reason says what happened;
+/// the other sentences say what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

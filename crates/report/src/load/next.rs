@@ -80,12 +80,12 @@ fn is_full(record: &Record) -> bool {
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
 
-/// The flag with a doubled load, if the load has a flag.
+/// The flag for twice the load, such as `--rate 2000`. `None` if no flag scales this kind of load.
 fn more(record: &Record) -> Option<String> {
     scaled_load(record, 2.0)
 }
 
-/// The flag with a halved load, if the load has a flag.
+/// The flag for half the load, such as `--rate 500`. `None` if no flag scales this kind of load.
 fn less(record: &Record) -> Option<String> {
     scaled_load(record, 0.5)
 }
@@ -103,7 +103,7 @@ fn scaled_load(record: &Record, factor: f64) -> Option<String> {
     }
 }
 
-/// A number in the notation of flags.
+/// Formats a number for the command line: three significant digits, no trailing zeros, no separators.
 fn flag(x: f64) -> String {
     if x >= 99.95 { format!("{x:.0}") } else { three_digits(x).trim_end_matches('0').trim_end_matches('.').to_owned() }
 }

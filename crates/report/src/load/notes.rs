@@ -70,7 +70,7 @@ fn closed_on_reuse(record: &Record) -> Option<String> {
     ))
 }
 
-/// Notes that calls were sent more than once.
+/// Notes on calls that were sent again, with the reason.
 fn retried(record: &Record) -> Vec<String> {
     let Counts { retried_closed, refused_streams, .. } = record.counts;
     let reasons = [
@@ -103,7 +103,7 @@ fn http2_errors(record: &Record) -> Vec<String> {
     record.http2_errors.iter().filter(is_error).take(MAX_NAMED).map(said).collect()
 }
 
-/// A note that calls began only at ticks.
+/// A note that `--tick` delayed each call to the next tick.
 fn ticks(record: &Record) -> Option<String> {
     let tick = seconds(record.generator.tick_s?);
     Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
@@ -143,7 +143,7 @@ fn together(record: &Record) -> String {
     }
 }
 
-/// The shard and the time of its loss, if it was lost.
+/// Names a lost shard and the time of the loss. `None` if the shard was not lost.
 fn lost(shard: &ShardOrigin) -> Option<String> {
     let at = shard.lost_at_s?;
     let host = if shard.host.is_empty() { String::new() } else { format!(" on {}", one_line(&shard.host)) };
@@ -252,7 +252,7 @@ fn interrupted(record: &Record) -> Option<String> {
     record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
 }
 
-/// A note that no response, or only a minority, is an intended page.
+/// A note for runs in which none or few of the responses are the pages that the user wants to measure.
 fn answers(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     let all = match completed {
@@ -300,7 +300,7 @@ fn answers(record: &Record) -> Option<String> {
     }
 }
 
-/// A note that most responses are not pages, if at least some responses are pages.
+/// A note for runs in which some responses are pages (2xx), but most are 4xx or redirects.
 fn mostly_no_pages(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     // A 304 response is not a redirect: it says that the page has not changed.
@@ -317,7 +317,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
     }
 }
 
-/// The meaning of 4xx for the figures, and what to check.
+/// Explains figures that are mainly of 4xx responses, and says what to check.
 fn rejected(record: &Record) -> String {
     let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
         "404" => "Is the path right?",
@@ -359,8 +359,7 @@ fn error_answers(record: &Record) -> Option<String> {
     ))
 }
 
-/// The warnings that calls failed, or were answered with errors. They are for users who see neither the text report nor
-/// the Record.
+/// The warnings about failed calls and error answers, for users who see neither the text report nor the Record.
 pub fn warning(record: &Record) -> Option<String> {
     let warnings: Vec<String> = failures(record).into_iter().chain(error_answers(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))

@@ -2,14 +2,14 @@
 //!
 //! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe &
 //! Craig, *Introduction to the Practice of Statistics*): the number of slower calls then varies by about a third
-//! (1/√10). With fewer calls, single calls determine the percentile. Documents contain all percentiles, with the number
-//! of calls.
+//! (1/√10). With fewer slower calls, the percentile depends on a few single calls. Documents contain all percentiles,
+//! and the number of calls.
 
 use super::layout::{time, time_or_dash};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
 
-/// Minimum number of calls that are slower than a meaningful percentile.
+/// The report shows a percentile only if at least this many calls are slower.
 const MIN_SLOWER: u64 = 10;
 
 /// A percentile of the report.
@@ -39,7 +39,7 @@ impl Percentile {
         MIN_SLOWER * 1_000 / self.slower_per_mille
     }
 
-    /// The text of a table cell.
+    /// Formats the percentile for a table cell; a dash if too few calls are slower.
     pub fn cell(self, summary: Option<&Summary>) -> String {
         time_or_dash(summary.and_then(|summary| self.value(summary)))
     }
@@ -67,7 +67,7 @@ pub fn describe(summary: &Summary) -> String {
     format!("{}; {}", known.join(", "), unknown.join(", "))
 }
 
-/// A note that explains the dash in place of a percentile.
+/// A note that explains the dash in place of a percentile; `None` if all percentiles are shown.
 pub fn note(summary: &Summary) -> Option<String> {
     P999.value(summary)
         .is_none()

@@ -194,7 +194,8 @@ fn records(calibration: &Calibration) -> String {
     text
 }
 
-/// The reason why the model does not use the measured variability.
+/// Says why the model does not use the variability of service times that was measured inside the server. `None` if the
+/// model uses it.
 fn turns(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
     let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
     Some(format!(

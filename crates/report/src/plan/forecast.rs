@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Identifier of the document's schema, and the value of [`Forecasted::schema`].
 pub const SCHEMA: &str = "brimful.forecast/1";
 
-/// Maximum number of rows of the forecast in the text.
+/// Maximum number of rows in the table of predicted peaks.
 const ROWS: usize = 12;
 
 /// A forecast of arrivals.
@@ -111,7 +111,8 @@ pub fn text(forecasted: &Forecasted) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// A table of the peaks of periods of equal length. A table of single steps would show the season, not the trend.
+/// A table with the peak of each period; all periods have the same length. A table of single steps would show the
+/// season, not the trend.
 fn points(forecast: &Forecast) -> String {
     let columns = [
         words("peak from", 0),

@@ -27,17 +27,16 @@ pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2
     )
 }
 
-/// An interval in parentheses, ` (118–129)`, or nothing if its ends are equal.
+/// An interval in parentheses, ` (118–129)`; empty if both ends are rounded to the same text.
 pub(super) fn parenthesis(interval: Interval90) -> String {
     let text = ends(interval, number);
     if text == "-" { String::new() } else { format!(" ({text})") }
 }
 
-/// An interval, `118–129`; an infinite end is `∞`.
+/// An interval, `118–129`. An infinite end is `∞`. The text is `-` if both ends are rounded to the same text.
 pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> String {
     let end = |end: Option<f64>| end.map_or("∞".to_owned(), |end| format(Some(end)));
     match [interval.lower, interval.upper].map(end) {
-        // Both ends of the interval are rounded to the same text.
         [lower, upper] if lower == upper => "-".to_owned(),
         [lower, upper] => format!("{lower}–{upper}"),
     }
@@ -70,8 +69,8 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// Caveats about classes whose demands are known only together: the figures of such classes describe their mean
-/// request.
+/// Caveats about classes whose demands were measured only together. Each figure of these classes is a mean over the
+/// requests of all of them.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(
@@ -83,7 +82,7 @@ pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     })
 }
 
-/// The state of an objective: its measure at the present load, and the load up to which it is met.
+/// Two cells about an objective: the limited figure at the present load, and the load up to which the objective is met.
 pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
     let measure = match headroom.slo.measure {
         brimful_core::slo::Measure::Utilization { .. } => percent(headroom.now),

@@ -87,7 +87,7 @@ fn headline(what_if: &WhatIf) -> String {
     format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
-/// Describes the change from the first point of a curve to the last point.
+/// Describes how the figures change from the first point of a curve to the last point.
 fn along(before: &Outlook, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {

@@ -35,7 +35,7 @@ pub(super) fn text(profile: &Profile) -> String {
     text + &robots(profile)
 }
 
-/// Shares in decreasing order: `200 85.1 %, 304 10.2 %`.
+/// Lists the share of each count in `all`, largest first: `200 85.1 %, 304 10.2 %`.
 fn shares(counts: &BTreeMap<String, u64>, all: u64, name: impl Fn(&str) -> String) -> String {
     let mut sorted: Vec<(&String, &u64)> = counts.iter().collect();
     sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), *name));

@@ -7,7 +7,7 @@ use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::percent;
 use brimful_forecast::Timestamp;
 
-/// Number of columns that stay free next to the names and a chart over time.
+/// Number of columns to the right of a chart over time that stay empty.
 const MARGIN: usize = 8;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

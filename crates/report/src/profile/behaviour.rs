@@ -40,7 +40,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
     text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
-/// At most [`MAX_EPOCHS`] of the indices, evenly spaced, including the first and the last.
+/// At most [`MAX_EPOCHS`] of the indices of dispersion, evenly spaced. The first and the last are included.
 fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     let last = all.len().saturating_sub(1);
     if all.len() <= MAX_EPOCHS {
@@ -49,7 +49,7 @@ fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     (0..MAX_EPOCHS).filter_map(|i| all.get(i * last / (MAX_EPOCHS - 1))).collect()
 }
 
-/// Service times, and times between requests.
+/// A table of service times and of times between requests.
 pub(super) fn times(profile: &Profile) -> String {
     let rows = [
         ("server", &profile.service_s),

@@ -10,13 +10,13 @@ use serde::Serialize;
 /// Highest number of differing figures that the verdict names.
 const MAX_NAMED: usize = 4;
 
-/// A profile and its comparison with another.
+/// A profile and its comparison with an earlier profile.
 #[derive(Debug, Serialize)]
 pub struct Compared<'a> {
     /// The profile, with its keys at the top level.
     #[serde(flatten)]
     pub profile: &'a Profile,
-    /// The comparison with the other profile.
+    /// The comparison with the earlier profile.
     pub against: Against,
 }
 

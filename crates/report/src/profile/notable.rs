@@ -1,4 +1,4 @@
-//! The unusual figures of a profile that a reader should know first.
+//! The unusual figures of a profile, which the report names at its beginning.
 
 use crate::thresholds::{
     FINITE_VARIANCE_TAIL, NOTABLE_CLIENT_ERRORS, NOTABLE_CONCENTRATION, NOTABLE_DISPERSION, NOTABLE_ERRORS,
@@ -63,7 +63,8 @@ fn tail(profile: &Profile) -> Option<String> {
 }
 
 fn robots(profile: &Profile) -> Option<String> {
-    // With `drop`, the number of requests excludes requests of robots. With `only`, the share is not used.
+    // Under the policy `drop`, the number of requests excludes the requests of robots. Under `only`, the report does
+    // not use this share.
     let all = match profile.robots.policy.as_str() {
         "keep" => profile.requests,
         _ => profile.requests.saturating_add(profile.robots.requests),

@@ -4,10 +4,10 @@ use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
-/// Stands for a figure that is not known.
+/// The text in place of a figure that is not known.
 pub const UNKNOWN_MARK: &str = "–";
 
-/// A table with one row per field and one column per name, in several blocks if the columns do not fit.
+/// A table with one row per field and one column per name. If the columns do not fit, the table is split into blocks.
 pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
     const CELL_WIDTH: usize = 14;
     let per_block = ((width() - 26) / (CELL_WIDTH + 1)).max(1);
@@ -31,7 +31,7 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
     text
 }
 
-/// A table with one column per field. Columns that do not fit are continued below.
+/// A table with one column per title. Columns that do not fit the width follow below, in further blocks.
 pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     let padded: Vec<String> = titles.iter().map(|title| format!("{title:>6}")).collect();
     let first = format!("{:<13}", titles.first().copied().unwrap_or_default());

@@ -54,22 +54,23 @@ const ROWS: [(&str, Figure); 13] = [
 ];
 
 impl Requests<'_> {
-    /// The mean, over requests, of a figure that is known only by server.
+    /// The mean of a figure over the servers, weighted by the servers' requests. `None` unless `classes` contains all
+    /// classes.
     fn server_mean(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
         let servers = &self.module.servers;
         let weighted = servers.iter().map(|server| Some((server.requests_per_s, figure(server)?)));
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean, over requests, of a figure that is known by class, in milliseconds.
+    /// The mean of a figure over the classes, weighted by their requests, in milliseconds. `figure` is in microseconds.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();
         weighted_mean(&known)
     }
 
-    /// The mean, over requests, of the sum of some phases, in milliseconds. A phase that a request did not have counts
-    /// as zero.
+    /// The mean time that a request spends in all of `phases`, in milliseconds. A phase that a request did not have
+    /// counts as zero.
     fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
         let weighted_time = |class: &&ModuleClass| {
             let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
@@ -148,12 +149,12 @@ fn network(server: &Server) -> String {
     "Kernel Module, network (Table 8 of the paper)\n".to_owned() + &trimmed(&rows(&["all interfaces", ""], &figures))
 }
 
-/// Removes the spaces at the ends of lines that an empty column leaves.
+/// Removes spaces at the ends of lines. An empty last column leaves such spaces.
 fn trimmed(table: &str) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Formats a number with three significant digits, however small. Times in milliseconds are small on modern CPUs.
+/// Formats a number with three significant digits even if it is far below 1, as CPU times in milliseconds often are.
 fn precise(x: Option<f64>) -> String {
     match x {
         None => UNKNOWN_MARK.to_owned(),

@@ -31,7 +31,7 @@ pub(super) fn answer(survey: &Survey) -> String {
     text
 }
 
-/// The row of an objective, like `p99<50ms`. A rate that is hardly known is shown by its interval.
+/// The row of an objective, like `p99<50ms`. A rate without a precise measurement is shown as an interval.
 fn objective(result: &RateUnderObjective) -> Vec<String> {
     let mut row = comparison(&result.objective.replacen('<', " < ", 1), &result.rate);
     if let (None, Some([low, high])) = (result.rate.measured, result.measured_interval90) {
@@ -65,7 +65,7 @@ fn limit(survey: &Survey) -> Option<String> {
     Some(format!("{name}{busy}"))
 }
 
-/// A command that goes on from here.
+/// The next command to run: a load at 90 % of the measured rate under the first objective.
 fn next(survey: &Survey) -> Option<String> {
     let objective = survey.objectives.first()?;
     let rate = objective.rate.measured.filter(|_| survey.verdict.valid)?;

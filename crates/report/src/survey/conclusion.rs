@@ -31,7 +31,8 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text
 }
 
-/// The verdict with its reasons, where the survey stopped if it did, and the path of the report.
+/// The verdict with its reasons, and the path of the report. If the survey stopped for a reason that the verdict does
+/// not have, the text begins with this reason and the level.
 pub(super) fn verdict(survey: &Survey) -> String {
     let mut text = String::new();
     let is_a_reason =
@@ -115,7 +116,7 @@ fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
 }
 
-/// How the cost of a call depends on the load in the model, and the second-best alternative.
+/// Describes the model's law: how the cost of a call depends on the load. The text also names the second-best law.
 fn laws(laws: &[Law]) -> Option<String> {
     let best = laws.first()?;
     let off = |law: &Law| percent(Some(law.left_out_error));

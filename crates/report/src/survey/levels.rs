@@ -5,7 +5,7 @@ use crate::format::{Column, error, figure, interval, key, narrow, percent, rate,
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
-/// The levels to which the model was fitted: first open levels, then closed levels, then each class alone.
+/// A table of the levels to which the model was fitted: first open levels, then closed levels, then single classes.
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("calibration", 0),
@@ -34,8 +34,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// The levels on which the model was tested. The first table has mean response times, with the host's part of their
-/// error. The second table has the other figures.
+/// Two tables of the levels on which the model was tested. The first has mean response times, and the part of their
+/// error that the host caused. The second has the other figures.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
@@ -84,7 +84,8 @@ pub(super) fn held_out(survey: &Survey) -> String {
     response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &[])
 }
 
-/// The cells of a tested figure: prediction, its interval, measurement, and whether the interval contains it.
+/// The cells of a tested figure: the prediction, the predicted interval, the measurement, and a mark that says whether
+/// the interval contains the measurement.
 fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
     let mark = match comparison.holds() {
         Some(true) => "✓",

@@ -52,8 +52,7 @@ fn the_example_survey_keeps_every_field() {
     assert_eq!(serde_json::to_value(survey).unwrap(), example);
 }
 
-/// Moves the definitions that several schemas have in common to a schema of shared definitions, and updates the
-/// references.
+/// Moves the definitions that several schemas share to a schema of their own, and updates the references to them.
 fn move_shared_definitions(schemas: &mut [(&str, Schema)]) -> Schema {
     let mut by_name: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (name, definition) in schemas.iter().filter_map(|(_, schema)| schema.get("$defs")?.as_object()).flatten() {
