@@ -239,8 +239,8 @@ mod tests {
     use crate::load::fixture;
     use brimful_core::record::{Reason, ReasonCode};
 
-    /// A Record with these figures: the mean response time and the half width of its confidence interval, in seconds, and
-    /// the completed calls per second.
+    /// A Record with these figures: the mean response time and the half width of its confidence interval, in seconds,
+    /// and the completed calls per second.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();
         record.verdict = Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) };

@@ -186,7 +186,7 @@ fn the_account_of_the_lines_is_always_there() {
         let text = text(&profile);
         is_fit(&text);
         let lines = text.lines().nth(2).into_iter().chain(text.lines().nth(3)).chain(text.lines().nth(4));
-        let account = lines.into_iter().find(|line| line.starts_with("lines ")).expect("one of the lines 3 to 5 counts the log's lines");
+        let account = lines.into_iter().find(|line| line.starts_with("lines ")).expect("counts of lines");
         let of = |name: &str| {
             let before = account.split(&format!(" {name}")).next().unwrap();
             before.rsplit(' ').next().unwrap().replace(',', "").parse::<u64>().unwrap()
