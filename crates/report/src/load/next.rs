@@ -103,7 +103,7 @@ fn scaled_load(record: &Record, factor: f64) -> Option<String> {
     }
 }
 
-/// Formats a number for the command line: three significant digits, no trailing zeros, no separators.
+/// Formats a number for the command line: whole from 100 on, otherwise three significant digits without trailing zeros.
 fn flag(x: f64) -> String {
     if x >= 99.95 { format!("{x:.0}") } else { three_digits(x).trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
