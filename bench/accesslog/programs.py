@@ -28,7 +28,7 @@ class Log:
     path: Path
     bytes: int
     lines: int
-    # GoAccess's name of the format.
+    # The name by which GoAccess knows the log's format.
     format: str
 
 

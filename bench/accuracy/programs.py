@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..side_by_side.tools import PLACES, output, version
 
-# The directories of distributions' programs, and the one of Go's own archive.
+# The directories where Linux distributions install programs, and the directory where Go's own archive installs them.
 ALL_PLACES = (*PLACES, "/usr/local/go/bin")
 
 
@@ -22,7 +22,7 @@ class Program:
     source: str
     version_argument: str = "--version"
     module: bool = False
-    # An argument, and a word that the program must print when run with it.
+    # An argument, and a word that the program must print when it is run with this argument.
     lists: tuple[str, str] | None = None
 
     def path(self) -> str | None:
@@ -41,7 +41,7 @@ class Program:
         if self.module:
             return importlib.metadata.version(self.names[0])
         printed = output([self.path(), self.version_argument])
-        # `version` ignores versions of Go, since programs built with Go print them too.
+        # `version` ignores the version of Go, because programs that were built with Go print it beside their own.
         compiler = re.match(r"go version go([\d.]+)", printed)
         return compiler[1] if compiler else version(self.path(), [self.version_argument])
 

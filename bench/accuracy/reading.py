@@ -39,7 +39,7 @@ class Predicted:
     predicted: float
     high: float
     measured: float
-    # The prediction corrected for the host's speed during the measurement, as far as the survey knows that speed.
+    # The prediction, corrected for the host's speed during the measurement if the survey knows this speed.
     given_host: float
 
     def holds(self) -> bool:
@@ -141,7 +141,7 @@ def with_interval(survey: dict) -> Iterator[Predicted]:
     for level in unfitted(survey):
         if not level["verdict"]["valid"]:
             continue
-        # The throughput of the closed level is the saturation rate, which is already counted.
+        # The throughput of a closed level is the measured saturation rate, which `saturation` above counts already.
         closed = level.get("clients") is not None
         where = "saturated" if closed else f"{level['workload']} at {level['fraction'] * 100:.0f} %"
         if not closed:

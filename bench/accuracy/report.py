@@ -122,7 +122,7 @@ def overall_text(document: dict) -> str:
         wrong = sum(any(counts(kind) for kind, _ in row["valid_beyond_twice"]) for row in valid)
         known = count and valid
         rows.append([what, "0", f"{wrong} of {len(valid)}", met(wrong == 0) if known else "not measured"])
-    # A survey that was stopped at the limit has a length as well.
+    # The duration of a survey that was stopped at the time limit counts as well.
     with_length = [row for row in document["surveys"] if "error" not in row or row["seconds"] >= LIMIT_S]
     rows.append(judged(SECONDS, with_length))
     made, good = len(document["surveys"]), len(finished(document))

@@ -26,7 +26,7 @@ from .programs import PROGRAMS, missing
 SOURCES = Path(__file__).parent / "servers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "brimful-bench"
 TEXT_BYTES = 23_000
-# Time a server has to start. Java takes about a second, several on a busy host.
+# Longest time to wait for a server to start, in seconds. Java takes about a second, or several on a busy host.
 START_TIMEOUT_S = 30
 # A shorter response is an error page.
 MIN_PAGE_BYTES = 200
@@ -238,7 +238,7 @@ def on_uvicorn(place: Place) -> list[list[str]]:
     options = ["--loop", "uvloop", "--http", "httptools", "--backlog", "4096", "--timeout-keep-alive", "120"]
     quiet = ["--no-access-log", "--log-level", "warning"]
     where = ["--host", "127.0.0.1", "--port", str(place.port), "--app-dir", str(place.directory)]
-    # A copy, so that Python writes no __pycache__ beside the source.
+    # The server runs a copy, so that Python writes no __pycache__ beside the source.
     place.write("rows.py", (SOURCES / "rows.py").read_text())
     return [[program("uvicorn"), "-m", "uvicorn", "rows:app", *where, *options, *quiet]]
 

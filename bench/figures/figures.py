@@ -18,13 +18,15 @@ ATTEMPT = "500ms"
 # Mosberger & Jin's server, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
 CAPACITY_1998, SIZE_1998, BACKLOG_1998, PROCESSES_1998 = 800, 1024, 32, 32
 DEMAND_1998 = "1.15ms"
-# (a, b) of Figure 8: for b % of the time the rate is a times the mean. The paper's text names (6, 5). The other pairs
-# have half its height, twice its share, or both.
+# Pairs (a, b) as in Figure 8: for b % of the time, the rate is a times the mean. The paper's text names (6, 5). The
+# other pairs have half of this a, twice this b, or both.
 BURSTS = [(3, 5), (6, 5), (3, 10), (6, 10)]
-# Linux first repeats a SYN four times, one second apart, and then doubles the interval. With 0, it doubles it at once.
+# By default, Linux first repeats a SYN four times, one second apart, and then doubles the interval each time. With 0,
+# Linux doubles the interval from the first repetition on.
 DOUBLING = {"net.ipv4.tcp_syn_linear_timeouts": 0}
 
-# Delays and losses of a wide area, which the paper left open (§4.2), made by the router of its Figure 3.
+# Delays and losses of a wide-area network. The paper did not measure them (§4.2). The router in the paper's Figure 3
+# causes them here.
 WIDE = {
     "no delay": ("--rtt", "0ms"),
     "RTT 100 ms": ("--rtt", "100ms"),

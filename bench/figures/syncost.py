@@ -64,7 +64,7 @@ def rows(lab, rates, seconds, say):
         found = [
             between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)} for pair in stretches
         ]
-        # Quiet and loaded stretches alternate.
+        # Stretches without SYNs and stretches with SYNs alternate.
         for before, during, after, valid in zip(found[::2], found[1::2], found[2::2], verdicts):
             yield {"series": series} | during | costs(before, during, after) | {"valid": valid}
 

@@ -18,11 +18,12 @@ from pathlib import Path
 SERVER_ADDRESS = "198.18.0.1"
 CLIENT_ADDRESS = "198.18.0.2"
 PREFIX = 15
-# More addresses of the client: with tens of thousands of sockets, one address has too few free ports.
+# Further addresses of the client: one address has too few free ports for tens of thousands of sockets.
 SOURCES = "198.18.16.0/29"
 PORTS = "1024 65535"
 
-# A host's directory for its servers' files: in memory, private to the host, and removed with it.
+# The directory for a host's server files. The directory is in memory, is private to the host, and disappears with the
+# host.
 FILES = Path("/run")
 HOLD = f"mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs {FILES} && ip link set lo up && echo ready && exec cat"
 

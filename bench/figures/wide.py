@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .testbed import FILES, TestbedError
 
-# More addresses of the client: one address has too few ports for tens of thousands of sockets.
+# Further addresses of the client: one address has too few ports for tens of thousands of sockets.
 SOURCES = "198.18.1.0/29"
 HOLD = (
     f"mount --rbind /run/netns /mnt && mount -t tmpfs tmpfs {FILES} && mkdir /run/netns && "

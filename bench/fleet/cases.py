@@ -20,13 +20,13 @@ from . import offsets as clock_offsets
 
 #: Number of request classes in the merged Records.
 CLASSES = 20
-#: Length in seconds of the run whose Record is merged. The Record has 300 intervals.
+#: Length of the run whose Record is merged, in seconds. The Record of such a run has 300 intervals.
 SECONDS = 600
-#: Records that one task merges.
+#: Number of Records that one task merges.
 FAN_IN = 32
-#: Loads of the case overhead, in calls per second. Work done once per second weighs more at a low rate.
+#: Rates in the case `overhead`, in calls per second. Work done once per second costs more per call at a low rate.
 RATES = [5_000, 20_000]
-#: Number of triples of runs of the case overhead, by `--quick`.
+#: Number of triples of runs in the case `overhead`, without and with `--quick`.
 TRIPLES = {False: 15, True: 2}
 
 

@@ -12,9 +12,9 @@ LENGTH_S = 20.0
 #: Number of random draws of the clocks' errors.
 DRAWS = 5
 SHARDS = (8, 64)
-#: Largest clock error in seconds: of hosts in a rack, in a region, over a wide area.
+#: Largest clock errors, in seconds, of hosts in one rack, in one region, and in a wide-area network.
 ERRORS_S = (0.0001, 0.001, 0.01)
-#: Windows in which arrivals are counted.
+#: Lengths of the windows in which arrivals are counted, in seconds.
 WINDOWS_S = (0.001, 0.01, 0.1)
 #: The bursts: a period of 0.1 s, of which a tenth has five times the mean rate.
 PERIOD_S, ON, HIGH = 0.1, 0.1, 5.0
@@ -55,8 +55,8 @@ def bursts(draw: random.Random, length_s: float) -> Iterator[float]:
     """Poisson arrivals, at one rate for a tenth of each period and at another rate for the rest."""
     low = (1 - ON * HIGH) / (1 - ON)
     for at in poisson(draw, length_s * HIGH):
-        # All arrivals are compressed to the high rate. Outside the bursts, only a share of them is kept: the low
-        # rate's.
+        # All arrivals are generated at the high rate. Outside the bursts, most arrivals are dropped, so that the low
+        # rate remains.
         at /= HIGH
         if (at % PERIOD_S) < ON * PERIOD_S or draw.random() < low / HIGH:
             yield at

@@ -82,7 +82,7 @@ class Server(Nginx):
 
     def __init__(self, path: str, directory: Path, cpu: int) -> None:
         super().__init__(path, directory, cpu)
-        # Kept open: a saturated server may be slow to accept a new connection.
+        # This connection stays open, because a saturated server may be slow to accept a new one.
         self._status_connection = http.client.HTTPConnection("127.0.0.1", self._status, timeout=30)
 
     @property

@@ -22,9 +22,9 @@ from .shared import SHARED, Readings, compared
 from .stats import Estimate
 from .tools import missing
 
-# Calls per second, and calls per connection: enough traffic of every kind, and some idle time.
+# Calls per second, and calls per connection. They cause traffic of every kind, and leave the server some idle time.
 RATE, CALLS = 4000, 8
-# The part of the minute in which programs grow to their size. Memory growth is measured after it.
+# The share of the minute in which programs grow to their normal size. Memory growth is measured after this part.
 SETTLING = 1 / 4
 WATCH = "brimful watch"
 

@@ -16,7 +16,7 @@ from .case import Case, Figure, Outcome
 from .stats import Estimate
 
 BACKLOG, CONNECTS = 8, 50
-# Time for the monitor to take its first sample before the first SYN, and its last sample after the last one.
+# Pause before the first SYN and after the last SYN, in seconds. The monitor takes its first and last samples in these.
 QUIET_S = 1.5
 RUNS = (("full", "ebpf", ()), ("full", "plain", ("--no-ebpf",)), ("drained", "ebpf", ()))
 FIGURES = {"SYN": "syn_per_s", "accepted": "accepted_per_s", "dropped": "dropped_per_s"}
@@ -42,7 +42,7 @@ def measure(bed: Bed) -> Outcome:
                 [f"{kind}: brimful watch {' '.join(flags)}".strip(), *(f"{count:.6g}" for count in ours.values())]
             )
             outcome.raw[f"{kind} {key}"] = {"packets": true_counts, "brimful": ours}
-            # Rounded, since a rate times a time is not exactly a whole number.
+            # Round the difference: the product of a rate and a time is not exactly a whole number.
             error = sum(abs(round(ours[name] - true_counts[name], 3)) for name in FIGURES)
             outcome.measured[f"{kind} {key}"] = Estimate.exact(error)
     finally:

@@ -18,12 +18,12 @@ from .clock import cpu_s
 from .toggle import Slice
 from .tools import missing
 
-# One period of sampling at 1 Hz, so that each slice has one sample.
+# Length of a slice, in seconds: one sampling period at 1 Hz, so that each slice contains one sample.
 SLICE_S = 1.0
 # Time after each switch that is not measured: the monitor takes its overdue sample, and the queues settle.
 SETTLE_S = 0.15
 CONTROL, WATCH, WATCH_10, SYSSTAT = "control", "brimful watch, 1 Hz", "brimful watch, 10 Hz", "sar and pidstat, 1 Hz"
-# The order in which monitors are toggled: brimful at 1 Hz in half of the quartets, nothing in a quarter.
+# The monitor that each quartet of slices switches: brimful at 1 Hz in half of the quartets, no monitor in a quarter.
 TURNS = (WATCH, CONTROL, WATCH, WATCH_10, WATCH, CONTROL, WATCH, SYSSTAT)
 # nginx counts as saturated if it uses at least this share of its CPU.
 SATURATED = 0.95

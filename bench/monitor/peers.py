@@ -8,9 +8,10 @@ import urllib.request
 
 from .bed import Bed, Running
 
-# CPUs, tasks and switches, paging, swapping, disks, memory, pressure, interfaces, sockets, TCP, interrupts.
+# sar reports CPUs, tasks and switches, paging, swapping, disks, memory, pressure, interfaces, sockets, TCP and
+# interrupts.
 SAR = ("-u ALL -P ALL -w -B -W -b -d -r -q CPU,IO,MEM -n DEV,EDEV,SOCK,TCP,ETCP -I SUM").split()
-# CPU, memory, switches.
+# pidstat reports CPU time, memory and context switches.
 PIDSTAT = "-u -r -w".split()
 # By default, node_exporter leaves out processes and connections by state. Debian's build also leaves out loopback.
 NODE_EXPORTER = (

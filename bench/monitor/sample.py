@@ -19,7 +19,7 @@ from .tools import missing
 
 TASKS = 300
 SHAPES = {"threads": f"1 process of {TASKS} threads", "processes": f"{TASKS} processes of 1 thread"}
-# After this time the programs have started, and are between two of their samples.
+# After this time, in seconds, the programs have started, and none of them is taking a sample.
 START_S = 2.5
 
 

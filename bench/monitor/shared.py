@@ -25,7 +25,7 @@ class Readings:
     sar: Table
     pidstat: Table
     vmstat: dict[str, float]
-    # Two pages: from the beginning and from the end of the minute.
+    # Two scraped pages: one from the beginning of the minute, one from the end.
     node_exporter: list[Table]
 
     def sum_of(self, tool: Table, columns: str, row: str = "") -> float:
@@ -174,11 +174,11 @@ def share(name: str, sar_columns: str, vmstat_column: str, modes: str) -> Shared
     )
 
 
-# Connections that may open or close between the tools' last readings.
+# Number of connections that may open or close between the last readings of the two tools.
 RATE_AT_END = 50
 MEAN = "the tool's mean over the minute, ours at the end"
 ALL_PORTS = "the tool's covers all ports"
-# Largest size of a single request to the disk.
+# Largest size of a single request to the disk, in KiB.
 REQUEST_KIB = 64
 SHARED = (
     share("user", "%usr %nice", "us", "user nice"),

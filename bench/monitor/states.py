@@ -25,7 +25,8 @@ from .tools import missing
 
 PORT = 8080
 SOCKETS = 10_000
-# The number of connections that make SOCKETS sockets: each has both ends on this host, or only one.
+# The number of connections that make SOCKETS sockets on this host: a connection has both of its sockets here, or only
+# one.
 LAYOUTS = {"half": SOCKETS // 2, "all": SOCKETS}
 WORDS = {"half": "clients on the same host", "all": "clients elsewhere"}
 EXPORTER_PORT = 9100

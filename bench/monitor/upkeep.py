@@ -17,10 +17,10 @@ from .stats import Estimate
 
 # wrk opens a connection for each request.
 CLOSE = ("-H", "Connection: close")
-# Loading and detaching the programs takes a fraction of this.
+# Pause after each switch, in seconds. Loading or detaching the eBPF programs takes a fraction of this time.
 SETTLE_S = 0.7
 SLICE_S = 2
-# Number and length in seconds of the stretches in which runs of the program are counted.
+# Number of stretches in which runs of the eBPF program are counted, and length of a stretch in seconds.
 STRETCHES, STRETCH_S = 5, 2
 # A sampling interval longer than the measurement, so that only the gauges run.
 NEVER = "1h"

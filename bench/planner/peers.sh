@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the solvers that the planner is compared with, from PyPI and Debian:
 #
-#   bench/planner/peers.sh [DIRECTORY]     LINE in a virtual environment there, GNU Octave's queueing package
+#   bench/planner/peers.sh [DIRECTORY]     LINE in a virtual environment in DIRECTORY, GNU Octave's queueing package
 #
 # Debian's package needs root. The script names those that it cannot install; the comparison runs without them.
 set -euo pipefail

@@ -47,7 +47,7 @@ def main() -> int:
     with target(program) as (url, _):
         for number in range(1, options.count + 1):
             after_s = drawn.uniform(0, LATEST_KILL_S)
-            # Half of the loads may end before the kill, so that it hits the merge, or a driver that has ended.
+            # About half of the loads are short. Then the kill may hit the merge, or come after the driver has ended.
             duration_s = drawn.choice([60.0, drawn.uniform(1, 4)])
             wrong, age_s = trial(program, url, options.shards, duration_s, after_s)
             ages += [] if age_s is None else [age_s]

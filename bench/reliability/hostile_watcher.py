@@ -26,12 +26,13 @@ from shared import calls_ended, parser, target
 
 MAX_GROWTH = 64 << 20
 MAX_MESSAGE = 4 << 20
-#: A message with this number of elements of any kind is within the generator's limits.
+#: The generator accepts a message in which a collection of any kind has this number of elements.
 MAX_ELEMENTS = 6_000
 PROTOCOL = "brimful.watch/3"
 NONCE = "0123456789abcdef0123456789abcdef"
 
-#: The groups of a sample with `*` in place of a collection's elements, and one element; `#` becomes its number.
+#: For each collection: a sample with `*` in place of the elements, and one element. `#` is replaced by the element's
+#: number.
 COLLECTIONS = {
     "module classes": ('{"module":{"servers":[{"classes":[*]}]}}', "{}"),
     "module servers": ('{"module":{"servers":[*]}}', "{}"),

@@ -67,8 +67,8 @@ class Load:
             code = self._process.wait(within_s)
         except subprocess.TimeoutExpired:
             raise Failed(f"the load is still running after {within_s:.0f} s") from None
-        # Exit code 1: calls failed because workers were killed. 4: the generator was the limit. The Record reports
-        # both.
+        # Exit code 1 means that calls failed because workers were killed; 4 means that the generator was the limit. The
+        # Record reports both.
         if code not in (0, 1, 4):
             raise Failed(f"brimful load: exit {code}: {self._text(self._errors)}")
         return json.loads(self._text(self._output))

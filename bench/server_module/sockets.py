@@ -113,7 +113,7 @@ def poll(pid: int, seconds: float) -> list[Reading]:
 def is_attached(pid: int) -> bool:
     """Whether a process holds a link of an eBPF program, or a tracepoint."""
     for name in os.listdir(f"/proc/{pid}/fd"):
-        # The descriptor may have been closed since.
+        # The process may have closed the descriptor since the directory was listed.
         with contextlib.suppress(FileNotFoundError):
             held = os.readlink(f"/proc/{pid}/fd/{name}")
             if held.startswith(("anon_inode:bpf_link", "anon_inode:bpf-perf", "anon_inode:[perf_event]")):

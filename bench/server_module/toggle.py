@@ -26,7 +26,7 @@ from .servers import Server
 
 PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
-# The control has a quarter of the quartets.
+# The subjects of successive quartets. A quarter of the quartets is the control.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
 # Time for requests in progress at the switch to end: 64 concurrent requests take Apache 5 ms.
 SETTLE_S = 0.006
@@ -71,7 +71,7 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
         for done, turn in enumerate(itertools.islice(itertools.cycle(TURNS), number)):
             if done % 500 == 0:
                 say(f"{name}: quartet {done + 1} of {number}")
-            # During the control the module is on.
+            # In a control quartet, the module stays on.
             server.memory.switch(turn == CONTROL)
             found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in random.choice(PATTERNS)])
             load.check()

@@ -23,8 +23,8 @@ FILES = (
     ("sound", 20, 179.0, 0.05),
     ("video", 4, 2304.0, 0.004),
 )
-# Short slices and several starts, for the reasons given in overhead.py. A slice has about 200 connections, and the
-# longest takes a few milliseconds.
+# Slices are short, and the server is started several times, for the reasons in overhead.py. A slice has about 200
+# connections, and the longest connection lasts a few milliseconds.
 SLICE_S = 0.02
 STARTS, QUICK_STARTS = 8, 2
 START_S = 26

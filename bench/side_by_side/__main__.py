@@ -67,7 +67,7 @@ def run_case(case: Case, bench: Bench, options: argparse.Namespace) -> dict:
     repetitions = 1 if case.long else options.repetitions
     runs = []
     for repetition in range(repetitions):
-        # Each repetition begins with another generator.
+        # Each repetition begins with a different generator.
         turn = repetition % max(len(entries), 1)
         for entry in entries[turn:] + entries[:turn]:
             command.say(f"{case.name}: {entry.tool}, repetition {repetition + 1} of {repetitions}")

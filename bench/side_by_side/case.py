@@ -27,7 +27,8 @@ class Case:
     title: str
     server: str
     entries: tuple[Entry, ...]
-    # `columns` are the metrics in the case's table. For `compared`, a second table has brimful's ratios to the others.
+    # `columns` are the metrics in the case's table. For the metrics in `compared`, a second table has the ratios of
+    # brimful's values to the other generators' values.
     columns: tuple[str, ...]
     compared: tuple[str, ...] = ()
     requirements: tuple[Requirement, ...] = ()

@@ -30,9 +30,9 @@ class Entry:
     tool: str
     argv: Callable[[Setting], list[str]]
     stdin: Callable[[Setting], str] | None = None
-    # The number of connections if each has its own schedule at its share of the rate.
+    # The number of connections, if each connection follows a schedule of its own at an equal share of the rate.
     connections: int | None = None
-    # Time that this generator runs longer than the others, for its own calibration.
+    # Additional run time of this generator, which it uses to calibrate itself, in seconds.
     extra_seconds: int = 0
     good_exits: tuple[int, ...] = (0,)
     # brimful's flags, used again to ask which engine it chooses.

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from .stats import percentile
 
-# Arrivals in this time are ignored: generators connect and their runtimes warm up.
+# Arrivals during this time are ignored, because generators connect and their runtimes warm up.
 WARM_UP_NS = 1_000_000_000
-# The percentile of the delays that is taken as "on time".
+# A request with a delay at this percentile of all delays counts as on time.
 ON_TIME = 1
 
 

@@ -30,7 +30,7 @@ SLOW_PER_SECOND = 130
 # the first client is about to call again: at that moment all connections are open and idle.
 HOLD_S = 3
 THINK_S = 2
-# Numbers of connections whose difference in memory is measured.
+# The two numbers of connections at which a generator's memory is compared.
 CONNECTIONS = (2000, 10000)
 
 
@@ -44,7 +44,7 @@ class Finished:
     core_busy_s: float
     peak_rss_kib: int
     output: str
-    # Readings of its resident memory: seconds since its start, and KiB.
+    # Readings of the generator's resident memory: seconds since the generator's start, and KiB.
     memory: list[tuple[float, int]] = field(repr=False)
 
 
@@ -150,8 +150,8 @@ class Generator:
         return bool(poll.poll(1000 * seconds))
 
     def _peak(self, maxrss_kib: int) -> int:
-        # The kernel's maximum starts at the peak of this program, which forked the child. Below that, use the
-        # periodic readings, the last of which may be PERIOD_S old.
+        # The kernel's maximum for a child begins at the memory of this program, which forked the child. A smaller
+        # generator's peak is therefore taken from the periodic readings. The last reading may be PERIOD_S old.
         own = host.memory_kib(os.getpid())[1]
         return max(self._peak_kib, maxrss_kib if maxrss_kib > own else 0)
 

@@ -173,7 +173,7 @@ def wait_for(port: int, timeout_s: float = 10) -> None:
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            # A whole request, so that no connection is left in the accept queue.
+            # Send a whole request. A mere connection could remain in the accept queue.
             urllib.request.urlopen(f"http://127.0.0.1:{port}/").close()
             return
         except OSError:

@@ -13,7 +13,7 @@ class Failed(Exception):
     """A program failed or is missing. The benchmark reports it and goes on."""
 
 
-# For each program, the arguments that print its version, and where it comes from.
+# For each program: the arguments that make it print its version, and the place from which it can be installed.
 KNOWN = {
     "brimful": (["--version"], "make build"),
     "brimful-bench-server": (["--version"], "make bench"),

@@ -228,7 +228,8 @@ fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>
     Ok(measured)
 }
 
-/// The time of a sample. `None` if the sample also dumped all connections, which *plain* does in some samples.
+/// The CPU time of a sample, in microseconds. `None` if the sample also dumped all connections, which *plain* does in
+/// some samples.
 fn look_up(sampler: &mut Sampler, ebpf: bool) -> Option<f64> {
     let (sample, us) = timed(|| sampler.sample());
     let ports = sample.groups.connections?.ports;

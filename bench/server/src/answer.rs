@@ -28,7 +28,7 @@ struct Answers {
     second: i64,
     /// `BATCH` responses that keep the connection open.
     keep: Vec<u8>,
-    /// `BATCH` responses that also confirm `Connection: keep-alive`.
+    /// `BATCH` responses that keep the connection open and confirm `Connection: keep-alive`.
     keep_asked: Vec<u8>,
     /// One response that closes the connection.
     close: Vec<u8>,
@@ -191,8 +191,8 @@ impl Answering {
         }
     }
 
-    /// Reads requests and answers them. Returns whether the connection stays open, as do `answer`, `flush` and
-    /// `update_interest`.
+    /// Reads requests and answers them. This method, `answer`, `flush` and `update_interest` return whether the
+    /// connection stays open.
     fn read(&mut self, connection: &mut Connection) -> bool {
         let n = match recv(&connection.socket, &mut *self.scratch, RecvFlags::empty()) {
             Ok((n, _)) if n > 0 => n,
@@ -327,7 +327,8 @@ mod tests {
         receive_answers(&mut client, 200);
         client.write_all(b" / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n\r\n").unwrap();
         let mut rest = Vec::new();
-        // The server does not read the second request, so its close resets the connection after the response.
+        // The server does not read the second request. When the server closes the socket, the kernel therefore resets
+        // the connection after the response.
         let _ = client.read_to_end(&mut rest);
         let rest = String::from_utf8(rest).unwrap();
         assert!(rest.contains("Connection: close") && rest.ends_with("\r\n\r\nHello World\n"), "{rest}");

@@ -31,8 +31,8 @@ pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> i
     loop {
         let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        // If the server was idle, the slot begins now. Otherwise, it begins at the end of the last slot, so no time is
-        // lost.
+        // If the server was idle, the slot begins now. Otherwise, the slot begins when the last slot ends, so that no
+        // time is lost.
         free = free.max(Instant::now() - slot) + slot;
         thread::sleep(free.saturating_duration_since(Instant::now()));
         // Ignore errors: a client may have closed its connection.

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Number of lines from which the average length of a line is measured.
+/// Number of lines in the sample from which the average length of a line is computed.
 const SAMPLE_LINES: u64 = 20_000;
 
 /// The log to write. Absent fields have the values of [`LogShape::default`].

@@ -1,4 +1,4 @@
-//! Whether simulations of random networks agree with their exact solutions within the intervals that they state.
+//! Checks that the intervals of simulated figures contain the exact figures, for random networks.
 
 use crate::networks::{errors, network};
 use brimful_model::{Method, ModelError, SimulationOptions, simulate, solve};
