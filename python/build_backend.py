@@ -2,7 +2,7 @@
 
 import document_types
 import maturin
-from maturin import (  # noqa: F401 - hooks that need no dataclasses
+from maturin import (  # noqa: F401 - re-exports hooks that need no dataclasses
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,

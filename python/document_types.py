@@ -168,7 +168,7 @@ def simple(kind: str, schema: dict) -> str:
             return f"tuple[{', '.join(type_of(item) for item in items)}]"
         return f"list[{type_of(schema.get('items', True))}]"
     if kind == "object":
-        # Inline objects have no class of their own.
+        # An object that a schema defines inline has no class, so its type is a dict.
         return f"dict[str, {type_of(schema.get('additionalProperties', True))}]"
     return {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}[kind]
 

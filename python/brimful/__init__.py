@@ -53,7 +53,7 @@ __all__ = [
     "watch",
 ]
 
-# Tracebacks then name the exceptions as users catch them: `brimful.UsageError`.
+# With this module name, tracebacks show the exceptions as users catch them: `brimful.UsageError`.
 for _exception in (BrimfulError, HostError, Interrupted, UsageError):
     _exception.__module__ = __name__
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The environment variable with the path of another program than the package's, for tests and for development.
+#: The environment variable with the path of a program to run instead of the package's own, for tests and development.
 BINARY_VARIABLE = "BRIMFUL_BINARY"
 
 

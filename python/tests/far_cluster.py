@@ -21,7 +21,7 @@ from pathlib import Path
 import brimful
 from brimful import fleet
 
-#: How far the last host's clock is ahead.
+#: How far the last host's clock is ahead, in nanoseconds.
 AHEAD_NS = 3_000_000_000
 #: The port of the head node. Ray chooses all other ports.
 PORT = 6379
@@ -143,6 +143,6 @@ def count_nodes(head: str) -> int:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), *sys.argv[2:])
-    # A normal exit would let Ray wait for the host that is cut off.
+    # On a normal exit, Ray would wait for the host that is cut off.
     sys.stderr.flush()
     os._exit(0)

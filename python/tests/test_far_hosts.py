@@ -18,7 +18,8 @@ from brimful import Record
 
 from .far_cluster import AHEAD_NS
 
-#: Delays to the head node: none for itself, 2 ms and 4 ms for the others. There is no delay in the other direction.
+#: The delay is 0 ms for the head node (client 1), 2 ms for client 2 and 4 ms for client 3. Packets in the other direction
+#: have no delay.
 BED = ["testbed", "--clients", "3", "--rtt", "0ms..4ms", "--up-share", "100%", "--quiet"]
 HOSTS = ["{server}", "{client 1}", "{client 2}", "{client 3}"]
 

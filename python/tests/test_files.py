@@ -49,8 +49,8 @@ class KeepDirectory(unittest.TestCase):
             fleet.run(url, shards=2, directory=self.directory, **LOAD)
         own = self.directory / "shard-3.json"
         records = [(self.directory / f"shard-{index}.json").read_bytes() for index in (1, 2)]
-        # The contents are, in turn: no JSON, no document, no Record, not the Record of a shard, and Records of other
-        # shards.
+        # In turn, the contents are not JSON, not a document, not a Record, not the Record of a shard, and the Records
+        # of other shards.
         for content in (b"precious", b"[]", b'{"shards": [{"index": 3}]}', whole.text.encode(), *records):
             own.write_bytes(content)
             with self.assertRaisesRegex(brimful.UsageError, "shard-3.json is not the Record of a shard.*choose another"):

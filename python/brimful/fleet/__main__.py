@@ -12,7 +12,7 @@ from . import Figures, Outcome, open_places, run_command_line
 from .crew import Crew, own_stdout, send
 from .driver import progress_line
 
-#: Flags that the driver sets for each shard, and users must not.
+#: Flags that the driver sets for each shard. Users must not set them.
 DRIVER_FLAGS = (
     "--shard",
     "--start-at",

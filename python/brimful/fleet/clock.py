@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 #: The number of times that a clock is read.
 PROBES = 16
-#: If clocks differ by more, they must be set first. The logs of such hosts would not match either.
+#: Largest permitted offset of a host's clock. With a larger offset, the user must set the clock first; the logs of such
+#: hosts would not match either.
 MAX_OFFSET_NS = 60 * 1_000_000_000
 
 

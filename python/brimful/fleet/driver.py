@@ -157,7 +157,7 @@ class Driver:
         #: The limit of a shard by the boot id of its host.
         self.limits = limits or {}
         self.shards = [Shard(index, place) for index, place in enumerate(places, 1)]
-        # Starting a shard takes this long. Shards on one host share its CPUs while they start.
+        # The default is the time that all shards need to start: shards on one host share the host's CPUs meanwhile.
         self.lead_s = 1.0 + 0.1 * len(places) if lead_s is None else lead_s
         #: The caller's directory for the shards' Records, if there is one.
         self.directory = None if directory is None else Path(directory)
@@ -167,7 +167,7 @@ class Driver:
         self.on_note = on_note
         self.stop = stop or threading.Event()
         self.interval_s = interval_s
-        #: Whether places that are not lost can be used for another load afterwards.
+        #: Whether all places except lost places stay usable for another load after this load.
         self.keeps_places = keeps_places
         self.created_at = time.monotonic()
 

@@ -23,15 +23,15 @@ from .place import Place
 
 #: The scheme of the address of a client port.
 CLIENT_SCHEME = "ray://"
-#: The directory of token files, relative to the home directory. Each is named after the address of its cluster.
+#: The directory of token files, relative to the home directory. Each file has the name of its cluster's address.
 TOKEN_DIRECTORY = Path(".ray", "auth_tokens")
-#: How long Ray may take to reserve the hosts, some of which it may have to start.
+#: How long Ray may take to reserve the hosts. Ray may have to start some of them.
 READY_TIMEOUT_S = 60.0
 #: How long a host may take to accept a connection.
 CONNECT_TIMEOUT_S = 10.0
-#: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred such
-#: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and the connection is tried
-#: again.
+#: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred forked
+#: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and this package tries to
+#: connect again.
 CRASH_MESSAGES = "Starting Ray client server failed", "Proxy failed to Connect to backend"
 MAX_TRIES = 3
 #: Python's error on a host without this package, which Ray's message contains.

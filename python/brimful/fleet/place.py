@@ -20,7 +20,7 @@ from typing import Any
 from .. import _binary
 from .._scratch import Scratch
 
-#: The largest part of a shard's stderr that is reported, from its end.
+#: Only this many bytes at the end of a shard's stderr are reported.
 MAX_STDERR_BYTES = 4_000
 
 

@@ -49,7 +49,7 @@ def record_path(directory: Path, index: int) -> Path:
 def write(directory: Path, index: int, record: bytes) -> None:
     """Replaces the Record of a shard, as a whole."""
     unfinished = directory / UNFINISHED_PATTERN.replace("*", str(index))
-    # The name may be a link that another user has made: never write through it.
+    # The name may be a link that another user has made. Never write through such a link.
     unfinished.unlink(missing_ok=True)
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
         file.write(record)
