@@ -59,7 +59,8 @@ function throughput(survey: Survey): Chart {
 }
 
 function responseTime(survey: Survey): Chart {
-  // Past saturation the mean response time depends on how long the load lasted. Such values would squeeze all others.
+  // Past saturation, the mean response time grows with the duration of the load. With such values on the chart, the
+  // other values would be too close together to read.
   const levels = mixLevels(survey).filter((level) => level.role !== "past_saturation");
   const others = otherLoads(survey);
   const comparisonOf = (level: Level) => level.response_time_s;
@@ -215,7 +216,7 @@ function cpu(survey: Survey): Chart {
   const levels = mixLevels(survey).filter((level) => level.cpu != null);
   const part = (level: Level, name: (typeof PARTS)[number]) => level.cpu?.[name] ?? 0;
   const upTo = (level: Level, i: number) => PARTS.slice(0, i + 1).reduce((sum, name) => sum + part(level, name), 0);
-  // Later series paint over earlier ones, so the tallest comes first.
+  // Later series paint over earlier series, so the tallest series comes first.
   const stacks = PARTS.map((_, i) => levels.map((level) => upTo(level, i))).reverse();
   const single = levels.length === 1;
   return {
@@ -293,7 +294,7 @@ interface ComparisonSpec {
   format: Format;
   /** The prediction for a host of constant speed. */
   steady?: (level: Level) => number | null;
-  /** The line's value at a level, if it is not the prediction for that level. */
+  /** The value of the line at a level, if the line does not show the prediction for that level. */
   line?: (level: Level) => LinePoint;
   /** Further points of the line, at which it bends. */
   bends?: (LinePoint & { x: number })[];

@@ -2,8 +2,8 @@
 
 export type Child = Node | string | null | undefined;
 
-// Control characters, and characters that change the direction of writing. An attacker may have chosen the names in a
-// document, and must not be able to disguise one as another.
+// Control characters, and characters that change the direction of writing. An attacker who chose a name in a document
+// could use them to make the name look like another name.
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The text with its invisible characters shown as escapes. */

@@ -40,7 +40,7 @@ export const signedPercent: Format = dashIfUnknown((x) => `${x >= 0 ? "+" : ""}$
 /** A share without decimals, for load levels: "75 %". */
 export const wholePercent: Format = dashIfUnknown((x) => `${Math.round(x * 100)}${THIN_SPACE}%`);
 
-/** An interval. The unit is written once if both ends have the same one: "8.61 … 9.93 ms". */
+/** An interval. A unit that both ends share is written once: "8.61 … 9.93 ms". */
 export function range([low, high]: readonly [number, number], format: Format): string {
   const [from, to] = [format(low), format(high)];
   const unit = /(\u202f.+|\/s)$/.exec(to)?.[0] ?? "";

@@ -1,4 +1,4 @@
-// Labels inside a plot. Each is placed where it overlaps no other label or mark, if there is such a place.
+// Labels inside a plot. A label is placed where it overlaps no other label or mark, if such a place exists.
 import type uPlot from "uplot";
 
 /**

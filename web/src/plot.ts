@@ -187,7 +187,7 @@ function fittingLabels(u: uPlot, splits: number[], texts: string[], scale: strin
     const half = textWidth(texts[i] ?? "") / 2;
     return { left: middle - half, right: middle + half, middle };
   });
-  // Not `u.over.clientWidth`: the plot has no size yet when its axes are laid out.
+  // `u.over.clientWidth` cannot be used here: the plot has no size yet when its axes are laid out.
   const width = u.valToPos(u.scales[scale]?.max ?? 0, scale);
   const shown = texts.map((text, i) => {
     const { middle, right } = ends[i]!;

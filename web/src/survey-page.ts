@@ -52,7 +52,7 @@ function notices(survey: Survey): HTMLElement[] {
   }
   if (survey.stopped != null) {
     const { level, reason } = survey.stopped;
-    // As a rule, the verdict has the reason for the stop.
+    // Usually, a reason in the verdict already says why the survey stopped.
     const isInVerdict = survey.verdict.reasons.some(({ message }) => message.includes(reason));
     const absent = missingParts(survey);
     const notices = [

@@ -221,8 +221,8 @@ test("a prediction is a line, a band around it, and a thin line for a steady hos
       const i = columns[0].findIndex((x, at) => x === offered && columns[PREDICTED][at] === r.predicted);
       assert.deepEqual([HIGH, LOW, STEADY].map((column) => columns[column][i]), [r.interval90[1], r.interval90[0], steady]);
     }
-    // A point inside the interval of the busiest level, and a point inside the interval of the bursts, where no line
-    // is.
+    // Two points that no line crosses: one inside the interval of the busiest level, one inside the interval of the
+    // bursts.
     const near = ([low, high], share) => low + share * (high - low);
     const busiest = tested.at(-1);
     const bursts = example.levels.find((l) => l.workload === "bursts");
@@ -429,7 +429,7 @@ test("a reason that many levels share is listed once, and does not make the tabl
 test("predicted throughput is at most what is offered, and at most the capacity", async () => {
   const survey = structuredClone(example);
   const [low, high] = survey.saturation_rate.interval90;
-  // A closed run with less throughput than predicted, and a level at which less was offered than planned.
+  // The survey has a closed level with less throughput than predicted, and a level with less offered load than planned.
   const closed = survey.levels.find((l) => l.role === "past_saturation" && l.clients !== null);
   closed.offered = closed.throughput.measured = 0.9 * survey.saturation_rate.predicted;
   const short = survey.levels.find((l) => l.role === "held_out" && l.workload === "mix");
@@ -491,7 +491,7 @@ test("a stopped survey shows the parts it has and names those it lacks", async (
     assert.match(await page.textContent('[data-chart="cpu"] .empty'), /nothing to draw/);
     assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
   });
-  // The reason for the stop is not repeated if the verdict has it.
+  // If the verdict already has the reason for the stop, the page shows the reason only once.
   survey.verdict = { valid: false, reasons: [{ code: "incomplete", message: "At the level X: The user ended it." }] };
   await withReport(survey, {}, async (page) => {
     assert.equal((await page.textContent("main")).split("The user ended it.").length, 2);

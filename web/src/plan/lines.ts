@@ -14,7 +14,7 @@ export interface Line {
   points?: boolean | "rings";
   /** Draws the line across missing values. */
   bridged?: boolean;
-  /** Whether the line is only the edge of a band, and itself invisible. */
+  /** Whether the line is invisible and only the edge of a band. */
   edge?: boolean;
 }
 
