@@ -5,8 +5,8 @@
 #   scripts/setup.sh test     for `make test`
 #
 # Installs Debian packages if it runs as root or sudo needs no password. Otherwise it prints the command to run and
-# exits with 3. The same holds for the toolchains of Rust and Node, because Debian's versions are too old. Servers in
-# the packages are neither started nor enabled.
+# exits with 3. It never installs the toolchains of Rust and Node, because Debian's versions are too old: it prints what
+# to run, and exits with 3. Servers in the packages are neither started nor enabled.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -85,7 +85,7 @@ version_of() { { "$1" --version 2>/dev/null || true; } | grep -oEm1 '[0-9]+(\.[0
 
 at_least() { [[ -n $2 ]] && printf '%s\n' "$1" "$2" | sort --check=quiet --version-sort; }
 
-# Whether a C program that begins with the line $1 compiles and links with the other arguments.
+# Succeeds if a C program whose first line is $1 compiles and links; the other arguments go to the compiler.
 links() {
     local status=0 scratch
     scratch=$(mktemp)
