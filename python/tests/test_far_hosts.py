@@ -18,7 +18,7 @@ from brimful import Record
 
 from .far_cluster import AHEAD_NS
 
-#: The delay is 0 ms for the head node (client 1), 2 ms for client 2 and 4 ms for client 3. Packets in the other direction
+#: Packets to the head node (client 1) take 2 ms from client 2, and 4 ms from client 3. Packets in the other direction
 #: have no delay.
 BED = ["testbed", "--clients", "3", "--rtt", "0ms..4ms", "--up-share", "100%", "--quiet"]
 HOSTS = ["{server}", "{client 1}", "{client 2}", "{client 3}"]
