@@ -1,46 +1,49 @@
 //! Back-tests: every candidate forecasts from earlier origins in the history, and the forecasts are compared with the
 //! actual values (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
 //!
-//! The candidate with the smallest error is chosen. The preferred candidate is kept if it is about as good, because the
-//! error on one history is itself random. A candidate is rejected if its forecast far exceeds all past rates within the
-//! horizon, because no back-test extends that far. If no candidate remains, the candidate with the smallest excess is
-//! chosen.
+//! The candidate with the smallest error is chosen. The error on one history is random, so the candidate that fits the
+//! whole history best is kept if its error is at most 5 % larger. A candidate is rejected if its forecast far exceeds
+//! all past rates within the horizon: a back-test does not reach that far ahead. If all candidates exceed the past
+//! rates, the candidate whose forecast stays lowest remains.
 
 use crate::fit::{Candidates, FitSettings, Fitted, naive_error};
 use crate::result::{Backtest, Tried};
 use crate::series::MIN_VALUES;
 
-/// Maximum number of origins.
+/// Maximum number of origins of a back-test.
 const MAX_ORIGINS: usize = 10;
 
-/// Upper bound of the factor by which intervals are widened. Larger errors come from a break in the history and say
-/// little about the future.
+/// Upper bound of the factor by which intervals are widened. Larger errors come from a sudden change in the history and
+/// say little about the future.
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
-/// The preferred candidate is kept if its error is at most this many times the smallest error.
+/// The preferred candidate is kept if its error is at most this many times the smallest error of all candidates.
 const ABOUT_AS_GOOD: f64 = 1.05;
 
 /// A forecast that exceeds the highest past rate by more than this factor is not credible.
 pub(crate) const NOT_CREDIBLE: f64 = 10.0;
 
-/// Errors below this share of the rates are considered rounding errors.
+/// Absolute errors below this share of the rates are considered rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Rounding error of a single step, including the rounding error of the fit, relative to the highest rate.
+/// Upper bound of the rounding error of one forecast step, as a share of the highest rate. Includes the rounding error
+/// of the fit.
 const ROUNDING_OF_STEP: f64 = 1e-9;
 
 /// The chosen candidate, with the results of the back-test.
 pub(crate) struct BacktestChoice {
     pub chosen: usize,
-    /// Whether a better candidate was rejected because it would have exceeded all past rates.
+    /// Whether the best candidate was rejected because its forecast would have far exceeded all past rates.
     pub better_model_was_rejected: bool,
     pub report: Option<Backtest>,
-    /// The factor, 1 to [`MAX_WIDENING`], that makes 80 % intervals cover 80 % of the values.
+    /// The factor by which the intervals must be widened so that 80 % intervals contain 80 % of the values, from 1 to
+    /// [`MAX_WIDENING`].
     pub widening: f64,
 }
 
 /// Chooses a candidate by forecasts from up to ten origins in the second half of the history. If the history is too
-/// short, the first candidate is chosen, on the scale of rates, because nothing supports proportional growth.
+/// short for a back-test, the first candidate is chosen. It is a fit of rates, not of logarithms, because nothing
+/// supports proportional growth.
 pub(crate) fn choose(
     candidates: &Candidates,
     rates: &[f64],
@@ -72,15 +75,16 @@ pub(crate) fn choose(
     }
 }
 
-/// Forecasts of all candidates from earlier origins.
+/// Errors of all candidates when they forecast from earlier origins.
 struct Trial {
     origins: usize,
     horizon: usize,
     /// Results of each candidate, indexed like the candidates.
     tallies: Vec<Tally>,
-    /// Sum of the errors of the seasonal naive method one season ahead, measured before each origin.
+    /// Sum of the mean absolute errors of the seasonal naive method before each origin, times the number of forecast
+    /// steps.
     naive: f64,
-    /// Sums of errors below this are rounding errors.
+    /// Sums of absolute errors below this value, in arrivals per second, are rounding errors.
     rounding: f64,
 }
 
@@ -112,7 +116,7 @@ impl Trial {
         Some(Self { origins, horizon, tallies, naive, rounding })
     }
 
-    /// Returns the chosen candidate, and whether a better one was rejected.
+    /// Returns the index of the chosen candidate, and whether a better candidate was rejected.
     fn choose(
         &self,
         candidates: &Candidates,
@@ -135,8 +139,8 @@ impl Trial {
         (chosen, chosen != wanted)
     }
 
-    /// The candidate with the smallest error; if several are equal, the first. The preferred candidate is returned
-    /// instead if it is about as good.
+    /// Returns the index of the candidate with the smallest error; if several errors are equal, the first. Returns the
+    /// preferred candidate instead if its error is not much larger. The naive method, if best, is always returned.
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);
@@ -145,24 +149,24 @@ impl Trial {
     }
 }
 
-/// The rounding error of one step of these rates.
+/// The rounding error of one step of a forecast of these rates.
 fn rounding_of(rates: &[f64]) -> f64 {
     ROUNDING_OF_STEP * rates.iter().copied().fold(0.0, f64::max)
 }
 
-/// Results of one candidate's forecasts.
+/// Errors of one candidate's forecasts.
 #[derive(Default)]
 struct Tally {
-    /// Errors divided by half the width of the 80 % interval.
+    /// Error of each forecast value, divided by half the width of its 80 % interval.
     ratios: Vec<f64>,
     within80: usize,
     within95: usize,
-    /// The sum of absolute errors.
+    /// Sum of the absolute errors of the rates, in arrivals per second.
     absolute: f64,
 }
 
 impl Tally {
-    /// Counts the forecasts of the open steps. Errors of a rate below `rounding` count as zero.
+    /// Counts the forecasts of the open steps. Errors up to `rounding`, in arrivals per second, count as zero.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();

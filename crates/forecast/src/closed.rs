@@ -6,21 +6,23 @@
 /// The closed steps of a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Closed {
-    /// Whether each index of the period is closed; empty if no step is closed.
+    /// For each index in the period, whether the step is closed; empty if no step is closed.
     is_closed_at: Vec<bool>,
-    /// A period inside this one, such as the day inside a week; otherwise the period itself.
+    /// Number of steps in a shorter period that divides this period, such as the day in a week. If there is none, the
+    /// number of steps in the whole period.
     inner_period: usize,
 }
 
-/// Number of recent periods that are examined.
+/// Number of recent periods that are examined for closed steps.
 const RECENT_PERIODS: usize = 8;
 /// Minimum number of periods from which a closed step is inferred.
 const MIN_PERIODS: usize = 3;
-/// Number of periods from which one exception is allowed, such as a sale on a Sunday.
+/// From this number of periods on, a closed step may have arrivals once, such as a sale on a Sunday.
 const MIN_PERIODS_WITH_EXCEPTION: usize = 6;
 
 impl Closed {
-    /// Finds the closed steps of rates, given possible periods. The longest period that occurs often enough decides.
+    /// Finds the closed steps of rates. Of the possible `periods`, the longest that occurs at least [`MIN_PERIODS`]
+    /// times is used.
     pub(crate) fn find(rates: &[f64], periods: &[usize]) -> Closed {
         let mut periods: Vec<usize> =
             periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS).collect();
@@ -33,19 +35,19 @@ impl Closed {
         if closed == 0 || closed == period { Closed::default() } else { Closed { is_closed_at, inner_period } }
     }
 
-    /// Whether a step is closed.
+    /// Whether the step at this index of the series is closed.
     pub(crate) fn contains(&self, index: usize) -> bool {
         !self.is_closed_at.is_empty() && self.is_closed_at[index % self.is_closed_at.len()]
     }
 
-    /// The period and the number of its steps that are closed.
+    /// The length of the period in steps, and the number of closed steps in each period. `None` if no step is closed.
     pub(crate) fn share(&self) -> Option<(usize, usize)> {
         (!self.is_closed_at.is_empty())
             .then(|| (self.is_closed_at.len(), self.is_closed_at.iter().filter(|closed| **closed).count()))
     }
 
-    /// The rates as if all steps were open. A closed step gets a value interpolated between the nearest open days at
-    /// the same hour or, if there are none, between the nearest open steps.
+    /// The rates as if all steps were open. A closed step gets a value interpolated between the same step of the
+    /// nearest open days. If there are no open days, the value is interpolated between the nearest open steps.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
         for index in (0..rates.len()).filter(|index| self.contains(*index)) {
@@ -57,8 +59,8 @@ impl Closed {
         opened
     }
 
-    /// Interpolates between the nearest open steps before and after `index`. Looks at up to `most` steps in each
-    /// direction, whose distances from `index` are multiples of `step`.
+    /// Interpolates between the nearest open steps before and after `index`. Looks only at steps whose distance from
+    /// `index` is a multiple of `step`, and at no more than `most` of these in each direction.
     fn interpolate(&self, rates: &[f64], index: usize, step: usize, most: usize) -> Option<f64> {
         let is_open = |at: &usize| *at < rates.len() && !self.contains(*at);
         let before = (1..=most).filter_map(|k| index.checked_sub(k * step)).find(is_open);
@@ -99,13 +101,13 @@ mod tests {
         rates[30] = 0.0;
         assert_eq!(Closed::find(&rates, &[7]), Closed::default());
         assert_eq!(Closed::find(&[0.0; 70], &[7]), Closed::default());
-        assert_eq!(Closed::find(&[0.0, 1.0].repeat(7), &[7]), Closed::default(), "two periods are too few");
+        assert_eq!(Closed::find(&[0.0, 1.0].repeat(7), &[7]), Closed::default(), "two periods must be too few");
         let mut sundays: Vec<f64> = (0..70).map(|i| f64::from(u8::from(i % 7 != 6))).collect();
         sundays[41] = 9.0;
         assert_eq!(
             Closed::find(&sundays, &[7]).share(),
             Some((7, 1)),
-            "one Sunday with arrivals does not hide the closed days"
+            "one Sunday with arrivals must not hide the closed days"
         );
         sundays[48] = 9.0;
         assert_eq!(Closed::find(&sundays, &[7]), Closed::default());

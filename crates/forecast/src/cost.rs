@@ -27,7 +27,7 @@ pub struct Configuration {
     /// Price of the configuration per month.
     #[serde(alias = "price")]
     pub price_per_month: f64,
-    /// Changes of the model, in the notation of `--set`: `cpu.servers=4`.
+    /// Changes that this configuration makes to the model, in the notation of `--set`, such as `cpu.servers=4`.
     #[serde(default)]
     pub set: Vec<String>,
 }
@@ -50,7 +50,8 @@ pub struct CostTable {
     pub present_rate: f64,
     /// The highest rate of the last week, per second.
     pub present_peak_rate: f64,
-    /// Length of the forecast in months. A longer headroom cannot be determined.
+    /// Length of the forecast in months. If a capacity suffices for longer than this, its headroom in months is
+    /// unknown.
     pub horizon_months: f64,
     /// The cheapest configuration that is likely to suffice for `months`; absent if there is none.
     pub cheapest: Option<String>,
@@ -72,12 +73,13 @@ pub struct CostRow {
     /// Price of a million requests at the present mean rate, even if the capacity is too small for this rate; absent if
     /// nothing arrives.
     pub cost_per_million_now: Option<f64>,
-    /// Price of a million requests when peaks reach the capacity.
+    /// Price of a million requests when peaks reach the capacity, for the present ratio of mean to peak; absent if
+    /// there is no capacity or if nothing arrives.
     pub cost_per_million_at_capacity: Option<f64>,
     /// Capacity divided by the present peak, minus 1: 0.5 means 50 % more than needed; negative means that the capacity
     /// is already too small. Absent if nothing arrives, or if there is no capacity.
     pub headroom: Option<f64>,
-    /// The date when arrivals reach the capacity.
+    /// The dates when arrivals reach the capacity; absent if there is no capacity.
     pub crossing: Option<Crossing>,
     /// Months from the end of the history to the likely date when arrivals reach the capacity. 0 if the capacity is
     /// already too small; absent if the date is beyond the horizon or there is no capacity.
@@ -96,7 +98,7 @@ pub struct CostRow {
 pub fn cost_table(sized: &[SizedConfiguration], forecast: &Forecast, months: f64) -> Result<CostTable, ForecastError> {
     check_positive(months, || "the number of months".into())?;
     let horizon_months = forecast.points.len() as f64 * f64::from(forecast.history.step_s) / MONTH_S;
-    // A horizon of exactly this length may be shorter by a rounding error.
+    // A forecast of exactly `months` may appear shorter because of a rounding error.
     if horizon_months < months * (1.0 - 1e-9) {
         let shape =
             format!("the forecast looks {horizon_months:.1} months ahead and not {months}: give it a longer horizon");

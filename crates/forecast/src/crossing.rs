@@ -23,7 +23,7 @@ pub struct Crossing {
     pub latest: Option<Timestamp>,
 }
 
-/// Finds the first step whose peak rate reaches `limit_rate`, such as the rate of an objective or of a utilization.
+/// Finds the first step whose peak rate reaches `limit_rate`, in the history's last week or in the forecast.
 pub fn crossing(forecast: &Forecast, limit_rate: f64) -> Result<Crossing, ForecastError> {
     check_positive(limit_rate, || "the rate to be reached".into())?;
     let limit = limit_rate / forecast.peak.factor;

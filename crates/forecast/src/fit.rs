@@ -1,4 +1,4 @@
-//! Fits trend and season together, on each scale that may suit the history.
+//! Fits trend and seasons together: to the rates and, if possible, to their logarithms.
 
 use crate::closed::Closed;
 use crate::options::ForecastMethod;
@@ -16,7 +16,7 @@ pub(crate) struct FitSettings<'a> {
     pub step_s: u32,
     pub seasons: Option<&'a [usize]>,
     pub method: ForecastMethod,
-    /// Whether to try the scale of logarithms as well.
+    /// Whether to fit the logarithms of the rates as well.
     pub log: bool,
     /// Steps in which nothing ever arrives.
     pub closed: &'a Closed,
@@ -37,14 +37,16 @@ pub(crate) struct Fitted {
 /// All fits to choose from, in a fixed order. The seasonal naive method is the last one.
 pub(crate) struct Candidates {
     pub all: Vec<Fitted>,
-    /// The candidate to use if no back-test is possible.
+    /// Index of the best fit on the scale that suits the whole history better. The back-test keeps this candidate
+    /// unless another is clearly better.
     pub preferred: usize,
     /// The period that the seasonal naive method repeats, in steps.
     pub period: usize,
 }
 
 impl Candidates {
-    /// Fits rates and, if allowed and no rate is 0, their logarithms. If `period` is `None`, it is detected.
+    /// Fits the rates and, if `settings.log` is set, their logarithms. The naive method repeats `period` steps; if
+    /// `period` is `None`, it repeats the longest season of the fit.
     pub(crate) fn fit(rates: &[f64], settings: FitSettings<'_>, period: Option<usize>) -> Self {
         let mut all = Fitted::on_scale(Scale::Linear, rates, settings);
         let period = period.unwrap_or_else(|| all[0].longest_season());
@@ -90,14 +92,15 @@ impl Fitted {
     /// Mean and standard deviation of the forecast of each of the next `horizon` values, on the scale of the fit.
     pub(crate) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
         let n = self.values as f64;
-        // Fitting the patterns reduced the residuals, and the values of a pattern have errors of their own. The factor
-        // corrects for both.
+        // Fitting the patterns reduced the residuals, and each value of a pattern has an error. The factor corrects for
+        // both.
         let inflation = (n / (n - self.in_seasons()).max(1.0) + self.in_seasons() / n).sqrt();
         let points = self.trend.predict(horizon).into_iter().enumerate();
         points.map(|(h, (location, sd))| (location + self.season_at(self.values + h), sd * inflation)).collect()
     }
 
-    /// The highest upper end of a 95 % interval within the horizon, with intervals widened by `widening`.
+    /// The highest upper end of the 95 % intervals within the horizon, as a rate. The intervals are widened by the
+    /// factor `widening`.
     pub(crate) fn highest(&self, horizon: usize, widening: f64) -> f64 {
         let (_, t95) = self.quantiles();
         let upper = |(location, sd): (f64, f64)| self.scale.inverse(location + t95 * widening * sd);
@@ -109,7 +112,7 @@ impl Fitted {
         self.seasons.iter().map(|s| s.value_at(index)).sum()
     }
 
-    /// Half widths of the 80 % and the 95 % interval, in standard deviations.
+    /// Half the widths of the 80 % and the 95 % interval, in standard deviations.
     pub(crate) fn quantiles(&self) -> (f64, f64) {
         let freedom = (self.values as f64 - self.trend.parameters as f64 - self.in_seasons()).max(1.0);
         StudentsT::new(0.0, 1.0, freedom)
@@ -128,7 +131,7 @@ impl Fitted {
         (now > 0.0 && growth.is_finite()).then_some(growth)
     }
 
-    /// Errors of the fit one step ahead, in its own history.
+    /// Errors of the fit one step ahead, within the history to which it was fitted.
     pub(crate) fn in_sample(&self, rates: &[f64], period: usize, closed: &Closed) -> InSample {
         let errors = &self.trend.errors;
         let first = rates.len() - errors.len();
@@ -153,7 +156,7 @@ impl Fitted {
         self.seasons.iter().map(|s| s.pattern.len()).max().unwrap_or(1)
     }
 
-    /// Number of free parameters of the seasonal patterns.
+    /// Number of free values in the seasonal patterns.
     fn in_seasons(&self) -> f64 {
         match self.trend.kind {
             TrendKind::SeasonalNaive => 0.0,
@@ -161,14 +164,15 @@ impl Fitted {
         }
     }
 
-    /// The information criterion (AICc) of the rates, which is comparable between scales.
+    /// The information criterion (AICc) converted to rates, so that fits of rates and fits of logarithms can be
+    /// compared.
     fn criterion(&self, rates: &[f64]) -> f64 {
         let jacobian = if self.scale == Scale::Log { 2.0 * rates.iter().map(|r| r.ln()).sum::<f64>() } else { 0.0 };
         self.trend.criterion + 2.0 * self.in_seasons() + jacobian
     }
 }
 
-/// Mean absolute error of the seasonal naive method.
+/// Mean absolute error of the seasonal naive method, in arrivals per second.
 pub(crate) fn naive_error(rates: &[f64], period: usize) -> f64 {
     let pairs = rates.iter().zip(rates.iter().skip(period));
     pairs.map(|(a, b)| (b - a).abs()).sum::<f64>() / rates.len().saturating_sub(period).max(1) as f64

@@ -1,5 +1,5 @@
-//! Selects the history for the forecast: the whole history, its last weeks, or its days. Determines the peak within a
-//! step.
+//! Prepares the history for the forecast: all of the history, only its last weeks, or its daily means. Determines the
+//! peak rate within a step.
 
 use crate::ForecastError;
 use crate::options::ForecastOptions;
@@ -8,13 +8,13 @@ use crate::time::DAY_S;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Longest horizon, in seconds, for a forecast in steps shorter than a day.
+/// Longest horizon, in seconds, that is forecast in steps shorter than a day.
 const MAX_HORIZON_BY_STEP_S: f64 = 14.0 * DAY_S as f64;
 
 /// Minimum length of a history, in days, for a forecast in daily steps.
 const MIN_DAYS: usize = 14;
 
-/// Number of recent days that are used for a forecast in steps shorter than a day.
+/// Number of most recent days that a forecast in steps shorter than a day uses.
 const RECENT_DAYS: f64 = 56.0;
 
 /// The ratio of the peak rate within a step to the step's mean rate.
@@ -22,35 +22,35 @@ const RECENT_DAYS: f64 = 56.0;
 pub struct Peak {
     /// The highest rate within a step, divided by the step's mean rate.
     pub factor: f64,
-    /// Origin of the ratio.
+    /// Source of the ratio.
     pub basis: PeakBasis,
 }
 
-/// Origin of a ratio of peak to mean.
+/// Source of a ratio of peak to mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
     /// The user specified the ratio.
     Given,
-    /// The ratio was measured in the history, which has finer steps. It is exceeded on one day in twenty.
+    /// The ratio was measured in the history, which has finer steps. One day in twenty has a higher ratio.
     Learnt,
     /// The rates within a step are unknown, so the peak is assumed to equal the mean.
     Unknown,
 }
 
-/// The history in the steps of the forecast.
+/// The history, converted to the step of the forecast.
 pub(crate) struct History {
     pub series: Series,
     pub peak: Peak,
     /// Periods of the requested seasons, in steps of the series.
     pub seasons: Option<Vec<usize>>,
-    /// A note that says how the given history was changed.
+    /// A note to the user about how the given history was changed; `None` if it was not changed.
     pub note: Option<String>,
 }
 
 impl History {
     pub(crate) fn new(given: &Series, options: &ForecastOptions) -> Result<Self, ForecastError> {
-        // A series that the caller constructed is checked like a parsed series.
+        // A series that the caller constructed is checked like a series parsed from text.
         given.check()?;
         let peak = options.peak_to_mean.map(|factor| Peak { factor, basis: PeakBasis::Given });
         let unknown = Peak { factor: 1.0, basis: PeakBasis::Unknown };
@@ -80,7 +80,7 @@ impl History {
     fn from_days(days: DailySeries, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
         let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
         let per_day = (DAY_S / i64::from(step_s)) as usize;
-        // In daily steps, seasons within a day do not exist.
+        // Seasons shorter than a day do not exist in daily steps.
         let in_days = |periods: Vec<usize>| periods.into_iter().map(|p| p / per_day).filter(|p| *p > 1).collect();
         let note = format!(
             "More than two weeks ahead days are forecast, not steps of {step_s} s; a day's peak is taken as {:.2} times its mean.",

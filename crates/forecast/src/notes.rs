@@ -1,4 +1,4 @@
-//! Notes for the reader of a forecast.
+//! Writes notes about a forecast for its reader.
 
 use crate::backtest::{MAX_WIDENING, NOT_CREDIBLE};
 use crate::closed::Closed;
@@ -11,11 +11,11 @@ use crate::time::{DAY_S, MONTH_S};
 use crate::trend::TrendKind;
 use std::collections::BTreeSet;
 
-/// Minimum length of a history, in seconds, for its growth per month to be reported: two months, so that two months can
-/// be compared.
+/// Minimum length, in seconds, of a history whose growth per month is reported. It is two months, so that one month can
+/// be compared with the next.
 pub(crate) const MIN_GROWTH_HISTORY_S: f64 = 2.0 * MONTH_S;
 
-/// One-step errors of more than this many (robust) standard deviations are considered a sudden change.
+/// An error one step ahead of more than this many (robust) standard deviations is considered a sudden change.
 const JUMP_DEVIATIONS: f64 = 8.0;
 
 /// Errors below this share of a history's range are considered rounding errors.
@@ -24,16 +24,16 @@ const ROUNDING: f64 = 1e-6;
 /// Properties of the fit that the notes describe.
 pub(crate) struct FitSummary<'a> {
     pub fitted: &'a Fitted,
-    /// Indices of the values that were replaced.
+    /// Indices of the values that were replaced before the fit: spikes and outliers.
     pub outliers: &'a BTreeSet<usize>,
     pub closed: &'a Closed,
     /// The rates that were fitted.
     pub rates: &'a [f64],
-    /// Whether a better fit was rejected because it would have exceeded all past rates.
+    /// Whether a better fit was rejected because its forecast would have far exceeded all past rates.
     pub better_model_was_rejected: bool,
 }
 
-/// The notes as sentences; `wanted` are the requested seasons.
+/// The notes about a forecast, one sentence each. `wanted` are the periods of the seasons that the user asked for.
 pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<&[usize]>) -> Vec<String> {
     let FitSummary { fitted, outliers, closed, rates, better_model_was_rejected } = *found;
     let n = forecast.history.rates.len();

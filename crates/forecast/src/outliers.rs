@@ -2,20 +2,20 @@
 //! former level, so a trend that followed the outlier would be wrong.
 //!
 //! Hampel's filter: a value more than [`MAX_DEVIATIONS`] median absolute deviations from the median of its neighbours
-//! is an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change is not an outlier, because most of
-//! the following neighbours are at the new level. If one of the last values is far from the median, it may be an
-//! outlier or a new level. In that case, no outlier is replaced: the values after earlier outliers show what to expect.
+//! is an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change of level is not an outlier, because
+//! most of the following neighbours are at the new level. If one of the last values is far from the median, it may be
+//! an outlier or a new level. In that case, no outlier of the series is replaced.
 
-/// Number of neighbours on each side. A deviation that lasts this many steps is a change of level.
+/// Number of neighbours on each side. A deviation that lasts longer than this number of steps is a change of level.
 const NEIGHBOURS: usize = 14;
 
 /// A value is an outlier if it is more than this many robust standard deviations from the median.
 const MAX_DEVIATIONS: f64 = 5.0;
 
-/// The ratio of the median absolute deviation of normal noise to its standard deviation.
+/// Ratio of the median absolute deviation to the standard deviation, for normal noise.
 pub(crate) const MAD: f64 = 0.6745;
 
-/// If more than this share of the values were outliers, none is replaced.
+/// No outlier is replaced if more than this share of the values are outliers.
 const MAX_OUTLIER_SHARE: f64 = 0.1;
 
 /// Replaces each outlier by the median of its neighbours, and returns the indices of the outliers.
@@ -51,7 +51,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// A line with irregular noise of less than 1.
+    /// `n` values of a rising line with irregular noise between 0 and 1.
     fn line(n: usize) -> Vec<f64> {
         (0..n).map(|i| 100.0 + i as f64 / 10.0 + (i as f64 * 0.618_033_988_75).fract()).collect()
     }
@@ -72,7 +72,7 @@ mod tests {
         let mut end = line(200);
         end[20] = 30.0;
         end[195..].fill(20.0);
-        assert!(replace(&mut end).is_empty(), "no outlier is replaced while the last values may be a new level");
+        assert!(replace(&mut end).is_empty(), "no outlier may be replaced while the last values may be a new level");
     }
 
     #[test]

@@ -45,9 +45,9 @@ pub struct Forecast {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InSample {
     /// Mean absolute error divided by the error of the seasonal naive method, which repeats the last season. Absent if
-    /// that method makes no error.
+    /// the seasonal naive method makes no error.
     pub mase: Option<f64>,
-    /// Mean absolute error relative to the rate; absent if a rate is 0.
+    /// Mean of the absolute errors, each divided by the rate; absent if a rate is 0.
     pub mape: Option<f64>,
 }
 
@@ -62,14 +62,13 @@ pub struct Backtest {
     pub coverage80: f64,
     /// Share of the actual values inside the 95 % interval, before the intervals were widened.
     pub coverage95: f64,
-    /// Mean absolute error divided by the error of repeating the last season, one season ahead. Absent if repeating it
-    /// makes no error.
+    /// Mean absolute error, divided by the error of the seasonal naive method one season ahead before each origin.
+    /// Absent if the naive method makes no error.
     pub mase: Option<f64>,
-    /// Like `mase`, for the seasonal naive method: it repeats the last season (or value, if there is no season) over
-    /// the same horizon.
+    /// The relative error of the seasonal naive method over the same horizon. The method repeats the last season or, if
+    /// there is no season, the last value.
     pub naive_mase: Option<f64>,
-    /// All forecasting methods that were compared. On each scale, these include the trend that fits the whole history
-    /// best.
+    /// All forecasting methods that were compared.
     pub tried: Vec<Tried>,
 }
 
@@ -80,7 +79,7 @@ pub struct Tried {
     pub scale: Scale,
     /// The form of the trend.
     pub trend: TrendKind,
-    /// Relative error of this method, as in [`Backtest::mase`].
+    /// Relative error of this method, defined like [`Backtest::mase`].
     pub mase: Option<f64>,
 }
 

@@ -8,14 +8,14 @@ use crate::line::ols;
 use crate::time::DAY_S;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Significance level: the probability that noise is mistaken for a season.
+/// Significance level of the F test: the probability that noise is mistaken for a season.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Mean squares below this share of the series' own mean square are considered rounding errors.
+/// Mean squares below this share of the mean square of the series are considered rounding errors.
 const ROUNDING: f64 = 1e-20;
 
-/// Window of the loess trend in a decomposition, as a multiple of the longest period. The trend counts as two
-/// parameters per window.
+/// Length of the loess window for the trend, as a multiple of the longest period. The trend counts as two parameters
+/// per window length.
 const TREND_WINDOW: f64 = 1.5;
 
 /// A season: a pattern that repeats.
@@ -37,7 +37,8 @@ impl Season {
     }
 }
 
-/// The usual periods of arrivals in steps of this length, shortest first: a day and a week; for weekly steps, a year.
+/// The usual periods of arrivals, in steps of `step_s` seconds, shortest first: a day and a week; for weekly steps, a
+/// year.
 pub(crate) fn usual(step_s: u32) -> Vec<usize> {
     let step = i64::from(step_s);
     let whole = |period: i64| (period % step == 0 && period / step > 1).then_some((period / step) as usize);
@@ -61,8 +62,8 @@ pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     }
 }
 
-/// Seasons with these periods, and the remainder after subtracting trend and seasons. A period must occur at least
-/// twice in the series.
+/// Computes the seasons with these periods. Also returns the remainder after subtracting trend and seasons. Periods
+/// that do not occur at least twice in the series are ignored.
 pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<f64>) {
     let periods: Vec<usize> = periods.iter().copied().filter(|p| *p > 1 && values.len() / p >= 2).collect();
     let mut parameters = stlrs::MstlParams::new();
@@ -79,14 +80,14 @@ pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<
     }
 }
 
-/// Subtracts the least-squares line.
+/// Returns the values after subtracting their least-squares line.
 fn without_line(values: &[f64]) -> Vec<f64> {
     let times: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
     let line = ols(&times, values).map_or((0.0, 0.0), |line| (line.intercept, line.slope));
     times.iter().zip(values).map(|(t, v)| v - line.0 - line.1 * t).collect()
 }
 
-/// The mean cycle of a component, centred at 0.
+/// The mean cycle of a seasonal component, with mean 0.
 fn pattern(component: &[f64], period: usize) -> Vec<f64> {
     let mean_at = |phase: usize| {
         let seen = component.iter().skip(phase).step_by(period);

@@ -1,4 +1,4 @@
-//! A history of arrivals at a regular step, and its parsing from CSV or JSON.
+//! A history of arrivals at regular steps, and its parser for CSV and JSON.
 //!
 //! The step is the most common distance between consecutive times. All distances must be multiples of the step (for
 //! daily steps, within an hour, because of daylight saving time). Harmless defects are repaired and reported. Up to
@@ -31,7 +31,7 @@ const MAX_BRIDGED_SHARE: f64 = 0.1;
 /// Upper bound of the distance of a time from 1970-01-01, in seconds.
 const MAX_TIME_S: i64 = 1_000_000_000_000;
 
-/// Tolerance of the times of daily steps, in seconds.
+/// Tolerance for the times of steps of a day or longer, in seconds: clocks change by an hour.
 const CLOCK_CHANGE_S: i64 = 3600;
 
 /// Unit of the values of a history.
@@ -45,7 +45,7 @@ pub enum Unit {
     Rates,
 }
 
-/// A history of arrivals at a regular step.
+/// A history of arrivals at regular steps.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Series {
     /// Start of the first step.
@@ -56,15 +56,16 @@ pub struct Series {
     pub zone: Zone,
     /// Mean arrivals per second within each step.
     pub rates: Vec<f64>,
-    /// Steps that were missing and are interpolated.
+    /// Gaps in the history, whose steps are interpolated.
     pub bridged: Vec<Gap>,
-    /// Number of values that followed a later value in the text and were moved into order.
+    /// Number of values whose time is before the time of the preceding value in the text. The values are sorted by
+    /// time.
     pub out_of_order: usize,
-    /// Whether times have several offsets from UTC and the user named no time zone.
+    /// Whether the times in the text have several offsets from UTC while the user named no time zone.
     pub mixed_offsets: bool,
 }
 
-/// A run of missing steps.
+/// A gap of consecutive missing steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
     /// Start of the first missing step.
@@ -113,8 +114,8 @@ impl Series {
     /// semicolons), or a JSON array of `[time, value]` or `{"time": …, "value": …}`.
     ///
     /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days follow the
-    /// offset from UTC in the times, or UTC if there is none. If the offsets differ, the offset of the latest time is
-    /// used.
+    /// offset from UTC in the times; if the offsets differ, the offset of the latest time. If the times have no offset,
+    /// days follow UTC.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
         let text = brimful_core::text::strip_bom(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
@@ -156,7 +157,7 @@ impl Series {
         self.zone.show(self.start.plus_seconds(by))
     }
 
-    /// Number of steps in the last week.
+    /// Number of steps in the last week of the history; all steps if the history is shorter.
     pub(crate) fn last_week(&self) -> usize {
         self.steps(7.0 * DAY_S as f64).clamp(1, self.rates.len().max(1))
     }
@@ -167,7 +168,7 @@ impl Series {
     }
 
     /// The index that a step would have if the clocks never changed. When clocks are set back, two steps share an
-    /// index. If the change of the clocks is not a multiple of the step, this is the step's own index.
+    /// index. If clocks change by a time that is not a multiple of the step, returns `index`.
     pub(crate) fn place(&self, index: usize) -> usize {
         let step = i64::from(self.step_s);
         let shift = self.time(index).offset_s() - self.time(0).offset_s();
@@ -177,8 +178,8 @@ impl Series {
         usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
     }
 
-    /// The rates by the index of [`Series::place`]. If two steps share an index, this is their mean; a skipped index
-    /// gets the mean of its neighbours.
+    /// The rates, indexed by [`Series::place`]. If two steps share an index, its rate is their mean. An index that no
+    /// step has gets the mean of its neighbours.
     pub(crate) fn by_place(&self) -> Vec<f64> {
         let mut places: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
         for (i, rate) in self.rates.iter().enumerate() {
@@ -197,13 +198,13 @@ impl Series {
         rates
     }
 
-    /// The time at the index `place` of [`Series::place`].
+    /// The start of the step for which [`Series::place`] returns `place`.
     pub(crate) fn time_of_place(&self, place: usize) -> Timestamp {
         let by = (place as i64).saturating_mul(i64::from(self.step_s));
         self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S))
     }
 
-    /// Number of steps in this many seconds, rounded up.
+    /// Number of steps in `seconds`, rounded up.
     pub fn steps(&self, seconds: f64) -> usize {
         (seconds / f64::from(self.step_s)).ceil() as usize
     }
@@ -238,7 +239,7 @@ impl Series {
 pub struct DailySeries {
     /// The mean rate of each whole day.
     pub series: Series,
-    /// The ratio of a day's highest step to the day's mean. It is exceeded on one day in twenty.
+    /// The ratio of a day's highest step to the day's mean. One day in twenty has a higher ratio.
     pub peak_to_mean: f64,
 }
 
@@ -325,7 +326,7 @@ fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, F
     }
 }
 
-/// The most common distance between consecutive times; if several are equally common, the shortest.
+/// The most common distance between consecutive times, in seconds. If several are equally common, the shortest.
 fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     let mut seen: HashMap<i64, usize> = HashMap::new();
     for pair in points.windows(2) {
@@ -342,13 +343,13 @@ fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     })
 }
 
-/// Arranges points at a regular step, and interpolates short gaps.
+/// Arranges the points in regular steps, and interpolates short gaps.
 fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ForecastError> {
     let step = i64::from(step_s);
     let first = points[0].time;
     let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
     let by_day = step % DAY_S == 0;
-    // Days are counted in local time.
+    // Daily steps are counted in local time, because not every day has 24 hours.
     let place = |time: Timestamp| if by_day { time.local() } else { time.unix() };
     let start = if by_day { zone.time(first.local()) } else { zone.show(first) };
     let mut series = Series::empty(start, step_s, zone);

@@ -1,17 +1,17 @@
 //! Spikes: single values far outside the usual range, such as a day of an attack, of news, or of an outage.
 //!
-//! They are replaced before anything is fitted. A least-squares season would spread them over all future weeks: one day
-//! at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
+//! Spikes are replaced before anything is fitted. A least-squares season would spread a spike over all future weeks:
+//! one day at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
 //!
-//! The expected value of a step is a season of medians plus the median of its neighbours (Hampel's filter, as in
-//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` uses STL for the
-//! adjustment). A value is a spike only if it is far from the expected value on both scales, rates and logarithms. So
-//! neither proportional growth nor a steady swing is mistaken for a spike. Values that recur in each period are a
-//! season, and values at the end of the history may be a new level. Neither are spikes.
+//! The expected value of a step is a season of medians plus the median of the neighbours (Hampel's filter, as in
+//! [`crate::outliers`], on seasonally adjusted values). `tsclean` of Hyndman's R package `forecast` uses STL for the
+//! adjustment. A value is a spike only if it is far from the expected value on both scales, rates and logarithms. So
+//! neither proportional growth nor a steady swing is mistaken for a spike. Values that recur in each period are not
+//! spikes but a season. Values at the end of the history are not spikes if they may be a new level.
 
 use crate::outliers::{MAD, median};
 
-/// Maximum number of neighbours on each side.
+/// Number of neighbours on each side from which the expected value is computed.
 const NEIGHBOURS: usize = 14;
 /// Minimum number of values in which spikes are detected.
 const MIN_VALUES: usize = 21;
@@ -22,16 +22,17 @@ const MAX_DEVIATIONS: f64 = 6.0;
 /// Lower bound of the spread, as a share of the level. Without this bound, any deviation in a series without noise
 /// would be a spike.
 const MIN_SPREAD: f64 = 0.01;
-/// If more than this share of the values were spikes, none is replaced.
+/// No spike is replaced if more than this share of the values are spikes.
 const MAX_SPIKE_SHARE: f64 = 0.1;
-/// Number of consecutive periods in which outliers at the same index count as a new season.
+/// Outliers at the same index in this many consecutive periods count as a new season.
 const MIN_RECURRENCES: usize = 3;
-/// If at least this share of the last values are spikes, they count as a new level.
+/// If at least this share of the last values are outliers, these values count as a new level.
 const LASTING_SHARE: f64 = 0.6;
 /// On the scale of logarithms, a zero is replaced by this share of the median.
 const ZERO_SHARE: f64 = 1e-3;
 
-/// Replaces spikes by expected values. `periods` are the possible periods. Returns the indices of the spikes.
+/// Replaces spikes by expected values, and returns the indices of the spikes. `periods` are the possible lengths of a
+/// season, in steps.
 pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     if rates.len() < MIN_VALUES {
         return Vec::new();
@@ -93,15 +94,15 @@ impl Expected {
         }
     }
 
-    /// The distance of a value from the expected value, in robust standard deviations. The standard deviation is at
-    /// least `least`.
+    /// The distance of a value from the expected value, in robust standard deviations. A standard deviation below
+    /// `least` is replaced by `least`.
     fn distance(&self, i: usize, value: f64, least: f64) -> f64 {
         let spread = self.spreads[i].max(least);
         if spread > 0.0 { (value - self.values[i]) / spread } else { 0.0 }
     }
 }
 
-/// The median of the neighbours of a value, and the median of the neighbours' distances from this median.
+/// The median of the values around index `i`, and the median of their distances from this median.
 fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     let window = (2 * NEIGHBOURS + 1).min(values.len());
     let first = i.saturating_sub(window / 2).min(values.len() - window);
@@ -110,12 +111,12 @@ fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     (center, median(near.iter().map(|value| (value - center).abs()).collect()))
 }
 
-/// The season of medians: for each index of the period, the median over all periods of the difference from the period's
-/// median.
+/// The season of medians. For each index of the period, this is the median, over all periods, of the value's distance
+/// from the level.
 fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     let whole = values.len() / period;
     let levels: Vec<f64> = (0..whole).map(|nth| median(values[nth * period..(nth + 1) * period].to_vec())).collect();
-    // Between the midpoints of two periods, the level is interpolated.
+    // The level is interpolated between the periods' medians, each of which counts for the middle of its period.
     let level_at = |i: usize| {
         let place = ((i as f64 + 0.5) / period as f64 - 0.5).clamp(0.0, (whole - 1) as f64);
         let before = place as usize;
@@ -131,7 +132,7 @@ fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// Excludes outliers that recur at the same index in several consecutive periods.
+/// Unmarks outliers that recur at the same index in several consecutive periods, because they are a season.
 fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     let Some(period) = period else { return };
     let recurring = |i: usize| {
@@ -145,7 +146,7 @@ fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     kept.into_iter().for_each(|i| signs[i] = 0);
 }
 
-/// Excludes outliers at the end of a history if there are several, because they may be a new level.
+/// Unmarks outliers at the end of a history if there are several, because they may be a new level.
 fn keep_lasting(signs: &mut [i8]) {
     let n = signs.len();
     let mut found = 0;
@@ -165,7 +166,8 @@ mod tests {
 
     const WEEK: [f64; 7] = [1.0, 1.1, 1.05, 1.0, 1.2, 0.7, 0.6];
 
-    /// Several weeks of growing rates around 100, with irregular noise of this share.
+    /// `n` growing daily rates around 100 with a weekly pattern. `noise` is the size of the irregular deviations, as a
+    /// share of the rate.
     fn days(n: usize, noise: f64) -> Vec<f64> {
         let value = |i: usize| {
             let median_error = 2.0 * (i as f64 * 0.618_033_988_75).fract() - 1.0;
@@ -196,17 +198,17 @@ mod tests {
             assert_eq!(replace(&mut days(140, noise), &[7]), [0_usize; 0], "{noise}");
             let mut sales = days(140, noise);
             sales.iter_mut().skip(5).step_by(7).for_each(|rate| *rate *= 5.0);
-            assert_eq!(replace(&mut sales, &[7]), [0_usize; 0], "a weekly sale is a season, noise {noise}");
+            assert_eq!(replace(&mut sales, &[7]), [0_usize; 0], "a weekly sale must count as a season, noise {noise}");
             let mut begun = days(140, noise);
             begun.iter_mut().skip(110).step_by(7).for_each(|rate| *rate *= 5.0);
-            assert_eq!(replace(&mut begun, &[7]), [0_usize; 0], "a new weekly sale is a season, noise {noise}");
+            assert_eq!(replace(&mut begun, &[7]), [0_usize; 0], "a new weekly sale must be a season, noise {noise}");
             for from in [60, 100, 130, 137] {
                 let mut jump = days(140, noise);
                 jump[from..].iter_mut().for_each(|rate| *rate *= 3.0);
                 assert_eq!(
                     replace(&mut jump, &[7]),
                     [0_usize; 0],
-                    "a threefold rate from {from} on is a new level, noise {noise}"
+                    "a threefold rate from {from} on must count as a new level, noise {noise}"
                 );
             }
         }

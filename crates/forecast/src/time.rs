@@ -1,4 +1,4 @@
-//! Times: seconds since 1970-01-01 UTC, parsed from and written in common notations, for years 0 to 9999.
+//! Points in time as seconds since 1970-01-01 UTC, for the years 0 to 9999. Parses and writes common notations.
 //!
 //! A time without an offset is in the time zone that the user named, or else in UTC.
 
@@ -15,10 +15,10 @@ pub(crate) const DAY_S: i64 = 86_400;
 /// Mean length of a month, a twelfth of 365.25 days, in seconds.
 pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
 
-/// A bare number from this value on is in milliseconds. As seconds, it would be a time after the year 5000.
+/// Numbers from this value on are milliseconds since 1970. Read as seconds, they would be times after the year 5000.
 const MILLISECONDS: i64 = 100_000_000_000;
 
-/// The range of times: 0000-01-01 to 10000-01-01.
+/// The valid times, in seconds since 1970-01-01 UTC: from 0000-01-01 to just before 10000-01-01.
 const RANGE: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
 const EPOCH: Date = date(1970, 1, 1);
@@ -41,7 +41,7 @@ impl Timestamp {
         Self { unix: seconds.clamp(RANGE.start, RANGE.end - 1), offset_s: 0 }
     }
 
-    /// The same point in time with local time `offset_s` seconds ahead of UTC.
+    /// The same point in time, for clocks that are `offset_s` seconds ahead of UTC.
     pub(crate) fn on_clocks(self, offset_s: i32) -> Self {
         Self { offset_s, ..self }
     }
@@ -51,7 +51,7 @@ impl Timestamp {
         self.offset_s
     }
 
-    /// Local time, as seconds since 1970-01-01 in local time.
+    /// Local time, in seconds since 1970-01-01 00:00 local time.
     pub(crate) fn local(self) -> i64 {
         self.unix + i64::from(self.offset_s)
     }
@@ -90,7 +90,7 @@ impl From<Timestamp> for String {
     }
 }
 
-/// The error of parsing a text that is not a time.
+/// The error for a text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no time: write 2026-03-01, 2026-03-01 14:00, 2026-03-01T14:00:00+01:00 (RFC 3339) or seconds since 1970"
@@ -99,7 +99,7 @@ pub struct ParseTimestampError(String);
 
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
-    /// Parses the notations of [`Written`]. A time without an offset is in UTC.
+    /// Parses all notations that [`Written`] accepts. A time without an offset is in UTC.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(text.parse::<Written>()?.on_own_clocks())
     }
@@ -110,7 +110,7 @@ impl FromStr for Timestamp {
 pub(crate) enum Written {
     /// A point in time in seconds since 1970-01-01 UTC, and its offset from UTC if the text contains one.
     Instant(i64, Option<i32>),
-    /// Local time in an unknown zone, as seconds since 1970-01-01 in local time.
+    /// Local time in an unknown zone, in seconds since 1970-01-01 00:00 local time.
     Clock(i64),
 }
 
@@ -123,7 +123,7 @@ impl Written {
         }
     }
 
-    /// The time with the offset in its text, or else in UTC.
+    /// Converts to a time with the offset that the text contains; without an offset, the time is in UTC.
     pub(crate) fn on_own_clocks(self) -> Timestamp {
         match self {
             Self::Instant(unix, offset) => Timestamp::from_unix(unix).on_clocks(offset.unwrap_or(0)),
@@ -153,7 +153,7 @@ impl FromStr for Written {
     }
 }
 
-/// Parses a date, with or without a time of day.
+/// Parses a date, with or without a time of day. `None` if the text is something else.
 fn read(text: &str) -> Option<Written> {
     let (date, rest) = text.split_at_checked(10)?;
     let midnight = midnight(date)?;
@@ -176,7 +176,7 @@ fn read(text: &str) -> Option<Written> {
     sound.then_some(written)
 }
 
-/// The start of a date such as `2026-03-01`, as seconds since 1970-01-01 in the same local time.
+/// The start of a date such as `2026-03-01`, in seconds since 1970-01-01 00:00 local time.
 fn midnight(date: &str) -> Option<i64> {
     let mut parts = date.split('-');
     let year = digits(parts.next()?, 4)?;
@@ -196,7 +196,8 @@ fn second(text: &str) -> Option<i64> {
     sound.then(|| digits(whole, 2)).flatten()
 }
 
-/// Parses an offset from UTC like `Z`, `+01:00`, `+0100` or `+01`. Returns seconds east of UTC.
+/// Parses an offset from UTC like `Z`, `+01:00`, `+0100` or `+01`. Returns the number of seconds by which local time is
+/// ahead of UTC.
 pub(crate) fn read_offset(text: &str) -> Option<i32> {
     if text.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -209,13 +210,14 @@ pub(crate) fn read_offset(text: &str) -> Option<i32> {
     Some(if sign == "-" { -seconds } else { seconds })
 }
 
-/// Writes an offset from UTC like `+01:00`, truncated to minutes. `seconds` are east of UTC.
+/// Writes an offset from UTC like `+01:00`, truncated to minutes. `seconds` is the time by which local time is ahead of
+/// UTC.
 pub(crate) fn write_offset(seconds: i32) -> String {
     let minutes = seconds.abs() / 60;
     format!("{}{:02}:{:02}", if seconds < 0 { "-" } else { "+" }, minutes / 60, minutes % 60)
 }
 
-/// Parses a number of exactly `width` digits.
+/// Parses a number of exactly `width` digits. `None` if the text is something else.
 fn digits(text: &str, width: usize) -> Option<i64> {
     let sound = text.len() == width && text.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()

@@ -40,8 +40,8 @@ pub enum TrendKind {
     SeasonalNaive,
 }
 
-/// The forms to choose from, the simplest first, with the initial values of α, β/α, φ and ρ for the search. A parameter
-/// with a single value is fixed.
+/// The forms to choose from, the simplest first, each with the initial values of α, β/α, φ and ρ for the search. A
+/// parameter with a single initial value is not varied.
 const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
     (TrendKind::Constant, [&[0.0], &[0.0], &[0.0], &[0.0]]),
     (TrendKind::Line, [&[0.0], &[0.0], &[1.0], &[0.0]]),
@@ -58,14 +58,15 @@ const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
 const BOUNDS: [(f64, f64); 4] = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98), (0.01, 0.98)];
 const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
 
-/// The search ends when its steps have shrunk to this fraction of the initial steps.
+/// The search ends when its step sizes have shrunk to this fraction of the initial step sizes.
 const MIN_SEARCH_SCALE: f64 = 1.0 / 128.0;
 
 /// A fitted trend.
 #[derive(Clone, Debug)]
 pub(crate) struct Trend {
     pub kind: TrendKind,
-    /// Errors one step ahead, up to the end of the series. The first values have no error if no value precedes them.
+    /// Errors of the forecast one step ahead, up to the end of the series. The first values are left out if no value
+    /// precedes them.
     pub errors: Vec<f64>,
     /// Number of parameters, excluding the variance.
     pub parameters: usize,
@@ -74,7 +75,7 @@ pub(crate) struct Trend {
     smoothing: Smoothing,
     /// State at the end of the series.
     end: State,
-    /// Variance of the one-step errors.
+    /// Variance of the errors one step ahead.
     variance: f64,
     /// Derivatives of the end state with respect to the initial level and slope.
     end_derivatives: [State; 2],
@@ -85,10 +86,11 @@ pub(crate) struct Trend {
 }
 
 impl Trend {
-    /// Fits the trends that a method allows to at least two finite values. The method's own choice is first.
+    /// Fits all trends that a method allows. `values` are at least two finite values. The trend that fits best, or that
+    /// the user chose, is first.
     ///
-    /// Information criteria measure errors one step ahead. If a temporary slope was mistaken for a lasting one, a
-    /// damped slope or no slope forecasts the far future better. So both are candidates as well.
+    /// Information criteria measure errors one step ahead. But if a temporary slope was mistaken for a lasting slope, a
+    /// damped slope or no slope forecasts the far future better. So a damped slope and no slope are candidates as well.
     pub(crate) fn candidates(values: &[f64], method: ForecastMethod) -> Vec<Self> {
         let best = Self::fit(values, method);
         let others = match method {
@@ -100,8 +102,9 @@ impl Trend {
         std::iter::once(best).chain(others).collect()
     }
 
-    /// The seasonal naive method: repeats the last `period` values, including the season. An error persists, and each
-    /// season adds another error (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.5).
+    /// The seasonal naive method: repeats the last `period` values, including their seasonal pattern. An error
+    /// persists, and each season adds another error (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*,
+    /// 2021, §5.5).
     pub(crate) fn seasonal_naive(values: &[f64], period: usize) -> Self {
         let period = period.clamp(1, values.len() - 1);
         let errors = values.iter().zip(&values[period..]).map(|(before, now)| now - before).collect();
@@ -110,7 +113,7 @@ impl Trend {
         Self { cycle, ..Self::ended(TrendKind::SeasonalNaive, Smoothing::default(), end, errors, 0) }
     }
 
-    /// Fits the trend of a method to at least two finite values.
+    /// Fits the trend of a method. `values` are at least two finite values.
     pub(crate) fn fit(values: &[f64], method: ForecastMethod) -> Self {
         Self::normalized(values, |y| match method {
             ForecastMethod::Auto => Self::best(y),
@@ -120,13 +123,13 @@ impl Trend {
         })
     }
 
-    /// Fits values after normalizing them to mean 0 and standard deviation 1. If they do not vary, the trend is
+    /// Fits values after normalizing them to mean 0 and standard deviation 1. If the values do not vary, the trend is
     /// constant.
     fn normalized(values: &[f64], fit: impl FnOnce(&[f64]) -> Self) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        // The values of a constant series differ from their mean by its rounding error.
+        // The values of a constant series may differ from the computed mean because of its rounding error.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
         let fitted = if unit == 0.0 { Self::fit_form(&y, TrendKind::Constant) } else { fit(&y) };
@@ -161,12 +164,12 @@ impl Trend {
         points
     }
 
-    /// The level at the end, without damped deviations.
+    /// The level at the end of the series, without the deviation that fades.
     pub(crate) fn level(&self) -> f64 {
         self.end.level
     }
 
-    /// The form with the smallest criterion; if several are equal, the simplest.
+    /// Fits all forms, and returns the form with the smallest criterion; if several are equal, the simplest.
     fn best(y: &[f64]) -> Self {
         let mut best = Self::fit_form(y, TrendKind::Constant);
         for (kind, _) in &FORMS[1..] {
@@ -205,7 +208,8 @@ impl Trend {
         Self::ended(TrendKind::Level, smoothing, state, errors, 1)
     }
 
-    /// The mean of the last `window` values. An error moves it by 1/window, like α = 1/window.
+    /// The mean of the last `window` values. Forecast errors are treated like those of exponential smoothing with α =
+    /// 1/window.
     fn moving_average(y: &[f64], window: usize) -> Self {
         let window = window.clamp(1, y.len() - 1);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / window as f64;
@@ -248,7 +252,8 @@ impl Trend {
     }
 }
 
-/// Corrects the bias of an estimated autoregression around a line, (2 + 4ρ)/n (Marriott & Pope, 1954; Kendall, 1954).
+/// Corrects an estimated autocorrelation around a line. Estimates are too small by (2 + 4ρ)/n on average (Marriott &
+/// Pope, 1954; Kendall, 1954).
 fn without_bias(rho: f64, n: usize) -> f64 {
     (rho + (2.0 + 4.0 * rho) / n as f64).min(BOUNDS[3].1)
 }
@@ -302,11 +307,11 @@ mod tests {
 
     const VALUES: [f64; 12] = [3.1, 3.4, 3.2, 3.9, 4.1, 4.0, 4.6, 4.9, 4.8, 5.3, 5.6, 5.5];
 
-    /// Compares with the prediction interval of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx).
+    /// The variance of a line's forecast must equal that of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx).
     #[test]
     fn a_line_is_as_unsure_as_a_regression() {
         let x: Vec<f64> = (0..12).map(f64::from).collect();
-        let line = crate::line::ols(&x, &VALUES).expect("a line");
+        let line = crate::line::ols(&x, &VALUES).expect("the points determine a line");
         let trend = Trend::fit(&VALUES, ForecastMethod::Line);
         for (h, (location, sd)) in trend.predict(30).into_iter().enumerate() {
             let at = 12.0 + h as f64;
@@ -316,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Compares with the variance in Hyndman et al., table 6.2: σ²·(1 + (h − 1)·α²).
+    /// The variance h steps ahead must equal the variance in Hyndman et al., table 6.2: σ²·(1 + (h − 1)·α²).
     #[test]
     fn smoothing_grows_less_sure_with_each_step() {
         let trend = Trend::fit(&VALUES, ForecastMethod::Smoothing { alpha: 0.3 });
@@ -327,7 +332,7 @@ mod tests {
         }
     }
 
-    /// In an autoregression, deviations fade: the variance tends to σ²/(1 − ρ²), and the mean tends to the line.
+    /// In an autoregression, deviations must fade: the variance tends to σ²/(1 − ρ²), and the mean tends to the line.
     #[test]
     fn deviations_fade() {
         let smoothing = Smoothing { rho: 0.5, phi: 1.0, ..Smoothing::default() };

@@ -1,4 +1,4 @@
-//! Time zones: the offset of local time from UTC at any time.
+//! Time zones, which give the offset of local time from UTC at any time.
 
 use crate::time::{DAY_S, Timestamp, Written, read_offset, write_offset};
 use jiff::tz::{Offset, TimeZone};
@@ -29,11 +29,12 @@ impl Zone {
         self.0.to_offset(jiff::Timestamp::from_second(unix).unwrap_or(nearest)).seconds()
     }
 
-    /// The point in time with this local time, given as seconds since 1970-01-01 in local time. If the local time
-    /// occurs twice, this is the first occurrence. If clocks skip the local time, the result is later by the length of
-    /// the skip.
+    /// The point in time with this local time, which is given in seconds since 1970-01-01 00:00 local time. If the
+    /// local time occurs twice, returns the first occurrence. If clocks skip the local time, the result is later by the
+    /// length of the skip.
     pub(crate) fn time(&self, local: i64) -> Timestamp {
-        // Clocks change by less than a day.
+        // A change of the clocks near the local time lies between these two times, because clocks change by less than a
+        // day.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));
         let shows = |offset: i64| i64::from(self.offset_s(local - offset)) == offset;
         let offset = if !shows(before) && shows(after) { after } else { before };
@@ -67,7 +68,7 @@ impl From<Zone> for String {
     }
 }
 
-/// The error of parsing a text that is not a time zone.
+/// The error for a text that is not a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no time zone: write a name like Europe/Berlin, UTC, or an offset from it like +01:00")]
 pub struct ParseZoneError(String);
@@ -108,11 +109,11 @@ mod tests {
         };
         assert_eq!(shows("2026-03-29 00:00"), "2026-03-29T00:00:00+01:00");
         assert_eq!(shows("2026-03-30 00:00"), "2026-03-30T00:00:00+02:00");
-        assert_eq!(shows("2026-03-29 02:30"), "2026-03-29T03:30:00+02:00", "a skipped local time moves forward");
+        assert_eq!(shows("2026-03-29 02:30"), "2026-03-29T03:30:00+02:00", "a skipped local time must move forward");
         assert_eq!(
             shows("2026-10-25 02:30"),
             "2026-10-25T02:30:00+02:00",
-            "of two equal local times, the first is used"
+            "if a local time occurs twice, the first must be used"
         );
     }
 }

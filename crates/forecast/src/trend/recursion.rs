@@ -4,7 +4,7 @@
 //! The symbols are: level l, slope b, damped deviation v, and the error e of the forecast one step ahead (Hyndman,
 //! Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). α = β = 0 gives a regression line,
 //! with autoregressive errors if ρ > 0; φ = 0 removes the slope. For any α, β, φ and ρ, the errors are linear in the
-//! initial level and slope, so least squares finds these exactly.
+//! initial level and slope, so least squares gives the best initial level and slope exactly.
 
 /// Parameters of the recursion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,8 +38,8 @@ impl State {
     }
 }
 
-/// Three runs of the recursion: on the series from a state of zero, on zeros from level 1, and on zeros from slope 1.
-/// The run from any initial level and slope is a linear combination of these.
+/// Results of three runs of the recursion: on the series from a state of zero, on zeros from level 1, and on zeros from
+/// slope 1. A run from any other initial level and slope is a linear combination of these three runs.
 pub(super) struct Pass {
     /// The end states of the three runs.
     states: [State; 3],
@@ -66,14 +66,14 @@ impl Pass {
         Self { states, products, sloped: smoothing.phi > 0.0 }
     }
 
-    /// The initial level and slope that give the smallest sum of squares.
+    /// The initial level and slope with the smallest sum of squared errors.
     pub(super) fn first(&self) -> State {
         let [_, by_level, by_slope] = self.products[0];
         let [level, slope] = self.covariance().map(|row| -(row[0] * by_level + row[1] * by_slope));
         State { level, slope, deviation: 0.0 }
     }
 
-    /// The smallest sum of squares.
+    /// The smallest sum of squared errors that any initial level and slope achieve.
     pub(super) fn squares(&self) -> f64 {
         let [nothing, by_level, by_slope] = self.products[0];
         let first = self.first();

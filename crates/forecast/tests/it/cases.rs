@@ -1,4 +1,4 @@
-//! Reference cases of forecasts.
+//! Compares least-squares lines and forecasts with reference cases.
 
 use crate::reference::{every_case_holds, number, numbers, text};
 use brimful_forecast::line::ols;

@@ -47,7 +47,7 @@ fn configurations_are_compared_by_price_and_time() {
     let table = table();
     let names: Vec<&str> = table.rows.iter().map(|r| r.configuration.name.as_str()).collect();
     assert_eq!(names, ["broken", "small", "medium", "medium, expensive", "large"]);
-    // The peak of the last week is 2 · 199, its mean 196.
+    // The rates of the last week are 193 to 199: their mean is 196, and the peak is 2 · 199.
     assert_eq!((table.present_rate, table.present_peak_rate), (196.0, 398.0));
     let [broken, small, medium, _, large] = table.rows.as_slice() else { panic!("{table:?}") };
     assert!(!broken.lasts && broken.crossing.is_none() && broken.headroom.is_none());
@@ -69,7 +69,7 @@ fn a_million_requests_cost_a_month_over_the_requests_in_it() {
     let medium = &table.rows[2];
     let millions = 196.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_now.unwrap() - 200.0 / millions).abs() < 1e-12);
-    // When the peak is 799, the ratio of mean to peak is assumed to be today's.
+    // At a peak of 799, the ratio of mean to peak is assumed to be the present ratio.
     let millions = 799.0 * 196.0 / 398.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_at_capacity.unwrap() - 200.0 / millions).abs() < 1e-12);
 }

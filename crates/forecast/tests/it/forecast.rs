@@ -1,4 +1,4 @@
-//! Forecasts of series whose future is known, and of unusual series.
+//! Tests forecasts of series whose future is known, and of unusual series.
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, crossing, forecast};
@@ -25,7 +25,7 @@ pub(crate) fn daily(rates: &[f64], ahead: usize) -> Forecast {
     forecast(&series(DAY, rates), &options(ahead, DAY)).unwrap()
 }
 
-/// Standard normal noise.
+/// `n` values of standard normal noise.
 pub(crate) fn noise(seed: u64, n: usize) -> Vec<f64> {
     StandardNormal.sample_iter(Pcg64::seed_from_u64(seed)).take(n).collect()
 }
@@ -34,8 +34,8 @@ pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 
-/// Share of the values inside the 80 % and 95 % intervals, over many histories: for the values after the history, and
-/// for back-tests.
+/// Shares of the values inside the 80 % and 95 % intervals, over many histories. The first two shares are of the values
+/// after the history, and the last two are of the back-tests.
 fn coverage(step_s: u32, n: usize, ahead: usize, rates: fn(&[f64]) -> Vec<f64>) -> [f64; 4] {
     let (histories, mut sums) = (30, [0.0; 4]);
     for seed in 0..histories {
@@ -198,7 +198,7 @@ fn far_ahead_hours_become_days_and_tell_their_peak() {
     assert_eq!(far.history.start.to_string(), "2026-01-02T00:00:00Z");
     assert_eq!(far.peak.basis, PeakBasis::Learnt);
     assert!((far.peak.factor - 2.0).abs() < 1e-9, "{:?}", far.peak);
-    assert_eq!(far.seasons, [7], "a season of 168 hours becomes 7 days");
+    assert_eq!(far.seasons, [7], "a season of 168 hours must become 7 days");
     assert!((far.points[89].likely / (51.0 + 38.0 + 90.0) - 1.0).abs() < 0.02, "{:?}", far.points[89]);
     let near = forecast(&hours, &options(48, HOUR)).unwrap();
     assert_eq!((near.history.step_s, near.peak.factor), (HOUR, 1.0));
@@ -281,7 +281,7 @@ fn a_history_is_read_however_it_is_written() {
         let again = Series::parse(same, Unit::Counts, None).unwrap();
         assert_eq!((again.start.unix(), again.step_s), (read.start.unix(), read.step_s), "{same}");
         assert_eq!(again.rates, read.rates, "{same}");
-        // The third history has times with two offsets; the offset of the latest time is used.
+        // One of the texts has times with two offsets; the offset of the latest time must be used.
         assert_eq!((again.mixed_offsets, again.zone), (same.contains("+01:00"), read.zone.clone()), "{same}");
     }
     assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
@@ -344,8 +344,8 @@ fn days_are_those_of_the_clocks() {
     assert_eq!((utc.zone.to_string().as_str(), utc.start.to_string().as_str()), ("UTC", "2026-03-10T00:00:00Z"));
 }
 
-/// Hourly arrivals at a shop that opens at nine in local time. The times are in UTC, and the clocks change on
-/// 2026-03-29.
+/// The season of a shop that opens at nine in local time must follow a change of the clocks. The times in the history
+/// are in UTC, and the clocks change on 2026-03-29.
 #[test]
 fn seasons_follow_the_clocks() {
     let berlin: Zone = "Europe/Berlin".parse().unwrap();
@@ -360,7 +360,7 @@ fn seasons_follow_the_clocks() {
         assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
     }
     assert!(found.seasons.iter().all(|season| season % 24 == 0), "{:?}", found.seasons);
-    // In daily steps, all days are equal: no day includes an hour of the next or previous day.
+    // In daily steps, all days must be equal: no day may include an hour of the next or previous day.
     let far = forecast(&read, &options(30, DAY)).unwrap();
     assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
     assert_eq!(far.points[0].time.to_string(), "2026-04-05T00:00:00+02:00");
@@ -427,8 +427,9 @@ fn options_that_cannot_be_are_refused() {
     assert!(matches!(forecast(&no_step, &good), Err(ForecastError::Number { .. })));
 }
 
-/// Wolf's relative sunspot numbers of 1811 to 1869 (Box & Jenkins, *Time Series Analysis*, 1976, series E), here by
-/// day: cycles without a fixed period, close to zero between them, which no trend explains.
+/// Wolf's relative sunspot numbers of 1811 to 1869 (Box & Jenkins, *Time Series Analysis*, 1976, series E). The tests
+/// use each year's number as a day's rate. The numbers rise and fall in cycles of varying length, which no trend
+/// explains.
 const SUNSPOTS: [f64; 59] = [
     1.0, 5.0, 12.0, 14.0, 35.0, 46.0, 41.0, 30.0, 24.0, 16.0, 7.0, 4.0, 2.0, 8.0, 17.0, 36.0, 50.0, 62.0, 67.0, 71.0,
     48.0, 28.0, 8.0, 13.0, 57.0, 122.0, 138.0, 103.0, 86.0, 63.0, 37.0, 24.0, 11.0, 15.0, 40.0, 62.0, 98.0, 124.0,
@@ -436,7 +437,7 @@ const SUNSPOTS: [f64; 59] = [
     37.0, 74.0,
 ];
 
-/// A forecast of half a year stays near past rates, or a note says that it does not, wherever the history ends.
+/// Wherever the history ends, a forecast of half a year must stay near past rates, or a note must say that it does not.
 #[test]
 fn what_nothing_vouches_for_is_not_extrapolated_far() {
     for zeros in [0, 1] {
@@ -449,7 +450,7 @@ fn what_nothing_vouches_for_is_not_extrapolated_far() {
             }
             let upper = forecast.points.iter().map(|p| p.upper95).fold(0.0, f64::max);
             assert_eq!(says(&forecast, "the highest rate of the history: so far ahead"), upper > 10.0 * seen);
-            assert_eq!(forecast.growth_per_month, None, "growth is not reported for 59 days");
+            assert_eq!(forecast.growth_per_month, None, "no growth may be reported for a history of at most 60 days");
         }
     }
 }
@@ -466,7 +467,8 @@ fn growth_in_a_month_takes_two_to_see() {
         short.notes
     );
     let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
-    // The rate grows by 0.2 per hour from about 390, to 3.2 times this rate after 180 days: about 22 % per month.
+    // The rate grows by 0.2 per hour from about 390. After 180 days, it is 3.2 times higher: growth of about 22 % per
+    // month.
     assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);
     assert!(!says(&long, "No growth per month"), "{:?}", long.notes);
 }
@@ -490,7 +492,7 @@ fn holidays_neither_bend_a_forecast_nor_blur_it() {
         let width = |forecast: &Forecast| forecast.points.iter().map(|p| p.upper80 - p.lower80).sum::<f64>();
         widths[0] += width(&without);
         widths[1] += width(&with);
-        // The note is missing if one of the last days was a holiday, because it may be a new level.
+        // The note is missing if one of the last days was a holiday, because that value may be a new level.
         named += usize::from(says(&with, "were kept out of the trend"));
         assert!(!says(&without, "were kept out of the trend"), "{:?}", without.notes);
         for (h, point) in with.points.iter().enumerate() {
@@ -528,7 +530,7 @@ fn the_back_test_chooses_scale_and_trend() {
     assert!(scales.contains(&Scale::Log) && scales.contains(&Scale::Linear), "{scales:?}");
 }
 
-/// A method that the user chose is kept, with a note if the seasonal naive method would be better.
+/// A method that the user chose must be kept. A note must say if the seasonal naive method was not worse.
 #[test]
 fn a_method_asked_for_is_used_whatever_the_back_test_finds() {
     let rates: Vec<f64> = (0..60).map(|i| if i % 20 < 10 { 100.0 } else { 50.0 }).collect();

@@ -1,9 +1,10 @@
-//! Tests histories with spikes, with closed days, and without variation.
+//! Tests forecasts of histories with spikes, with closed days, and without variation.
 
 use crate::forecast::{HOUR, WEEK, daily, noise, options, says, series};
 use brimful_forecast::{Forecast, ForecastPoint, forecast};
 
-/// Daily rates of a growing site that starts at 1,000/s and has fewer requests at weekends, with noise of this share.
+/// Daily rates of a growing site that starts at 1,000/s and has fewer requests at weekends. `share` is the standard
+/// deviation of the noise, as a share of the rate.
 fn site(n: usize, share: f64, seed: u64) -> Vec<f64> {
     let day = |(i, e): (usize, &f64)| {
         (1000.0 + 0.5 * i as f64) * [1.0, 1.05, 1.1, 1.05, 1.0, 0.8, 0.7][i % 7] * (1.0 + share * e)
