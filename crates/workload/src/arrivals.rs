@@ -1,23 +1,25 @@
 //! Arrival processes: reproducible sequences of due times, in [`Nanos`] from the start of the run.
 //!
-//! Every process combines *ticks* of unit rate with a *rate curve* λ(t): the call of tick a is due when the area Λ(t) =
-//! ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0, 1, 2… follow the curve exactly and never drift. Ticks
-//! with exponential gaps make a Poisson process of that rate, or a Cox process if the curve is random.
+//! Every process combines a *rate curve* λ(t) with *ticks*, which are areas under the curve, on average one per unit of
+//! area. The call of tick a is due when the area Λ(t) = ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0,
+//! 1, 2… follow the curve exactly and never drift. Ticks with exponential gaps make a Poisson process with the rate of
+//! the curve, or a Cox process if the curve is random.
 //!
 //! | process | ticks | rate curve |
 //! |---|---|---|
-//! | [`Process::Constant`] | even | steady |
-//! | [`Process::Poisson`] | exponential | steady |
+//! | [`ArrivalProcess::Constant`] | even | steady |
+//! | [`ArrivalProcess::Poisson`] | exponential | steady |
 //! | [`OnOff`] | even | a burst at the start of every period |
-//! | [`Mmpp`] | exponential | a two-state Markov chain's |
-//! | [`Process::Uniform`] | uniform | steady |
+//! | [`Mmpp`] | exponential | rate depends on the state of a two-state Markov chain |
+//! | [`ArrivalProcess::Uniform`] | uniform | steady |
 //! | [`Steps`] | even | levels, one after another |
-//! | [`Process::Fgn`], [`Process::Pareto`] | exponential | self-similar, with a [`Hurst`] parameter |
+//! | [`ArrivalProcess::Fgn`], [`ArrivalProcess::Pareto`] | exponential | self-similar, with a [`Hurst`] parameter |
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
 //!
-//! The memory in use does not grow with the length of the run; all shards share one copy of a trace. The mean rate of a
-//! random curve is a mean over many runs. The documentation of each process states how far one run may deviate from it.
+//! The memory in use does not grow with the length of the run; all shards share one copy of a trace. A random curve has
+//! its mean rate only on average over many runs. The documentation of each process states how far the rate of one run
+//! may deviate.
 
 mod fgn;
 mod mmpp;
@@ -44,7 +46,7 @@ use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 
-/// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) reads them as users write them.
+/// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) parses the notation of each variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArrivalProcess {
     /// `constant`: calls at equal intervals, the first at zero.
@@ -65,8 +67,8 @@ pub enum ArrivalProcess {
     Pareto(Hurst),
 }
 
-/// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits each piece,
-/// so a larger number would make calls late.
+/// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits every piece,
+/// so with more pieces per call, calls would be late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl ArrivalProcess {
@@ -126,9 +128,10 @@ impl Arrivals {
         Ok(Arrivals::from_parts(ticks, curve))
     }
 
-    /// Calls along `stages`. In each stage, the rate changes linearly from the previous stage's rate (`start` for the
-    /// first stage) to the stage's own rate. There are no calls after the last stage. Calls are evenly spaced with
-    /// [`Process::Constant`] and a Poisson process with [`Process::Poisson`].
+    /// Arrivals whose rate follows `stages`. In each stage, the rate changes linearly from the previous stage's rate
+    /// (`start` for the first stage) to the stage's own rate. There are no calls after the last stage. With
+    /// [`ArrivalProcess::Constant`], calls are evenly spaced. With [`ArrivalProcess::Poisson`], they are a Poisson
+    /// process.
     ///
     /// # Errors
     /// [`ArrivalsError::StagesOf`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
@@ -152,8 +155,8 @@ impl Arrivals {
         Arrivals::from_parts(Ticks::even(), Curve::Trace(trace, speed))
     }
 
-    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps have to be drawn one by one, because the number
-    /// of random draws per gap varies.
+    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps must be drawn one by one, because the number of
+    /// random draws per gap varies.
     pub(crate) fn skip_calls(&mut self, n: u64) {
         let Some(all_but_last) = n.checked_sub(1) else { return };
         match &mut self.ticks {
@@ -164,7 +167,7 @@ impl Arrivals {
                 }
             }
         }
-        // This updates `last`, so that the next call is not due before the skipped calls.
+        // This call updates `last`, so that the next call is not due before the skipped calls.
         self.next();
     }
 
@@ -174,8 +177,8 @@ impl Arrivals {
 
     /// The time at which an open load of these arrivals ends: at the end of the window, or when the call after the last
     /// call would be due, whichever is earlier. Up to that time, even arrivals keep their rate exactly. A Poisson
-    /// process of n calls keeps its rate on average, because n over the sum of n + 1 gaps is an unbiased estimate of
-    /// the rate.
+    /// process of n calls keeps its rate on average, because n divided by the sum of n + 1 gaps is an unbiased estimate
+    /// of the rate.
     pub fn end_time(mut self, extent: Extent) -> Nanos {
         let Extent { window, calls } = extent;
         if calls == u64::MAX {
@@ -259,7 +262,7 @@ impl Ticks {
     }
 }
 
-/// Rate curves. Each curve can invert the area under itself.
+/// Rate curves. Each returns the time at which the area under it reaches a given value.
 #[derive(Clone, Debug)]
 enum Curve {
     Steady(f64),
@@ -315,13 +318,13 @@ mod tests {
         let variance = moments.population_variance();
         let covariance =
             gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / gaps.len() as f64;
-        // Five standard errors. The standard errors are 1/√n for a mean of exponentials, √8/√n for their squared
-        // coefficient of variation, and 1/√n for an autocorrelation.
+        // Each tolerance is five standard errors. The standard errors are 1/√n for a mean of exponentials, √8/√n for
+        // their squared coefficient of variation, and 1/√n for an autocorrelation.
         let five = 5.0 / (n as f64).sqrt();
         assert!((mean * 1000.0 - 1.0).abs() < five, "mean gap {mean}");
         assert!((variance / mean.powi(2) - 1.0).abs() < five * 8f64.sqrt(), "variance {variance}");
         assert!((covariance / variance).abs() < five, "lag-1 autocorrelation {}", covariance / variance);
-        // The index of dispersion of counts is 1 at every time scale.
+        // For a Poisson process, the index of dispersion of counts is 1 at every time scale.
         for window_ms in [1u64, 10, 100] {
             let mut counts = vec![0f64; (due[n - 1].0 / 1_000_000 / window_ms) as usize];
             for d in &due {
@@ -342,14 +345,14 @@ mod tests {
         let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end_time(Extent { window, calls });
         let constant = Arrivals::new(ArrivalProcess::Constant, Rate(1000.0), 0).unwrap();
         assert_eq!(end(&constant, 1000, Nanos::MAX), second);
-        assert_eq!(end(&constant, 1001, second), second, "the window ends before the last call");
+        assert_eq!(end(&constant, 1001, second), second, "the window must end the load if it ends first");
         assert_eq!(end(&constant, u64::MAX, second), second);
         let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0).unwrap();
         assert_eq!(end(&bursts, 1000, Nanos::MAX), second);
         let ramp = [Stage { length_s: 1.0, rate: 1000.0 }];
         let ramp = Arrivals::stages(ArrivalProcess::Constant, Rate(0.0), &ramp, 0).unwrap();
         assert_eq!(end(&ramp, 125, second), Nanos::from_millis(500));
-        assert_eq!(end(&ramp, 5000, second), second, "the stages end before 5,000 calls are due");
+        assert_eq!(end(&ramp, 5000, second), second, "the stages have fewer than 5,000 calls");
         let trace = Arrivals::trace(Trace::parse(b"0\n0.5\n2\n").unwrap(), Speed::ORIGINAL);
         assert_eq!(end(&trace, 2, Nanos::MAX), Nanos::from_secs(2));
         assert_eq!(end(&trace, 3, Nanos::from_secs(9)), Nanos::from_secs(9));

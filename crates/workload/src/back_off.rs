@@ -1,10 +1,10 @@
-//! How long a closed load's users wait before they call again after a failed call.
+//! The waits of a closed load's users after failed calls.
 //!
-//! If a server is down, a user that calls again as soon as a call has ended would run in a busy loop: each refusal
-//! takes some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice
-//! as long after each further failure, up to a second. A user whose established connection was lost waits only from the
-//! fourth loss in a row, and only if no call was answered meanwhile. So the load on a server that answers some calls
-//! does not decrease.
+//! If a server is down, a user that calls again as soon as a call has ended would cause a busy loop, because each
+//! refusal takes only some microseconds. So a user whose connection attempt failed waits: 10 ms after the first
+//! failure, and twice as long after each further failure, up to a second. A user whose established connection was lost
+//! waits only from the fourth loss in a row, and only if no call of its shard was answered in the meantime. So the load
+//! on a server that answers some calls does not decrease.
 //!
 //! Each wait is drawn from the upper half of its range, so that users do not return in step.
 
@@ -13,7 +13,7 @@ use brimful_core::{End, Nanos, Outcome};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// Upper bound of the wait after the first failure.
+/// Upper bound of the wait after the first failure; it doubles with each further failure.
 const FIRST_WAIT: Nanos = Nanos::from_millis(10);
 /// Upper bound of every wait.
 const MAX_WAIT: Nanos = Nanos::from_secs(1);
@@ -36,13 +36,13 @@ impl BackOff {
         BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None, waits: true }
     }
 
-    /// A back-off without waits.
+    /// Creates a back-off that never makes users wait.
     pub fn none() -> BackOff {
         BackOff { waits: false, ..BackOff::new(0, Shard::WHOLE) }
     }
 
-    /// Returns how long a user waits after this outcome, and the user's new number of failures in a row. `failures` is
-    /// the number before this outcome.
+    /// Returns how long a user waits after `outcome`, and the user's new number of failures in a row. `failures` is the
+    /// number of failures in a row before `outcome`.
     #[inline]
     pub fn wait_after(&mut self, outcome: &Outcome, failures: u8) -> (Nanos, u8) {
         match outcome.end {
@@ -50,7 +50,7 @@ impl BackOff {
                 self.answered_at = Some(outcome.at);
                 (Nanos::ZERO, 0)
             }
-            // These calls have taken as long as their timeout, or they end with the run.
+            // No wait is needed: these calls lasted until a timeout or the end of the run.
             End::Abandoned | End::TimedOut | End::Unfinished { .. } => (Nanos::ZERO, failures),
             End::Refused | End::ClientLimited(_) | End::TlsFailed { sent: false, .. } => self.fail(failures, 0),
             _ if self.answered_at.is_some_and(|at| at >= outcome.due) => (Nanos::ZERO, 0),
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(
             back_off.wait_after(&reset(9, 11), 7),
             (Nanos::ZERO, 0),
-            "no wait, because another call was answered meanwhile"
+            "no wait, because another call was answered in the meantime"
         );
         let mut failures = 0;
         for due in 11..14 {

@@ -1,13 +1,13 @@
-//! The closed workload of clients that pipeline. Clients form groups, and each group sends bursts of calls on its own
-//! connection.
+//! A closed workload whose clients pipeline their calls. Clients form groups, and each group sends bursts of calls on
+//! its own connection.
 //!
 //! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as
 //! with wrk's scripts and httperf's bursts. A burst is sent with one write, and wakes the server only once. So calls in
 //! bursts cost both sides less CPU time than single calls.
 //!
-//! A client whose call is answered early waits for the other clients of its group before it thinks. Its next call is
-//! due only after the think time, so the wait is not part of a response time. A group that cannot connect waits before
-//! its next burst (see `back_off.rs`).
+//! A client whose call is answered early waits until the other calls of its group are answered; then the think time
+//! begins. This wait is not part of any response time, because the next call is due only after the think time. A group
+//! that cannot connect waits before its next burst (see `back_off.rs`).
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug)]
 pub struct ClosedBursts<C = Mix> {
     groups: Vec<Group>,
-    /// The time at which each group that is not waiting for an answer calls again, with the group's index in `groups`.
+    /// For each group without unanswered calls, the time of its next burst and its index in `groups`.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// The burst whose calls are being returned to the engine.
     burst: Option<Burst>,
@@ -35,9 +35,9 @@ pub struct ClosedBursts<C = Mix> {
 #[derive(Clone, Copy, Debug)]
 struct Group {
     clients: u32,
-    /// Number of calls of the latest burst that have no answer yet, including calls that have not been returned yet.
+    /// Number of unanswered calls of the latest burst, including calls that have not been returned to the engine yet.
     unanswered: u32,
-    /// Number of failures in a row.
+    /// Number of bursts in a row that failed.
     failures: u8,
 }
 
@@ -45,13 +45,14 @@ struct Group {
 struct Burst {
     due: Nanos,
     session: SessionId,
-    /// Number of calls that have not been returned yet; at least one.
+    /// Number of the burst's calls that have not been returned to the engine yet; at least 1.
     left: u32,
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
-    /// This shard's share of `clients`, in groups of `size`; the last group may be smaller. A group thinks for `think`
-    /// between its last answer and its next burst. The first bursts are spread evenly over one think time.
+    /// Creates this shard's share of `clients`, in groups of `size`; the last group may be smaller. Between the last
+    /// answer of a burst and the next burst, a group thinks for `think`. The first bursts are spread evenly over one
+    /// think time.
     pub fn new(clients: u64, size: u32, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedBursts<C> {
         let size = u64::from(size.max(1));
         let count = clients.div_ceil(size);
@@ -79,13 +80,14 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
         ClosedBursts { back_off: BackOff::new(seed, self.shard), ..self }
     }
 
-    /// The session that a group's calls belong to. Its number is the number of the group in the whole load.
+    /// Returns the session ID of a group's calls: the number of the group in the whole load. `place` is the group's
+    /// index in `groups`.
     fn session(&self, place: u32) -> SessionId {
         SessionId((u64::from(place) * self.shard.count + self.shard.index) as u32)
     }
 
     fn place(&self, session: SessionId) -> u32 {
-        // A division would take longer than all other work for an outcome, so it is avoided if possible.
+        // The case of a single shard avoids the division, which would take longer than all other work for an outcome.
         if self.shard.count == 1 { session.0 } else { (u64::from(session.0) / self.shard.count) as u32 }
     }
 
@@ -171,11 +173,11 @@ mod tests {
         let sessions = |calls: &[(u32, Nanos, CallSpec)]| calls.iter().map(|call| (call.0, call.1)).collect::<Vec<_>>();
         assert_eq!(sessions(&first), [(0, ms(0)), (0, ms(0)), (0, ms(0)), (1, ms(5)), (1, ms(5))]);
         assert_eq!(workload.next(ms(5), 5), NextCall::WaitForOutcome);
-        // The first burst's last call is answered first.
+        // The last call of the first burst is answered before its other calls.
         for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
             workload.on_outcome(&ended(first[nth].2, at));
         }
-        assert_eq!(workload.next(ms(8), 2), NextCall::WaitForOutcome, "each burst has an unanswered call");
+        assert_eq!(workload.next(ms(8), 2), NextCall::WaitForOutcome, "no burst may be due before the last answer");
         workload.on_outcome(&ended(first[1].2, ms(9)));
         assert_eq!(workload.next(ms(9), 1), NextCall::NotBefore(ms(19)));
         assert_eq!(sessions(&due(&mut workload, ms(21))), [(0, ms(19)); 3]);
@@ -183,7 +185,8 @@ mod tests {
         assert_eq!(workload.next(ms(22), 3), NextCall::NotBefore(ms(32)));
     }
 
-    /// A call that fails at once ends before the other calls of its burst are made.
+    /// Bursts must stay whole even if each call ends before the next call of the burst is made, like calls that fail at
+    /// once.
     #[test]
     fn a_burst_is_whole_whenever_its_calls_end() {
         let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);
@@ -192,7 +195,7 @@ mod tests {
             assert_eq!(
                 due.0,
                 n / 4 * 4,
-                "the calls of a burst are due when the last call of the previous burst has ended"
+                "the calls of a burst must be due when the last call of the previous burst has ended"
             );
             workload.on_outcome(&ended(call, Nanos(n + 1)));
         }

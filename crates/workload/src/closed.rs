@@ -1,6 +1,6 @@
 //! The closed workload: each of N clients makes a call, reads the answer, thinks, and calls again. This is the "simple
-//! scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it. A client that
-//! cannot connect waits before it tries again (see `back_off.rs`).
+//! scheme" of Banga & Druschel (1997, §3): the clients adapt to the speed of the server and cannot overload it. A
+//! client that cannot connect waits before it tries again (see `back_off.rs`).
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub struct ClosedWorkload<C = Mix> {
     /// The time at which each thinking client calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
-    /// Number of failures in a row of each client whose last call failed, by the due time of the client's next call.
+    /// For each client whose last call failed, its number of failures in a row. The key is the due time of the client's
+    /// next call.
     failing: BTreeMap<Nanos, u8>,
     back_off: BackOff,
     chooser: C,
@@ -23,8 +24,8 @@ pub struct ClosedWorkload<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
-    /// This shard's share of `clients`. Each client thinks for `think` between an answer and the next call. The first
-    /// calls are spread evenly over one think time, so that clients do not call in step.
+    /// Creates this shard's share of `clients`. Each client thinks for `think` between an answer and the next call. The
+    /// first calls are spread evenly over one think time, so that the clients do not all call at the same time.
     pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedWorkload<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
@@ -95,7 +96,7 @@ mod tests {
         Outcome { call: CallSpec::for_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
-    /// Runs the workload against a server that answers every call after `service`. Returns the due times.
+    /// Runs the workload against a server that answers every call after `service`. Returns the due times of the calls.
     fn run(mut workload: ClosedWorkload, service: Nanos, calls: usize) -> Vec<Nanos> {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn clients_keep_the_interactive_response_time_law() {
-        // X = N / (R + Z) with 20 clients, R = 1 ms and Z = 9 ms is 2000 calls per second.
+        // The throughput N / (R + Z) of N = 20 clients with R = 1 ms and Z = 9 ms is 2,000 calls per second.
         let due = run(closed(20, Nanos::from_millis(9), FOREVER, Shard::WHOLE), Nanos::from_millis(1), 2001);
         assert_eq!(due[2000], Nanos::from_secs(1));
     }
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(due.len(), 3);
     }
 
-    /// The number of refusals that the clients get from a server that is down for one second.
+    /// The number of calls of the clients that a server refuses while it is down for one second.
     fn refusals(clients: u64) -> usize {
         let mut workload = closed(clients, Nanos::ZERO, FOREVER, Shard::WHOLE);
         let (mut now, mut refusals) = (Nanos::ZERO, 0);

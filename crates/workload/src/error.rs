@@ -1,4 +1,4 @@
-//! Errors in arrival processes as users write them.
+//! Errors in the arrival processes, stages and traces that users write.
 
 use crate::ArrivalProcess;
 use brimful_core::Nanos;
@@ -51,7 +51,7 @@ pub enum ArrivalsError {
         /// The lowest rate that this process can have, in calls per second.
         slowest: f64,
     },
-    /// Steps that violate a condition.
+    /// Steps whose number, rates or durations are out of range.
     #[error(
         "these steps are not valid: write 1 to 10 steps, each with a time above zero and a rate of 0 or from 1e-9 to 1e9, \
          and at least one rate above zero"
@@ -72,7 +72,7 @@ pub enum ArrivalsError {
     /// Stages in which no call is due.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,
-    /// A playback speed that is not a number above zero.
+    /// A playback speed that is not a finite number above zero.
     #[error("`{0}` is not a speed: write how many times faster, like 2x or 0.5x")]
     Speed(String),
     /// A trace line without a number.
@@ -82,7 +82,7 @@ pub enum ArrivalsError {
     TraceLine {
         /// Number of the line, counted from 1.
         line: usize,
-        /// The beginning of the line.
+        /// The beginning of the line, with control characters escaped.
         text: String,
     },
     /// A trace that is not sorted.
@@ -90,7 +90,7 @@ pub enum ArrivalsError {
     TraceOrder {
         /// Number of the line, counted from 1.
         line: usize,
-        /// The beginning of the line.
+        /// The beginning of the line, with control characters escaped.
         text: String,
     },
     /// A trace without arrivals.

@@ -1,10 +1,10 @@
-//! Decides when which call is due: arrival processes, the mix of request classes, and the open, closed and session
-//! workloads made of them.
+//! Generates calls and their due times: arrival processes, the mix of request classes, and the open, closed and session
+//! workloads that combine both.
 //!
 //! Everything here is a pure function of a seed. A schedule that is split over N shards is the same as the whole
-//! schedule: each shard makes every N-th call. If due times follow from the index alone (constant and on/off arrivals,
-//! their stages, traces), a shard skips the calls of other shards in one step. If gaps are random, a shard draws the
-//! gaps of these calls.
+//! schedule: each shard makes every N-th call. If the due time of a call depends only on its index, as with evenly
+//! spaced calls and traces, a shard skips the calls of other shards in one step. If gaps are random, a shard also draws
+//! the gaps of other shards' calls.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -51,18 +51,18 @@ impl Shard {
     /// The only shard of a schedule that is not split.
     pub const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Splits this shard into `n` parts. The other shards may be split into other numbers of parts.
+    /// Splits this shard into `n` parts. The other shards may be split into different numbers of parts.
     pub fn split(self, n: u64) -> impl Iterator<Item = Shard> {
         (0..n).map(move |part| Shard { index: self.index + self.count * part, count: self.count * n })
     }
 
-    /// How many of `n` items belong to this shard, if item `i` belongs to shard `i mod count`.
+    /// Number of the items 0 to `n` − 1 that belong to this shard. Item `i` belongs to shard `i mod count`.
     pub fn share(self, n: u64) -> u64 {
         n / self.count + u64::from(self.index < n % self.count)
     }
 }
 
-/// The limits of a workload, which ends when the first of them is reached.
+/// The limits of a workload. The workload ends at the limit that is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// No call is due at or after this instant.
@@ -71,7 +71,8 @@ pub struct Extent {
     pub calls: u64,
 }
 
-/// A random stream. Streams with different numbers are independent, even from one seed.
+/// Creates the random stream with number `stream`. Streams with different numbers are independent, even if they have
+/// the same seed.
 fn rng(seed: u64, stream: u64) -> rand_pcg::Pcg64 {
     rand_pcg::Pcg64::new(u128::from(seed), u128::from(stream))
 }

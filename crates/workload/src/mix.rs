@@ -1,10 +1,10 @@
 //! The request of each call: an independent draw from the mix of classes, and within a class a draw from its targets,
 //! by weight or popularity.
 //!
-//! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call carries its
-//! number within the class, from which the engine renders the request. In the order of a whole schedule the numbers are
-//! 0, 1, 2 … If each shard has its own order, shard i of n uses the numbers i, i + n, i + 2n …, so no two calls of a
-//! load have the same number.
+//! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call has a number
+//! within the class. From this number, the engine renders the request. In a schedule that all shards share, the numbers
+//! are 0, 1, 2 … If each shard has its own schedule, shard i of n uses the numbers i, i + n, i + 2n … So no two calls
+//! of a load have the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::AliasTable;
@@ -21,17 +21,18 @@ pub struct Mix {
     slots: Arc<Slots>,
     /// The number of the next call of each class. It does not change for classes that are not numbered.
     next: Vec<Cell<u64>>,
-    /// Difference between successive numbers of a class.
+    /// Difference between the numbers of two successive calls of a class.
     step: u64,
     rng: Pcg64,
 }
 
-/// The tables that requests are drawn from, shared by all shards. There is one slot for each request of a class that is
-/// not numbered, and one slot for each numbered class, in the order of the classes and of their targets.
+/// The tables from which requests are drawn, shared by all shards. A class that is not numbered has one slot for each
+/// request, and a numbered class has one slot. Slots are in the order of the classes and of the requests within a
+/// class.
 #[derive(Debug)]
 struct Slots {
     shares: AliasTable,
-    /// The only possible call; `None` if there are several.
+    /// The only possible call; `None` if several calls are possible.
     only: Option<CallSpec>,
     /// Index of each class's first slot. There are usually few classes, so this list stays in the CPU cache.
     first: Vec<u32>,
@@ -49,7 +50,7 @@ pub enum MixError {
 
 /// Upper bound of the number of shares that an error message lists.
 const MAX_SHARES_SHOWN: usize = 10;
-/// Mask of the bits of a call's number. The highest bit of a [`RequestId`] marks a scripted request.
+/// Mask of the bits of a [`RequestId`] that contain a call's number. The highest bit marks a scripted request.
 const NUMBER_MASK: u64 = (1 << 63) - 1;
 
 impl Mix {
@@ -61,7 +62,7 @@ impl Mix {
         Mix::drawing(shares, (0..shares.len() as u32).collect(), vec![false; shares.len()], seed)
     }
 
-    /// The mix of all requests of a workload whose files have been read.
+    /// The mix of all requests of a workload. The workload's files must have been read.
     ///
     /// # Errors
     /// [`MixError::Shares`] if no request can be drawn.
@@ -80,8 +81,8 @@ impl Mix {
         Mix::drawing(&shares, first, numbered, seed)
     }
 
-    /// Returns this mix for a shard with its own order. Its draws are independent of the other shards' draws. Otherwise
-    /// all shards would make the same requests at the same time.
+    /// Returns this mix for a shard that has its own schedule. Its random draws are independent of the other shards'
+    /// draws, so that shards do not make the same requests at the same time.
     #[must_use]
     pub fn for_shard(mut self, shard: Shard, seed: u64) -> Mix {
         self.next.iter_mut().for_each(|next| next.set(shard.index));
@@ -90,8 +91,8 @@ impl Mix {
         self
     }
 
-    /// The call that a number `u`, uniform on [0, 1), selects. In a numbered class, the result is the class's next
-    /// call.
+    /// Returns the call that the random number `u` selects; `u` is uniformly distributed on [0, 1). In a numbered
+    /// class, this is the class's next call.
     pub(crate) fn call_at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.index_at(u);
         let class = self.slots.class(slot);
@@ -120,7 +121,7 @@ impl Mix {
 }
 
 impl Slots {
-    /// The class of a slot.
+    /// The class to which a slot belongs.
     fn class(&self, slot: usize) -> ClassId {
         let classes_up_to_slot = self.first.partition_point(|first| *first as usize <= slot);
         ClassId(classes_up_to_slot.saturating_sub(1) as u16)
@@ -128,8 +129,8 @@ impl Slots {
 }
 
 impl Chooser for Mix {
-    /// Skips all calls in one step if possible: each call takes one random number, and the generator can jump. Calls
-    /// have to be drawn only if there are several slots and a class is numbered.
+    /// Skips all calls in one step if possible: each call takes one random number, and the generator can skip numbers.
+    /// Calls must be drawn one by one only if there are several slots and a class is numbered.
     fn skip_calls(&mut self, n: u64) {
         let has_one_slot = self.slots.shares.len() == 1;
         if !has_one_slot && self.slots.numbered.contains(&true) {
@@ -188,7 +189,7 @@ mod tests {
             let mix = Mix::from_workload(&workload, 5).unwrap();
             mix.next.iter().for_each(|next| next.set(first));
             let numbers = mix.take(1_000_000).map(|call| call.request.0);
-            assert!(numbers.eq(first..first + 1_000_000), "each number occurs once");
+            assert!(numbers.eq(first..first + 1_000_000), "each number must occur exactly once");
         }
     }
 
@@ -207,8 +208,8 @@ mod tests {
         assert!(counts[0].abs_diff(30_000) < 700 && counts[1..].iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
     }
 
-    /// P(i) ∝ i^-s. A χ² test at a level of 1e-6 compares the most popular requests, and all remaining requests
-    /// together.
+    /// The probability of request i must be proportional to i^-s. A χ² test with significance level 1e-6 compares the
+    /// frequencies of the most popular requests, and of all other requests together.
     #[test]
     fn popularity_is_zipfs() {
         const FIRST: usize = 50;
@@ -225,7 +226,7 @@ mod tests {
             let expected = (0..FIRST).map(weight).chain([rest]).map(|weight| weight / total * n as f64);
             let chi2: f64 =
                 counts.iter().zip(expected).map(|(is, should): (&f64, f64)| (is - should).powi(2) / should).sum();
-            // There are 50 degrees of freedom.
+            // With 50 degrees of freedom, a correct mix exceeds 120 with a probability below 1e-6.
             assert!(chi2 < 120.0, "{exponent}: {chi2}");
         }
     }

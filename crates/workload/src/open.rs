@@ -1,4 +1,4 @@
-//! The open workload: calls are due by the arrival process, whatever the server does.
+//! The open workload: the arrival process alone decides when calls are due, whatever the server does.
 
 use crate::{Arrivals, Chooser, Extent, Mix, Shard};
 use brimful_core::{CallSpec, Nanos, NextCall, Workload};
@@ -10,15 +10,15 @@ pub struct OpenWorkload<C = Mix> {
     chooser: C,
     shard: Shard,
     extent: Extent,
-    /// Index of this shard's next call in the whole schedule.
+    /// Index in the whole schedule of this shard's call after `head`.
     index: u64,
     /// This shard's next call and its due time; `None` after the last call.
     head: Option<(Nanos, CallSpec)>,
 }
 
 impl<C: Chooser> OpenWorkload<C> {
-    /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe. These must be the same for all
-    /// shards.
+    /// Creates shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe. These three arguments
+    /// must be the same for all shards.
     pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> OpenWorkload<C> {
         let mut open = OpenWorkload { arrivals, chooser, shard, extent, index: shard.index, head: None };
         open.head = open.next_after(shard.index);
@@ -84,7 +84,8 @@ mod tests {
         calls
     }
 
-    /// Makes one shard for each process and splits it among the process's threads.
+    /// Splits the schedule among processes, and the shard of each process among its threads. `threads` contains the
+    /// number of threads of each process.
     fn shards(threads: &[u64]) -> impl Iterator<Item = Shard> {
         Shard::WHOLE.split(threads.len() as u64).zip(threads).flat_map(|(shard, threads)| shard.split(*threads))
     }
@@ -108,8 +109,8 @@ mod tests {
         }
     }
 
-    /// There are 10¹² calls, of which the shard makes ten: visiting the other shards' calls one by one would never
-    /// finish.
+    /// A shard must skip the calls of other shards in one step. There are 10¹² calls, of which the shard makes ten:
+    /// visiting the other calls one by one would never finish.
     #[test]
     fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
         let extent = Extent { window: Nanos::from_secs(1_000_000), calls: u64::MAX };

@@ -20,8 +20,8 @@ pub struct SClients<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> SClients<C> {
-    /// This shard's share of `attempts` (D). The engine abandons each attempt after `timeout` (T). The first attempts
-    /// are spread evenly over `timeout`.
+    /// Creates this shard's share of `attempts` (D). The engine abandons each attempt after `timeout` (T). The first
+    /// attempts are spread evenly over `timeout`.
     pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: Extent, shard: Shard) -> SClients<C> {
         let first_due =
             |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
@@ -60,8 +60,9 @@ impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
             End::Abandoned => self.ready.push(Reverse(outcome.at)),
-            // The server refuses connections, or the host has no free port, without delay. An immediate retry would
-            // make a busy loop of D attempts. So the next attempt begins when this attempt would have been abandoned.
+            // The server refuses connections, or the host has no free port, without delay. If the next attempt began at
+            // once, D attempts would run in a busy loop. So the next attempt begins when this attempt would have been
+            // abandoned.
             End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
             // The attempt succeeded earlier, and the next attempt began then.
             _ => {}
@@ -98,7 +99,7 @@ mod tests {
     fn the_first_attempts_are_spaced_over_the_timeout() {
         let mut workload = s_clients(4, u64::MAX, Shard::WHOLE);
         assert_eq!(due(&mut workload, T), [0, 25, 50, 75].map(Nanos::from_millis));
-        assert_eq!(workload.next(T, 4), NextCall::NotBefore(Nanos::from_secs(1)), "all attempts are under way");
+        assert_eq!(workload.next(T, 4), NextCall::NotBefore(Nanos::from_secs(1)), "all D attempts are in progress");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Sessions of users that arrive, make bursts of calls with think times in between, and leave, as with httperf's
 //! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - The other calls of a burst are sent only after its first call is answered; they are due at the time of this
+//! - A burst's first call is sent alone. The burst's other calls are due at the time of its
 //!   answer. The number of calls in flight is at most the number of the session's connections, unless calls are
 //!   pipelined. Calls that wait for a connection keep their due time.
 //! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
@@ -35,7 +35,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use visit::{Phase, SessionState};
 
-/// The parameters of all sessions.
+/// The parameters that all sessions share.
 #[derive(Debug)]
 struct Plan {
     /// The load, without its scripts.
@@ -47,37 +47,39 @@ struct Plan {
 }
 
 impl Plan {
-    /// Number of sessions that this user has.
+    /// Number of sessions that this user begins in the whole load.
     fn sessions_of_user(&self, user: SessionId) -> u64 {
         let share = |number| Shard { index: u64::from(user.0), count: self.users.max(1) }.share(number);
         self.load.number.map_or(u64::MAX, share)
     }
 }
 
-/// One shard of a load of sessions.
+/// One shard of a workload of sessions.
 #[derive(Debug)]
 pub struct Sessions {
     plan: Plan,
     /// Future sessions of an open load; `None` in a closed load.
     coming: Option<FutureSessions>,
-    /// Sessions in progress, and resting users of a closed load. Slots are reused.
+    /// Sessions in progress, and resting users of a closed load. The slots of ended sessions are reused.
     visits: Vec<SessionState>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
-    /// Due times, each with the slot of its visit. An entry is stale if its visit is not queued for that time.
+    /// Due times, each with the index in `visits` of the session. An entry is stale if the session is not queued for
+    /// this due time.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Calls to be retried, each with its due time. Each call counts as in flight in its visit, so the visit still
-    /// exists.
+    /// Calls that will be retried, each with its due time. Each of these calls counts as in flight, so its session
+    /// cannot end before the retry.
     again: VecDeque<(Nanos, CallSpec)>,
-    /// The waits of a closed load's users after failures.
+    /// Decides how long users of a closed load wait after failures.
     back_off: BackOff,
     window: Nanos,
     calls_left: u64,
 }
 
 impl Sessions {
-    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe. These must be the same
-    /// for all shards. Each session draws its requests from the mix with its own random stream.
+    /// Creates shard `shard` of the sessions that `load`, `mix`, `extent` and `seed` describe. These four arguments
+    /// must be the same for all shards, and `load` must be valid. Each session draws its requests from the mix with its
+    /// own random stream.
     ///
     /// # Errors
     /// [`ArrivalsError`] if the arrival process of an open load is not valid.
@@ -123,7 +125,8 @@ impl Sessions {
                     let place = user as f64 / *users as f64;
                     match &past {
                         Some(past) => past.begin_user(place, load, rest_s, &mut visit),
-                        // The users' first sessions are spread over one rest time, so that users do not arrive in step.
+                        // The users' first sessions are spread over one mean rest time, so that users do not all arrive
+                        // at the same time.
                         None => visit.due = Nanos::from_secs_f64(place * rest_s.mean()),
                     }
                     if sessions.plan.sessions_of_user(visit.session) > 0 {
@@ -135,13 +138,13 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// Lets users call again without a wait after a failed connection attempt.
+    /// Makes users call again without a wait after failed calls.
     #[must_use]
     pub fn without_back_off(self) -> Sessions {
         Sessions { back_off: BackOff::none(), ..self }
     }
 
-    /// Makes the sessions follow these scripts.
+    /// Makes the sessions follow `scripts`; `None` if sessions have no scripts.
     #[must_use]
     pub fn with_scripts(mut self, scripts: Option<Arc<Scripts>>) -> Sessions {
         self.plan.scripts = scripts;
@@ -157,7 +160,7 @@ impl Sessions {
         }
     }
 
-    /// Stores a session or a user, and queues it for its due time.
+    /// Stores a session or a user in a slot, and queues this slot for the due time.
     fn admit(&mut self, visit: SessionState) {
         let session = visit.session;
         let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
@@ -169,7 +172,7 @@ impl Sessions {
         self.queue(slot);
     }
 
-    /// Queues the visit in this slot for its due time.
+    /// Queues the session in this slot for its due time.
     fn queue(&mut self, slot: u32) {
         if let Some(visit) = self.visits.get_mut(slot as usize) {
             visit.is_queued = true;
@@ -177,7 +180,8 @@ impl Sessions {
         }
     }
 
-    /// The next call of the visit in this slot; `None` if the visit has failed since it was queued.
+    /// Returns the next call of the session in this slot. Returns `None` if the session is no longer queued for `due`,
+    /// for example because it has failed.
     fn next_call(&mut self, due: Nanos, slot: u32) -> Option<NextCall> {
         let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.is_queued && visit.due == due)?;
         visit.is_queued = false;
@@ -197,7 +201,7 @@ impl Sessions {
         Some(if ready > due { NextCall::Waited { due, ready, call } } else { NextCall::Due { due, call } })
     }
 
-    /// The next call to be retried.
+    /// Returns the next call to retry; `None` if no retry is due before the end of the window.
     fn next_retry(&mut self) -> Option<NextCall> {
         let (due, call) = self.again.pop_front().filter(|(due, _)| *due < self.window)?;
         self.calls_left -= 1;
@@ -208,13 +212,13 @@ impl Sessions {
         self.visits.get(*self.slots.get(&session)? as usize)
     }
 
-    /// Number of allocated bytes.
+    /// Number of bytes that the workload has allocated.
     #[cfg(test)]
     fn footprint(&self) -> usize {
         self.visits.capacity() * size_of::<SessionState>()
             + self.free.capacity() * size_of::<u32>()
             + self.due.capacity() * size_of::<(Nanos, u32)>()
-            // Each bucket has a control byte, and at most seven of eight buckets are full.
+            // A hash map has a control byte for each bucket, and uses at most seven of eight buckets.
             + self.slots.capacity() * 8 / 7 * (size_of::<(SessionId, u32)>() + 1)
     }
 }
@@ -260,7 +264,7 @@ impl Workload for Sessions {
             End::Unexpected { .. } if self.plan.load.retry && visit.retry() => {
                 self.again.push_back((outcome.at, outcome.call));
             }
-            // The end of the run is neither a failure nor the end of the session.
+            // A call that the end of the run cuts off neither fails nor ends its session.
             End::Unfinished { .. } => visit.cut_off(outcome.at),
             _ => visit.fail(outcome.at),
         }
@@ -302,25 +306,26 @@ struct FutureSessions {
     arrivals: Arrivals,
     seeds: Pcg64,
     shard: Shard,
-    /// Number of the next session in the whole schedule.
+    /// Index of the next session in the whole schedule.
     index: u64,
     /// The arrival time of the next session, counted from the start of the arrivals (see `before`).
     head: Option<Nanos>,
-    /// How long before the start of the run the arrivals begin.
+    /// Time from the start of the arrivals to the start of the run.
     before: Nanos,
-    /// Number of this shard's sessions that have not begun.
+    /// Number of this shard's sessions that have not arrived yet.
     left: u64,
 }
 
 impl FutureSessions {
-    /// `seeds` must be positioned at the seed of this shard's first session.
+    /// Creates the future sessions of a shard. The next value of `seeds` must be the seed of this shard's first
+    /// session.
     fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos, left: u64) -> FutureSessions {
         arrivals.skip_calls(shard.index);
         let head = arrivals.next();
         FutureSessions { arrivals, seeds, shard, index: shard.index, head, before, left }
     }
 
-    /// The time at which the next session arrives.
+    /// The time at which the next session arrives, counted from the start of the run.
     fn due(&self) -> Option<Nanos> {
         let head = self.head.filter(|_| self.left > 0)?;
         Some(head - self.before)
@@ -339,8 +344,8 @@ impl FutureSessions {
         Some(visit)
     }
 
-    /// Takes the next session if it arrived before the run. Also returns its arrival time in seconds, which is
-    /// negative.
+    /// If the next session arrived before the run, removes and returns it with its arrival time, in seconds from the
+    /// start of the run (negative).
     fn take_past(&mut self) -> Option<(f64, SessionState)> {
         let arrival = self.head.filter(|arrival| *arrival < self.before)?;
         Some((-(self.before - arrival).as_secs_f64(), self.take()?))

@@ -1,17 +1,18 @@
-//! Calls that arrive through a channel during the run, like the calls of a log that is read during the run. The
-//! channel's capacity limits the memory in use.
+//! A workload of calls that arrive through a channel during the run, such as the calls of a log that is still being
+//! read. The channel's capacity limits the memory in use.
 
 use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::vec::IntoIter;
 
-/// The interval between checks of an empty channel.
+/// If the channel is empty, it is checked again after this time.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// A call and its due time.
 pub type DueCall = (Nanos, CallSpec);
 
-/// One shard of calls that arrive in batches, ordered by due time. The workload ends when the sender is dropped.
+/// One shard of calls that arrive in batches, in the order of their due times. The workload ends when the sender is
+/// dropped and all calls have been made.
 #[derive(Debug)]
 pub struct StreamedWorkload {
     batches: Receiver<Vec<DueCall>>,
@@ -20,7 +21,7 @@ pub struct StreamedWorkload {
 }
 
 impl StreamedWorkload {
-    /// Makes a workload of the calls from this channel.
+    /// Creates a workload of the calls that arrive through `batches`.
     pub fn new(batches: Receiver<Vec<DueCall>>) -> StreamedWorkload {
         StreamedWorkload { batches, batch: Vec::new().into_iter(), head: None }
     }

@@ -15,9 +15,9 @@ use std::fmt;
 /// Bursts last `sojourn` on average and make up `share` of the time in the long run.
 ///
 /// In the literature's symbols, for a mean rate m: λ₁ = m·ratio, λ₂ = m·(1 − ratio·share)/(1 − share), r₁ = 1/sojourn,
-/// r₂ = r₁·share/(1 − share). The initial state is drawn from the stationary distribution, so the mean holds from the
-/// first instant. The number of calls in one run varies: its index of dispersion tends to
-/// 1 + 2(λ₁−λ₂)²r₁r₂ / ((r₁+r₂)²(λ₁r₂+λ₂r₁)). For a mean close to m, a run has to last hundreds of bursts.
+/// r₂ = r₁·share/(1 − share). The initial state is drawn from the stationary distribution, so the expected rate equals
+/// m from the first instant. The number of calls in one run varies: its index of dispersion tends to 1 + 2(λ₁−λ₂)²r₁r₂
+/// / ((r₁+r₂)²(λ₁r₂+λ₂r₁)). The mean rate of a run is close to m only if the run lasts for hundreds of bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mmpp {
     ratio: f64,
@@ -26,7 +26,8 @@ pub struct Mmpp {
 }
 
 impl Mmpp {
-    /// Lower bound of `sojourn`. With less than one call per burst, the process is practically a Poisson process.
+    /// Lower bound of `sojourn`. With shorter bursts, most bursts have less than one call, so the process is
+    /// practically a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
     /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
@@ -42,7 +43,7 @@ impl Mmpp {
         Ok(Mmpp { ratio, share, sojourn })
     }
 
-    /// Number of changes of the rate per second, in the long run.
+    /// Average number of changes of the rate per second.
     pub(super) fn pieces_per_s(&self) -> f64 {
         2.0 * self.share / self.sojourn.as_secs_f64()
     }
@@ -62,11 +63,11 @@ impl fmt::Display for Mmpp {
     }
 }
 
-/// The rate curve: the two states alternate, each for an exponentially distributed time. The remaining time of the
-/// initial state is exponentially distributed, too, because an exponential time has no memory.
+/// The rate curve: the two states alternate, and each lasts for an exponentially distributed time. The remaining time
+/// of the initial state is exponentially distributed, too, because an exponential time has no memory.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// The states: rest and burst, each with its mean length.
+    /// The rates of the two states, rest and burst, and the mean length of each state.
     states: [RateSegment; 2],
     next: usize,
     rng: Pcg64,
@@ -96,7 +97,7 @@ mod tests {
             pieces.into_iter().partition(|piece| piece.start_rate == 200.0);
         let mean =
             |pieces: &[RateSegment]| pieces.iter().map(|piece| piece.length_s).sum::<f64>() / pieces.len() as f64;
-        // Five standard errors of a mean of n/2 exponentially distributed times.
+        // The tolerance is five standard errors of the mean of n/2 exponentially distributed times.
         let five = 5.0 / (n as f64 / 2.0).sqrt();
         assert!((mean(&burst) / 2.0 - 1.0).abs() < five, "mean burst {}", mean(&burst));
         assert!((mean(&rest) / 18.0 - 1.0).abs() < five, "mean time between {}", mean(&rest));

@@ -1,5 +1,5 @@
 //! Bursts at fixed times (Banga & Druschel 1997, §5.4). The rate is high at the start of every period and low for the
-//! rest of the period, so that the mean rate is kept.
+//! rest of the period, so that the mean over a period is the requested rate.
 
 use super::pieces::RateSegment;
 use super::syntax::exact;
@@ -7,9 +7,9 @@ use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
 
-/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. For the first `share` of every `period` the rate is `ratio` times
-/// the mean, then mean·(1 − ratio·share)/(1 − share). The mean rate is exact over whole periods, so a run should last
-/// several periods.
+/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. During the first `share` of every `period`, the rate is `ratio`
+/// times the mean. During the rest of the period, it is mean·(1 − ratio·share)/(1 − share). The mean rate is exact over
+/// whole periods, so a run should last several periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     ratio: f64,
@@ -60,7 +60,7 @@ pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(share > 0.0 && share < 1.0) {
         return Err(ArrivalsError::Share(share));
     }
-    // The product may be rounded up.
+    // The tolerance is for the rounding error of the product.
     if ratio * share > 1.0 + 1e-9 {
         return Err(ArrivalsError::TooMuch { ratio, share });
     }
@@ -72,7 +72,8 @@ pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
     ((1.0 - ratio * share) / (1.0 - share)).max(0.0)
 }
 
-/// The rate curve. Whole periods are counted rather than summed, so that the curve does not drift.
+/// The rate curve. The curve multiplies the number of whole periods by their length. Adding up the lengths would make
+/// it drift.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     period_s: f64,
@@ -103,7 +104,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Calls are evenly spaced, so each count is exact up to one call at either boundary.
+        /// Each part of a period must have its share of the calls, to within one call at either boundary, because calls
+        /// are evenly spaced.
         #[test]
         fn each_phase_has_its_calls(ratio in 1.0..20.0, fill in 0.05..1.0, rate in 1.0..1000.0) {
             let share = f64::min(fill / ratio, 0.99);
@@ -129,7 +131,7 @@ mod tests {
         // Each period of 3 s has 300 calls, so the millionth period begins with call 300,000,000, at 3,000,000 s.
         let curve = OnOff::new(7.0, 0.1, Nanos::from_secs(3)).unwrap().curve(100.0);
         assert_eq!(curve.at(3e8), 3e6);
-        // The 21 calls of a burst are 1/700 s apart, in the last period and in the first.
+        // The 21 calls of a burst are 1/700 s apart, in the millionth period as in the first.
         assert!((curve.at(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
     }
 

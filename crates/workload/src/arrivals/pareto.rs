@@ -2,12 +2,12 @@
 //! is on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson
 //! process whose rate is proportional to the number of sources that are on.
 //!
-//! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales:
-//! an estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. On and off
-//! times have the same distribution. Each source starts in its stationary state: it is on with probability ½, and has
-//! the residual time of its state. So the mean rate is right in expectation from the first instant. The closer H is to
-//! 1, the likelier a source keeps its state for the whole run: at H = 0.9, one source in four does not switch within
-//! the first ten seconds.
+//! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales.
+//! An estimate of H at scales of 6 s and more is 0.02 to 0.06 too high; the error is largest for H near ½. On and off
+//! times have the same distribution. Each source starts in its stationary state: it is on with probability ½, and its
+//! first switch is due after a residual time. So the mean rate is right in expectation from the first instant. The
+//! closer H is to 1, the more likely a source keeps its state for the whole run. At H = 0.9, one source in four does
+//! not switch within the first ten seconds.
 
 use super::pieces::RateSegment;
 use super::self_similar::Hurst;
@@ -20,13 +20,13 @@ use std::collections::BinaryHeap;
 
 const SOURCES: u32 = 16;
 const MEAN_S: f64 = 0.1;
-/// Number of switches of all sources per second, in the long run.
+/// Average number of switches per second, of all sources together.
 pub(super) const PIECES_PER_S: f64 = SOURCES as f64 / MEAN_S;
 
 /// The rate curve. Each piece lasts from one switch of a source to the next switch of any source.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Rate of one source while it is on.
+    /// Rate that one source contributes while it is on, in calls per second.
     rate: f64,
     times: Pareto,
     /// The time at which each source switches next, and whether the source is on until then.
@@ -80,8 +80,9 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// Draws the residual time at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. This function is
-    /// linear up to `least_s`, where its value is 1/α. Beyond `least_s` it has a Pareto tail with exponent α − 1.
+    /// Draws the residual time at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. The probability
+    /// falls linearly up to `least_s`, where its value is 1/α. Beyond `least_s` it has a Pareto tail with exponent α −
+    /// 1.
     fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;
@@ -97,7 +98,7 @@ impl Pareto {
 mod tests {
     use super::*;
 
-    /// Compares the empirical distribution with the theoretical one at several quantiles. A share of n draws has a
+    /// The empirical distributions must equal the theoretical distributions at several points. A share of n draws has a
     /// standard error of at most ½/√n.
     #[test]
     fn times_and_residual_times_have_their_distributions() {
@@ -125,8 +126,8 @@ mod tests {
             curve.sources.iter().filter(|Reverse((until, _))| *until > Nanos::from_secs(10)).count()
         };
         let share = (0..seeds).map(late).sum::<usize>() as f64 / (seeds * 16) as f64;
-        // α is 1.2 and the least time is 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. If sources started without a
-        // residual time, it would be 600^−1.2.
+        // α is 1.2 and the least time is 100/6 ms, so P(rest > 10 s) = 600^−0.2 / 1.2. If sources started with a full
+        // time instead of a residual time, the probability would be 600^−1.2.
         let expected = 600f64.powf(-0.2) / 1.2;
         assert!((share - expected).abs() < 2.5 / ((seeds * 16) as f64).sqrt(), "{share} not {expected}");
     }

@@ -18,11 +18,11 @@ impl RateSegment {
         self.length_s * (self.start_rate + self.end_rate) / 2.0
     }
 
-    /// Time at which the area from the start of the piece reaches `area`, in seconds from that start.
+    /// Time at which the area from the start of the piece reaches `area`, in seconds from the start of the piece.
     ///
-    /// The result is the positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers
-    /// of the same sign. The result is exact for a piece of constant rate, and loses no digits for a nearly constant
-    /// rate. The textbook form divides 0 by 0 for a constant rate.
+    /// The result is the positive root of `from·t + slope·t²/2 = area`. The formula used here adds two numbers of the
+    /// same sign in its denominator, so it loses no digits for a nearly constant rate, and is exact for a constant
+    /// rate. The textbook formula divides 0 by 0 for a constant rate.
     pub fn time_at_area(self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
@@ -33,7 +33,8 @@ impl RateSegment {
     }
 }
 
-/// Inverts the area under a sequence of pieces.
+/// A rate curve made of a sequence of pieces. It returns the time at which the area under the curve exceeds a given
+/// area.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces<I> {
     rest: I,
@@ -48,9 +49,9 @@ impl<I: Iterator<Item = RateSegment>> Pieces<I> {
         Pieces { rest: pieces, piece: RateSegment::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
-    /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds it.
-    /// `area` must not decrease from one call of this function to the next. If the curve has reached `area` at the
-    /// start of a pause, the result is the end of the pause.
+    /// The time at which the area from the start exceeds `area`, in seconds; `None` if the area never exceeds `area`.
+    /// `area` must not decrease from one call of this function to the next. If the area is equal to `area` at the start
+    /// of a pause (a piece with rate zero), the result is the end of the pause.
     pub fn at(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;
@@ -80,7 +81,7 @@ mod tests {
     }
 
     proptest! {
-        /// Covers level and steep pieces, rising and falling: the area up to the returned time is the requested area.
+        /// For level, rising and falling pieces, the area up to the returned time must be the requested area.
         #[test]
         fn the_inverse_is_the_inverse(
             from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64,

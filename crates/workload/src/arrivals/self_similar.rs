@@ -3,13 +3,14 @@
 use crate::ArrivalsError;
 
 /// The Hurst parameter H of a self-similar process: the variance of the mean rate over a time t falls like t^(2H−2),
-/// not like 1/t, so there are bursts on every time scale. Web traffic has 0.7 to 0.9 (Crovella & Bestavros 1997).
+/// not like 1/t, so there are bursts on every time scale. Web traffic has an H of 0.7 to 0.9 (Crovella & Bestavros
+/// 1997).
 ///
-/// Two processes make such traffic: `selfsimilar:H` ([`Process::Fgn`](crate::Process::Fgn)) and `selfsimilar:H,pareto`
-/// ([`Process::Pareto`](crate::Process::Pareto)). Both keep the mean rate in expectation from the first instant. By the
-/// nature of self-similarity, the mean of *one* run deviates from it. The standard deviation over a run of length T is
-/// about 30 %·(T/100 ms)^(H−1): for H = 0.85, 12 % in a minute and still 6 % in an hour. Compare runs with the same
-/// seed, or the means of many runs.
+/// Two processes are self-similar: `selfsimilar:H` ([`ArrivalProcess::Fgn`](crate::ArrivalProcess::Fgn)) and
+/// `selfsimilar:H,pareto` ([`ArrivalProcess::Pareto`](crate::ArrivalProcess::Pareto)). Both keep the mean rate in
+/// expectation from the first instant. By the nature of self-similarity, the rate of *one* run deviates from this mean.
+/// The standard deviation of the rate of a run of length T is about 30 %·(T/100 ms)^(H−1): for H = 0.85, 12 % in a
+/// minute and still 6 % in an hour. Compare runs with the same seed, or the means of many runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hurst(f64);
 

@@ -1,4 +1,4 @@
-//! Ramps: the rate changes linearly from stage to stage.
+//! Stages: in each, the rate changes linearly from one value to another.
 
 use super::pieces::RateSegment;
 use crate::ArrivalsError;
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_ramp_from_nothing_follows_its_parabola() {
-        // Λ(t) = t²/2·(10/s)/(20 s), so call k is due at √(4k) s.
+        // The area under the rate curve is t²/2·(10/s)/(20 s), so call k is due at √(4k) s.
         let due = even(0.0, &[stage("20s:10")]);
         assert_eq!(due.len(), 100);
         for (k, due) in due.iter().enumerate() {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     proptest! {
-        /// For all stages, the area up to the due time of call k is k, and no call is missing.
+        /// For any stages, the area up to the due time of call k must be k, and no call may be missing.
         #[test]
         fn areas_are_kept(
             start in 0.0..500.0,

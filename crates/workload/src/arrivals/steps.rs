@@ -7,13 +7,13 @@ use brimful_core::Nanos;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Upper bound of the number of steps.
+/// Maximum number of steps in a cycle.
 pub(super) const MAX_STEPS: usize = 10;
 /// Permitted rates other than zero. Outside this range, sums of rate times duration lose all precision, or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
-/// The parameters of `steps:RATE@TIME,…`: relative rates, and the duration of each rate. The mean rate is kept over a
-/// cycle.
+/// The parameters of `steps:RATE@TIME,…`: relative rates, and the duration of each rate. Over a whole cycle, the mean
+/// rate is the requested rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
     steps: [(f64, Nanos); MAX_STEPS],
@@ -21,8 +21,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// 1 to 10 pairs of rate and time. Each rate must be zero or from 1e-9 to 1e9, and at least one must be above zero.
-    /// Each time must be above zero.
+    /// Checks and sets the steps: 1 to 10 pairs of rate and duration. Each rate must be zero or from 1e-9 to 1e9, and
+    /// at least one must be above zero. Each duration must be above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::Steps`] if a condition is violated.
@@ -94,7 +94,8 @@ mod tests {
     fn each_rate_is_kept_for_its_time_and_the_mean_over_all() {
         let second = Nanos::from_secs(1);
         let steps = Steps::new(&[(1.0, second + second), (2.0, second), (0.0, second)]).unwrap();
-        // The relative rates have a mean of 1 (an area of 4 over 4 s), so they are scaled by 10.
+        // The relative rates have a mean of 1 (an area of 4 over 4 s), so they are multiplied by the requested rate of
+        // 10.
         let due: Vec<f64> = Arrivals::new(ArrivalProcess::Steps(steps), Rate(10.0), 0)
             .unwrap()
             .take(400)

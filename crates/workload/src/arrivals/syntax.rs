@@ -137,7 +137,7 @@ mod tests {
             prop_assert_eq!(process.to_string().parse(), Ok(process));
         }
 
-        /// Each process is either rejected or makes calls.
+        /// Every process must either be rejected or make calls.
         #[test]
         fn no_arrivals_hang(
             name in "uniform|steps|onoff|mmpp|selfsimilar",
@@ -191,7 +191,7 @@ mod tests {
             ("onoff:4,5,6,7", "onoff:4,10%,100s"),
             ("onoff:4,10%,30", "onoff:4,10%,100s"),
             ("onoff:20,10%", "at most 10,"),
-            // The suggested value is rounded down, so that it is accepted.
+            // The message must round the suggested value down, so that it is accepted.
             ("onoff:20,15%", "at most 6.6666,"),
             ("onoff:0.5,10%", "1 or more"),
             ("onoff:2,0", "like 5% or 0.05"),

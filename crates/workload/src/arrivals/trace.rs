@@ -55,7 +55,7 @@ impl Trace {
     }
 }
 
-/// Parses the number at the start of a line.
+/// Parses the number of seconds at the start of a line.
 fn seconds(line: &[u8]) -> Option<f64> {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';');
     let number = line.split(separates).next()?;
@@ -152,7 +152,7 @@ mod tests {
             let _ = Trace::parse(&bytes);
         }
 
-        /// These texts are more likely to parse than arbitrary bytes.
+        /// Generates texts of digits and separators, which are more often valid than arbitrary bytes.
         #[test]
         fn no_numbers_panic(text in "([-+0-9.e]{1,8}[\n,# ]){0,8}", speed in "[0-9.e-]{1,6}x") {
             if let (Ok(trace), Ok(speed)) = (Trace::parse(text.as_bytes()), speed.parse::<Speed>()) {
@@ -171,7 +171,8 @@ mod tests {
             let played = due(&text, &format!("{speed}x"));
             for (due, us) in played.iter().zip(&micros) {
                 let expected = (us - micros[0]) as f64 * 1000.0 / speed as f64;
-                // Seconds below 500 are exact to 0.06 ns as f64, and each of two roundings adds half a nanosecond.
+                // An f64 below 500 s has a resolution of 0.06 ns, and each of two roundings adds an error of half a
+                // nanosecond.
                 prop_assert!((due.0 as f64 - expected).abs() <= 1.2, "{} not {}", due.0, expected);
             }
         }

@@ -1,9 +1,9 @@
 //! The past of a load that begins in its stationary state: which sessions are in progress when the run starts, and when
 //! the next bursts of these sessions are due.
 //!
-//! Sessions are simulated for some time before the run, with answers that take no time. The simulated time is at most a
-//! day. At most one session in a thousand lasts longer, unless this limit applies. The initial load lacks the calls of
-//! sessions that last longer. This matters only if very long sessions make most of the load.
+//! Sessions are simulated for some time before the run, with answers that take no time. At most one session in a
+//! thousand lasts longer than this time. But the time is never longer than a day. The initial load lacks the sessions
+//! that began even earlier. They matter only if very long sessions make most of the load.
 
 use super::visit::SessionState;
 use super::{draw_count, draw_s};
@@ -16,16 +16,17 @@ use rand::RngExt;
 const MAX_SPAN_S: f64 = 86_400.0;
 /// Number of sessions that are drawn to estimate the distribution of session lengths.
 const SAMPLE_SESSIONS: usize = 10_000;
-/// Quantile of the session length that the simulated time covers.
+/// The simulated time is at least this quantile of the session length.
 const COVERED_QUANTILE: f64 = 0.999;
-/// If more think times than this follow one another, they are replaced by their mean instead of being drawn.
+/// If a session has more than this number of think times in a row, their mean is used for each instead of a random
+/// draw.
 const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
-/// The time span before the run for which sessions are simulated.
+/// Simulates the sessions before the run.
 #[derive(Debug)]
 pub struct SessionHistory {
     pub span: Nanos,
-    /// The mean time from the start of a user's session to the start of the user's next session, in seconds; only for
+    /// Mean time from the start of a user's session to the start of the user's next session, in seconds. Used only for
     /// closed loads.
     cycle_s: f64,
 }
@@ -47,14 +48,14 @@ impl SessionHistory {
         SessionHistory { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
     }
 
-    /// Simulates a session that began at `began_s` (negative) up to the start of the run. Returns whether the session
-    /// is still in progress then.
+    /// Simulates a session up to the start of the run, and returns whether the session is then still in progress. The
+    /// session began at `began_s`, in seconds from the start of the run (negative).
     pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> bool {
         self.simulate(began_s, load, visit).is_ok()
     }
 
-    /// Simulates the sessions of a user up to the start of the run. `place`, from 0 to 1, spreads the users' first
-    /// sessions evenly over one cycle.
+    /// Simulates the sessions of a user up to the start of the run. `place`, from 0 to 1, is the position in the first
+    /// cycle at which the user's first session begins.
     pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut SessionState) {
         let mut began_s = self.cycle_s * place - self.span.as_secs_f64();
         while began_s < 0.0 {
@@ -64,8 +65,8 @@ impl SessionHistory {
         visit.due = Nanos::from_secs_f64(began_s);
     }
 
-    /// Simulates a session. Returns `Ok` if the session continues in the run, or else the time at which it ended, in
-    /// seconds.
+    /// Simulates a session. Returns `Ok` if the session continues in the run. Otherwise returns the time at which the
+    /// session ended, in seconds from the start of the run.
     fn simulate(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> Result<(), f64> {
         let mean_think_s = load.think_s.mean();
         let mut now_s = began_s;
@@ -90,7 +91,7 @@ impl SessionHistory {
     }
 }
 
-/// Draws the length of a session, the sum of its think times, in seconds.
+/// Draws the length of a session, in seconds: the sum of the session's think times.
 fn draw_session_s(load: &SessionLoad, draws: &mut impl RngExt) -> f64 {
     let think_times = draw_count(&load.bursts, draws) - 1;
     let drawn_s: f64 = (0..think_times.min(MAX_DRAWN_THINK_TIMES)).map(|_| draw_s(&load.think_s, draws)).sum();

@@ -28,14 +28,14 @@ impl Burst {
         self.end.saturating_sub(self.first)
     }
 
-    /// Think time after the burst, in seconds; `None` if the script has none.
+    /// Think time after the burst, in seconds; `None` if the script does not specify a think time.
     pub(super) fn think_s(&self) -> Option<f64> {
         self.think_s
     }
 }
 
 impl Scripts {
-    /// The scripts of a valid workload; `None` if it has none.
+    /// The scripts of a valid workload; `None` if the workload has no scripts.
     pub fn from_workload(workload: &Workload) -> Option<Scripts> {
         let scripts = &workload.sessions()?.scripts;
         let to_call = |(nth, request): (u32, ScriptedRequest<'_>)| CallSpec {
@@ -64,20 +64,20 @@ impl Scripts {
         end.saturating_sub(first)
     }
 
-    /// The burst with this index in the `nth` session; an empty burst after the last.
+    /// The burst with index `burst` in the `nth` session; an empty burst if the session has fewer bursts.
     pub(super) fn burst(&self, nth: u64, burst: u32) -> Burst {
         let (first, end) = self.session(nth);
         let found = (first.saturating_add(burst) < end).then(|| self.bursts.get((first + burst) as usize));
         found.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
     }
 
-    /// The call of this burst that leaves `left` − 1 calls of the burst to make.
+    /// The next call of a burst, if `left` calls of the burst have not been made yet, including this call.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));
         self.calls.get(place as usize).copied().unwrap_or(CallSpec::for_class(ClassId(0)))
     }
 
-    /// The range in `bursts` of the `nth` session. Sessions follow the scripts in turn.
+    /// The range in `bursts` that contains the bursts of the `nth` session. Sessions use the scripts in turn.
     fn session(&self, nth: u64) -> (u32, u32) {
         let scripts = self.sessions.len().saturating_sub(1).max(1) as u64;
         let place = (nth % scripts) as usize;

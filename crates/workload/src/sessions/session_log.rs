@@ -52,12 +52,12 @@ pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
     Ok(scripts)
 }
 
-/// Takes the bursts as a session; `None` if there are no bursts.
+/// Removes all bursts from the list, and returns them as a session; `None` if the list is empty.
 fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-/// An entry of the file: one line, or several lines if a value continues on the next line.
+/// An entry of the file: a line and, if a quoted value continues on further lines, these lines.
 enum Entry {
     Comment,
     Empty,
@@ -111,14 +111,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips to the end of the line, but does not consume the line break.
+    /// Skips to the end of the line, without consuming the line break.
     fn skip_line(&mut self) {
         while self.peek().is_some_and(|c| c != '\n') {
             self.next();
         }
     }
 
-    /// Reads a word up to white space.
+    /// Reads a word, which ends before white space.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 }
             }
         };
-        // Consumes the line break.
+        // Consume the line break.
         self.next();
         Ok(entry)
     }
@@ -150,7 +150,7 @@ impl Reader<'_> {
     fn call(&mut self) -> Result<Entry, LineError> {
         let place = self.place();
         let path = self.word();
-        // A whole URL is sent unchanged, as in httperf.
+        // Absolute URLs are accepted and sent unchanged, as in httperf.
         if !path.starts_with('/') && !is_absolute_url(&path) {
             return Err(place.error(format!("`{}` is not a path: expected one that begins with /", excerpt(&path))));
         }
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a name up to and including `=`, or up to white space.
+    /// Reads a name, which ends with `=` (also consumed) or before white space.
     fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -193,7 +193,7 @@ impl Reader<'_> {
         name
     }
 
-    /// Reads a word or a quoted value.
+    /// Reads a value: a quoted text or a word.
     fn value(&mut self) -> Result<String, LineError> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '\'' | '"')) else { return Ok(self.word()) };
         let quote_at = self.place();
@@ -269,7 +269,7 @@ mod tests {
         ScriptedBurst { calls, think_s }
     }
 
-    /// Reads the example of httperf's manual, and other elements that a file may contain.
+    /// The parser must distinguish bursts, sessions and comments in the example of httperf's manual and in other files.
     #[test]
     fn bursts_sessions_and_comments_are_told_apart() {
         let text = "# Comment\n\n\n/foo.html think=2.0\n\t/pict1.gif\n  /pict2.gif\n/foo2.html method=POST \

@@ -6,34 +6,34 @@ use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// The state of a session: about ninety bytes, whatever the length of the session.
+/// The state of a session, or of a user between two sessions. It takes about ninety bytes, however long the session is.
 #[derive(Clone, Debug)]
 pub struct SessionState {
-    /// The random stream of this session.
+    /// The random stream of this session or, in a closed load, of this user.
     rng: Pcg32,
     pub session: SessionId,
     pub phase: Phase,
-    /// Whether the visit is queued for `due`.
+    /// Whether the session is queued for the time `due`.
     pub is_queued: bool,
     failed: bool,
-    /// Number of failures in a row of this user of a closed load.
+    /// Number of failed calls in a row; used only for users of a closed load.
     pub failures: u8,
-    /// How long the user waits because of the last failure.
+    /// Time for which the user waits because of the last failure.
     pub wait: Nanos,
     /// Whether the session began before the run.
     began_before_run: bool,
     /// The time at which the session's next call is due.
     pub due: Nanos,
-    /// The time from which the session's next call could be made. It is later than `due` if the call had to wait for a
-    /// connection.
+    /// The earliest time at which the session's next call could be made. It is later than `due` if the call had to wait
+    /// for a connection.
     pub ready: Nanos,
     began: Nanos,
     ended: Nanos,
     /// Number of bursts that have not begun.
     bursts_left: u32,
-    /// Number of calls in this burst that have not been made.
+    /// Number of calls in the current burst that have not been made.
     calls_left: u32,
-    /// Number of calls in later bursts, if the load states the number of calls per session.
+    /// Number of calls in later bursts; used only if the load specifies the number of calls per session.
     calls_to_come: u32,
     /// Number of the session's calls in flight.
     in_flight: u32,
@@ -48,20 +48,20 @@ pub struct SessionState {
 /// The state of a session or user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The session has not begun.
+    /// The session has not begun, or the user rests between two sessions.
     Resting,
-    /// The next burst has not begun.
+    /// The user thinks before the next burst.
     Thinking,
     /// The first call of the burst has not been answered.
     FirstCall,
-    /// The other calls of the burst may be made.
+    /// The first call of the burst has been answered, so the burst's other calls may be made.
     OtherCalls,
-    /// The run ended before the session did.
+    /// The run ended before the session ended.
     CutOff,
 }
 
 impl SessionState {
-    /// A session that has not begun.
+    /// Creates a session that has not begun.
     pub fn new(session: SessionId, seed: u64) -> SessionState {
         SessionState {
             rng: Pcg32::seed_from_u64(seed),
@@ -90,7 +90,7 @@ impl SessionState {
         &mut self.rng
     }
 
-    /// Resumes a session that began before the run. Its next burst is due at `due`.
+    /// Resumes a session that began before the run. The session's next burst is due at `due`.
     pub fn resume(&mut self, due: Nanos, bursts_left: u32) {
         self.phase = Phase::Thinking;
         self.began_before_run = true;
@@ -99,7 +99,7 @@ impl SessionState {
         self.bursts_left = bursts_left;
     }
 
-    /// Begins a session at its due time.
+    /// Begins a session at the time `due`.
     pub fn begin(&mut self, plan: &Plan) {
         self.phase = Phase::Thinking;
         self.began_before_run = false;
@@ -118,7 +118,7 @@ impl SessionState {
         };
     }
 
-    /// Begins a burst at its due time.
+    /// Begins a burst at the time `due`.
     pub fn begin_burst(&mut self, plan: &Plan) {
         self.phase = Phase::FirstCall;
         self.ready = self.due;
@@ -148,13 +148,13 @@ impl SessionState {
         CallSpec { session: Some(self.session), ..call }
     }
 
-    /// The number by which this session selects its script: its index in the schedule, or `u + k·n` for the `k`-th
-    /// session of user `u` among `n`.
+    /// The number by which this session selects its script. In an open load, this is the session's index in the
+    /// schedule. In a closed load, it is `u + k·n` for the `k`-th session of user `u` among `n` users.
     fn script(&self, plan: &Plan) -> u64 {
         u64::from(self.session.0) + u64::from(self.sessions_begun.saturating_sub(1)) * plan.users
     }
 
-    /// Think time after this burst, in seconds.
+    /// Think time after the current burst, in seconds.
     fn think_s(&mut self, plan: &Plan) -> f64 {
         let scripted = plan.scripts.as_ref().and_then(|scripts| {
             let burst = scripts.burst(self.script(plan), self.bursts.saturating_sub(1));
@@ -194,8 +194,8 @@ impl SessionState {
         thinks
     }
 
-    /// Counts a retry of a call that has ended; the call still counts as in flight. Returns false if the session has
-    /// failed or was cut off, and therefore does not retry.
+    /// Counts a retry of a call that has ended; the call still counts as in flight. Returns `false` if the session does
+    /// not retry, because it has failed or was cut off.
     pub fn retry(&mut self) -> bool {
         let may_retry = !self.failed && matches!(self.phase, Phase::FirstCall | Phase::OtherCalls);
         if may_retry {

@@ -1,6 +1,6 @@
-//! Tests the statistics of generated schedules. Seeds are fixed, so each test always passes or always fails. The
-//! tolerances allow for the random deviation of a correct process from its theory.
-#![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
+//! Tests the statistics of generated schedules. Seeds are fixed, so each test either always passes or always fails. The
+//! tolerances allow for the random deviation of a correct process from theory.
+#![allow(clippy::unwrap_used)] // Helpers of tests may panic, like the tests.
 
 mod mean_rate;
 mod mmpp;

@@ -4,14 +4,14 @@
 use crate::statistics::{arrivals, counts, mean, variance};
 use brimful_core::Nanos;
 
-/// Checks the first `seconds` of `seeds` schedules of 100 calls per second. Also checks that the test is precise enough
-/// to detect a deviation of `within` from 100.
+/// Checks the first `seconds` of `seeds` schedules: their mean rate must be 100 calls per second. Also checks that the
+/// test is precise enough to detect a deviation of `within` calls per second.
 fn keeps(process: &str, seconds: u64, seeds: u64, within: f64) {
     let calls = |seed| counts(arrivals(process, 100.0, seed), Nanos::from_secs(seconds), 1)[0] / seconds as f64;
     let rates: Vec<f64> = (0..seeds).map(calls).collect();
     let error = 5.0 * (variance(&rates) / seeds as f64).sqrt();
     assert!((mean(&rates) - 100.0).abs() <= error, "{process}: {} ± {error}", mean(&rates));
-    assert!(error <= within, "{process}: ±{error} is not precise enough");
+    assert!(error <= within, "{process}: an error of ±{error} is too large for this test");
 }
 
 #[test]

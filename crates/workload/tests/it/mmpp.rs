@@ -16,8 +16,8 @@ fn dispersion_follows_its_closed_form_at_every_time_scale() {
     let all = counts(arrivals("mmpp:4,10%,1s", 100.0, 1), Nanos::from_millis(100), slots);
     for n in [1, 3, 10, 30, 100, 300] {
         let expected = closed_form(n as f64 / 10.0);
-        // Twenty intervals of 5,000 s give independent estimates: each is thousands of times as long as the process's
-        // memory.
+        // Twenty intervals of 5,000 s give independent estimates: each interval is thousands of times as long as the
+        // time over which rates of the process are correlated.
         let estimates: Vec<f64> = all
             .chunks_exact(slots / 20)
             .map(|stretch| aggregate(stretch, n))
@@ -25,6 +25,6 @@ fn dispersion_follows_its_closed_form_at_every_time_scale() {
             .collect();
         let error = 5.0 * (variance(&estimates) / 20.0).sqrt();
         assert!((mean(&estimates) - expected).abs() < error, "{n}: {} not {expected} ± {error}", mean(&estimates));
-        assert!(error < 0.2 * expected, "{n}: ±{error} is not precise enough");
+        assert!(error < 0.2 * expected, "{n}: an error of ±{error} is too large for this test");
     }
 }

@@ -1,4 +1,4 @@
-//! Tests sessions against a simulated server, on a virtual clock.
+//! Tests workloads of sessions against a simulated server, with a simulated clock.
 
 use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{CallSpec, End, Nanos, NextCall, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
@@ -23,7 +23,7 @@ fn closed(users: u64, rest_s: &str) -> Load {
     Load { session_arrivals: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
 }
 
-/// Sessions with the distributions of people who browse a site.
+/// Changes `load` so that its sessions are like those of people who browse a site.
 fn browsing(load: Load) -> Load {
     Load {
         bursts: spread("geometric:4.2"),
@@ -43,7 +43,7 @@ fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
     sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
 }
 
-/// Three scripted sessions with one to three bursts.
+/// Adds three scripted sessions, with one to three bursts, to `load`.
 fn scripted(load: Load) -> Load {
     let text = "users = 1
         [[script]]
@@ -55,7 +55,7 @@ fn scripted(load: Load) -> Load {
     Load { scripts: toml::from_str::<Load>(text).unwrap().scripts, ..load }
 }
 
-/// A call that was made.
+/// A call that the workload has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Made {
     session: SessionId,
@@ -74,7 +74,8 @@ struct Seen {
     in_progress: u64,
 }
 
-/// Runs the workload to its end against a simulated server. `answer` returns how long each call takes and how it ends.
+/// Runs the workload to its end against a simulated server. `answer` returns the duration and the end of the call with
+/// the given index.
 fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let (mut seen, mut now) = (Seen::default(), Nanos::ZERO);
     let mut in_flight: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
@@ -154,7 +155,8 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     assert_eq!((seen.ended, seen.in_progress), (vec![(SessionId(0), outcome)], 0));
 }
 
-/// The session of each call, and the times at which the call was due and could be made, in milliseconds.
+/// Returns three values for each call: its session, the time at which it was due, and the time at which it could be
+/// made. Times are in milliseconds.
 fn times(seen: &Seen) -> Vec<(u32, u64, u64)> {
     let ms = |at: Nanos| at.0 / 1_000_000;
     seen.made.iter().map(|made| (made.session.0, ms(made.due), ms(made.ready))).collect()
@@ -198,7 +200,7 @@ fn no_more_sessions_begin_than_were_asked_for() {
     }
 }
 
-/// A user's sessions follow one another. A failed session counts as one session.
+/// A single user must make all sessions, one after another. A failed session counts, too.
 #[test]
 fn a_single_user_makes_all_sessions() {
     let load = Load { number: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
@@ -219,7 +221,7 @@ fn scripted_sessions_are_made_in_turn() {
         .map(|made| (ScriptedRequest::index_of(made.request).unwrap(), made.due.0 / 1_000_000))
         .collect();
     let first = |at| [(0, at), (1, at + 100), (2, at + 100), (3, at + 2_200)];
-    // The second burst of the third script has no think time of its own, so the load's applies.
+    // The second burst of the third script has no think time, so the think time of the load applies.
     let third = [(5, 2_400), (6, 2_500), (7, 2_600), (8, 3_700)];
     assert_eq!(made, [&first(0)[..], &[(4, 2_300)], &third, &first(3_800)].concat());
     let calls: Vec<(u32, u32)> = seen.ended.iter().map(|(_, outcome)| (outcome.calls, outcome.bursts)).collect();
@@ -235,7 +237,7 @@ fn a_call_that_fails_ends_its_session() {
         let [(_, outcome)] = seen.ended[..] else { panic!("{:?}", seen.ended) };
         assert!(outcome.failed && outcome.bursts == 1 && seen.in_progress == 0, "{outcome:?}");
         assert!((1..=calls).contains(&outcome.calls), "call {failing} failed, {} were made", outcome.calls);
-        assert_eq!(outcome.calls as usize, seen.made.len(), "no call is made after the session has failed");
+        assert_eq!(outcome.calls as usize, seen.made.len(), "no call may be made after the session has failed");
     }
     // The user continues with another session.
     let users = Load { bursts: spread("2"), ..closed(1, "1") };
@@ -244,8 +246,8 @@ fn a_call_that_fails_ends_its_session() {
     assert_eq!((seen.ended[1].1.began, seen.ended[1].1.calls), (ms(1_100), 2));
 }
 
-/// The retry is due when the unexpected answer arrives, and counts as a call. The rest of the burst waits for the
-/// retry.
+/// A retry must be due when the unexpected answer arrives, and must count as a call. The rest of the burst must wait
+/// for the retry.
 #[test]
 fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
     let load = Load {
@@ -268,7 +270,7 @@ fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
         assert_eq!(first, second, "{nth} {again}");
     };
     [(0, 1), (1, 2), (3, 5), (5, 6)].into_iter().for_each(|(nth, again)| same(nth, again));
-    // Other failures end the session. The end of the run ends it, too.
+    // Other failures end the session, and so does the end of the run.
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 1 { End::TimedOut } else { OK }));
     assert!(seen.ended[0].1.failed && seen.in_progress == 0);
     let seen = run(sessions(&load, 1, 1, Shard::WHOLE), |_| (SERVICE, wrong));
@@ -291,7 +293,7 @@ fn sessions_that_the_end_of_the_run_cuts_off_are_in_progress() {
     assert_eq!((seen.ended.len(), seen.in_progress), (0, 25));
     let slow = Load { calls_per_burst: spread("3"), connections: 1, ..load };
     let seen = run(sessions(&slow, 1, 1, Shard::WHOLE), |_| (ms(600), OK));
-    assert_eq!(seen.made.len(), 2, "the third call waits for an answer that arrives after the end");
+    assert_eq!(seen.made.len(), 2, "the third call must wait, and the run ends first");
 }
 
 #[test]
@@ -325,7 +327,7 @@ fn bursts_and_calls_keep_their_means() {
     assert!((heavy - 2.0 / 3.0).abs() < 0.01, "{heavy}");
 }
 
-/// The number of calls in the first tenth of the run, divided by the number in the last tenth.
+/// The number of calls in the first tenth of the run, divided by the number of calls in the last tenth.
 fn first_over_last(load: &Load, window_s: u64) -> f64 {
     let seen = run(sessions(load, window_s, 11, Shard::WHOLE), steady);
     let part = |tenth: u64| {
@@ -338,8 +340,8 @@ fn first_over_last(load: &Load, window_s: u64) -> f64 {
 #[test]
 fn a_load_in_progress_begins_in_its_stationary_state() {
     // In a tenth of the run, 8,000 sessions begin. They have ten calls on average, with a variance of 85, so the
-    // estimate is exact to 1.5 %. Sessions last 64 s on average, and long sessions many minutes. Without sessions from
-    // before the run, the first tenth would lack a sixth of its calls.
+    // relative error of the number of calls is about 1.5 %. Sessions last 64 s on average, but some last many minutes.
+    // Without sessions from before the run, the first tenth would lack a sixth of its calls.
     for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
         let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
         assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
@@ -362,7 +364,8 @@ fn sessions_from_before_the_run_are_marked() {
     assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.began_before_run).all(|(_, outcome)| outcome.bursts == 3));
 }
 
-/// X = N / (R + Z) holds for sessions: R is the time of a session's answers and think times, and Z the user's rest.
+/// The number of sessions must obey the interactive response time law X = N / (R + Z). R is the sum of a session's
+/// response times and think times, and Z is the user's rest time.
 #[test]
 fn users_keep_the_interactive_response_time_law() {
     let load = Load {
@@ -373,8 +376,8 @@ fn users_keep_the_interactive_response_time_law() {
     };
     for in_progress in [false, true] {
         let seen = run(sessions(&Load { in_progress, ..load.clone() }, 4_000, 5, Shard::WHOLE), steady);
-        // The three bursts have two answers in sequence each (3 · 0.2 s) and two think times between them (2 · 2 s).
-        // The rest is 5 s.
+        // On average, a session has three bursts of two answers in sequence (3 · 0.2 s), and two think times between
+        // the bursts (2 · 2 s). The user then rests for 5 s.
         let expected = 200.0 * 4_000.0 / (0.6 + 4.0 + 5.0);
         let sessions = seen.ended.len() as f64;
         assert!((sessions / expected - 1.0).abs() < 0.03, "{sessions} of {expected}");
@@ -413,8 +416,7 @@ fn an_invalid_arrival_process_is_refused() {
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
 
-/// Sessions have many bursts with short think times, so that their bursts before the run are not simulated one by
-/// one.
+/// Bursts before the run must not be simulated one by one if sessions have many bursts with short think times.
 #[test]
 fn the_past_of_long_sessions_takes_no_time() {
     let load = Load { bursts: spread("1e6"), think_s: spread("0.01"), in_progress: true, ..open(0.01, "constant") };

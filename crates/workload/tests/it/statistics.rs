@@ -8,7 +8,7 @@ pub fn arrivals(process: &str, rate: f64, seed: u64) -> Arrivals {
     Arrivals::new(process.parse().unwrap(), Rate(rate), seed).unwrap()
 }
 
-/// Number of calls in each of the first `slots` slots.
+/// Number of calls in each of the first `slots` slots, each of length `slot`.
 pub fn counts(arrivals: Arrivals, slot: Nanos, slots: usize) -> Vec<f64> {
     let mut counts = vec![0.0; slots];
     for due in arrivals {
@@ -31,12 +31,13 @@ pub fn variance(values: &[f64]) -> f64 {
     Moments::from_values(values).unwrap().variance().unwrap()
 }
 
-/// Mean squared Haar details of the counts (Abry & Veitch 1998, with the simplest wavelet), octave 1 first, up to the
-/// last octave with 16 details, each with the number of its details. A detail squared is half the squared difference of
-/// two neighbouring sums of n = 2^(octave−1) counts, divided by n.
+/// The mean square of the Haar wavelet details of the counts at each octave, with the number of details (Abry & Veitch
+/// 1998, with the simplest wavelet). The octaves begin with 1 and end with the last that has at least 16 details. The
+/// square of a detail is half the squared difference of two neighbouring sums of n = 2^(octave−1) counts, divided by n.
 ///
-/// A Poisson process adds its rate at every octave, which is subtracted here, so that the result is due to the rate
-/// curve. For fractional Gaussian noise of variance σ² the result is σ²·n^(2H−1)·(2 − 2^(2H−1)) at every octave.
+/// The Poisson process adds its rate to the energy of every octave. This rate is subtracted, so that the result depends
+/// only on the rate curve. For fractional Gaussian noise of variance σ² the result is σ²·n^(2H−1)·(2 − 2^(2H−1)) at
+/// every octave.
 pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     let poisson = mean(counts);
     let (mut sums, mut n) = (counts.to_vec(), 1.0);
@@ -50,9 +51,9 @@ pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     energies
 }
 
-/// Estimates H and its standard error from the energies of octave `first` and above: their binary logarithms have the
-/// slope 2H − 1. Each logarithm is weighted by its number of details m, because its variance is 2/(m·ln²2) (Abry &
-/// Veitch 1998).
+/// Estimates H from the energies of octave `first` and above, and returns it with its standard error. The binary
+/// logarithms of the energies have the slope 2H − 1 over the octaves. Each logarithm is weighted by its number of
+/// details m, because its variance is 2/(m·ln²2) (Abry & Veitch 1998).
 pub fn hurst(energies: &[(f64, usize)], first: usize) -> (f64, f64) {
     let points: Vec<(f64, f64, f64)> = energies
         .iter()
