@@ -1,30 +1,31 @@
-//! Compares two profiles figure by figure: whether the traffic of two logs is alike.
+//! Compares two profiles figure by figure, and decides whether the traffic of two logs is alike.
 //!
-//! Each figure has a tolerance, which is stated with the result, in the figure's own unit. The tolerance of a share
-//! includes random variation. A figure that one profile lacks is shown, but does not count. Rates, mix and dispersion
-//! are compared in the peak windows, and all other figures over the whole logs.
+//! The result contains each figure's tolerance, in the figure's own unit. The tolerance of a share includes random
+//! variation. A figure that one profile lacks is in the result, but does not affect the decision. Rates, mix and
+//! dispersion are compared in the peak windows, and all other figures over the whole logs.
 
 use crate::profile::classes::EMPTY_CLASS;
 use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Relative tolerance of rates. It is more than the error of a load generator and of the window's boundaries, and less
-/// than the effect of one quiet minute in an hour.
+/// Relative tolerance of rates. It is greater than the error of a load generator and of the window's boundaries. It is
+/// less than the effect of one quiet minute in an hour.
 const RATES: f64 = 0.05;
 /// Absolute tolerance of shares. It is less than the difference between two peak hours.
 const SHARES: f64 = 0.02;
-/// Number of standard errors of a binomial share that are added to its tolerance, from the smaller of the two counts.
-/// Random variation is within two standard errors in 95 of 100 cases.
+/// Number of standard errors that are added to the tolerance of a share. The standard error is that of a binomial
+/// share, computed from the smaller number of requests. Random variation is within two standard errors in 95 of 100
+/// cases.
 const STANDARD_ERRORS: f64 = 2.0;
 /// Relative tolerance of bytes. Means of heavy-tailed sizes vary more than rates.
 const SIZES: f64 = 0.10;
 /// Absolute tolerance of the exponent of Zipf's law: the variation of fits to some thousand requests.
 const ZIPF: f64 = 0.10;
-/// Relative tolerance of sessions. Some sessions are cut short at the start or end of a log.
+/// Relative tolerance of sessions. The start or end of a log cuts some sessions short.
 const SESSIONS: f64 = 0.20;
-/// Methods with a smaller share in both profiles are not compared.
+/// Methods whose share is smaller than this in both profiles are not compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
-/// Length of the epochs in which dispersion is compared, in seconds.
+/// The index of dispersion is compared for counts in epochs of this length, in seconds.
 const EPOCH_S: f64 = 1.0;
 
 /// The comparison of two profiles.
@@ -36,7 +37,7 @@ pub struct Comparison {
     pub all_within_tolerance: bool,
 }
 
-/// One figure of both profiles.
+/// The comparison of one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Name of the figure.
@@ -47,7 +48,7 @@ pub struct Difference {
     pub before: Option<f64>,
     /// The figure's value in the second profile; `None` if unknown.
     pub after: Option<f64>,
-    /// Relative difference: `after`/`before` − 1.
+    /// Relative difference: `after`/`before` − 1; `None` if a value is unknown or `before` is 0.
     pub relative_difference: Option<f64>,
     /// The tolerance, in the figure's unit.
     pub tolerance: f64,
@@ -102,12 +103,12 @@ impl Pair<'_> {
         Difference::new(name, unit, before, figure(self.after), by * before.map_or(0.0, f64::abs))
     }
 
-    /// Compares a figure with an absolute tolerance.
+    /// Compares a figure whose tolerance is an absolute number.
     fn absolute(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
 
-    /// Compares the share of some requests in all requests. `count` returns the number of these requests in a profile.
+    /// Compares a group's share of all requests. `count` returns the number of requests of the group in a profile.
     fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
         let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
         let requests = self.before.requests.min(self.after.requests);
@@ -118,7 +119,8 @@ impl Pair<'_> {
     /// so that the figures agree if their confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // The tolerance is the sum of two half widths: each interval's half width on the side of the other index.
+        // The tolerance is the sum of two half widths: the upper half of the lower interval, and the lower half of the
+        // upper interval.
         let tolerance = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
@@ -133,8 +135,8 @@ impl Pair<'_> {
         let before = &self.before.classes;
         let after = &self.after.classes;
         let requests = total(before).min(total(after));
-        // A profile without classes has no share for any class; a profile that lacks only this class has no requests of
-        // it.
+        // In a profile without classes, the share is unknown. In a profile that has classes but lacks this class, the
+        // share is 0.
         let share = |of: &[LogClass], class: Option<&LogClass>, share: Share| {
             (!of.is_empty()).then(|| class.map_or(0.0, share))
         };
@@ -205,7 +207,7 @@ impl Difference {
             after,
             relative_difference: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
             tolerance,
-            // The additional tolerance covers rounding errors.
+            // The small additions to the tolerance cover rounding errors.
             is_within_tolerance: both.map(|(before, after)| (after - before).abs() <= tolerance * (1.0 + 1e-9) + 1e-12),
         }
     }
@@ -220,9 +222,9 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
     Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
 }
 
-/// Pairs the classes of two profiles by name. If the names differ and the numbers of classes are equal, it pairs them
-/// by order: classes of sizes are named after sizes, which two logs rarely share. The class without a body is always
-/// paired by name.
+/// Pairs the classes of two profiles by name. If the names differ but the numbers of classes are equal, classes are
+/// paired by order, because classes of sizes are named after sizes that two logs rarely share. The class without a body
+/// is always paired by name.
 fn class_pairs<'a>(
     before: &'a [LogClass],
     after: &'a [LogClass],
@@ -330,10 +332,10 @@ mod tests {
         }
         let figures: Vec<&str> = comparison.differences.iter().map(|difference| difference.figure.as_str()).collect();
         assert!(figures.contains(&"class large: share of data") && figures.contains(&"method POST"), "{figures:?}");
-        assert!(!figures.contains(&"method PATCH"), "rare methods are not compared");
+        assert!(!figures.contains(&"method PATCH"), "rare methods must not be compared");
         assert!(
             !compare(&Profile::default(), &Profile::default()).all_within_tolerance,
-            "empty profiles have no comparable figures"
+            "empty profiles must not count as alike"
         );
     }
 
@@ -349,7 +351,7 @@ mod tests {
                 43_990.0,
                 44_010.0,
             ),
-            // The tolerance is 2 points plus twice a standard error of 0.29.
+            // The tolerance is 2 percentage points plus twice the standard error of 0.29 points.
             ("answers 3xx", |p, x| *p.status.entry("304".into()).or_default() = x as u64, 1_150.0, 1_170.0),
             ("method POST", |p, x| *p.methods.entry("POST".into()).or_default() = x as u64, 410.0, 450.0),
             ("exponent of Zipf's law", |p, x| p.popularity.zipf = Some(x), 1.09, 1.11),
@@ -411,14 +413,14 @@ mod tests {
         assert_eq!(
             apart(&with_empty("1-100", 0.01, 0.99), &none),
             [""; 0],
-            "a small share of responses without a body is within tolerance"
+            "a small share of responses without a body must be within tolerance"
         );
         assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &none).len(), 2);
         let one = with(vec![class("small", 10_000, 1.0, 1.0)]);
-        assert_eq!(apart(&a_profile(), &one).len(), 4, "a missing class counts as a share of zero");
+        assert_eq!(apart(&a_profile(), &one).len(), 4, "a missing class must count as a share of zero");
         assert_eq!(apart(&one, &a_profile()).len(), 4);
         let unknown = with(Vec::new());
-        assert_eq!(apart(&a_profile(), &unknown), [""; 0], "unknown classes are not compared");
+        assert_eq!(apart(&a_profile(), &unknown), [""; 0], "unknown classes must not be compared");
     }
 
     #[test]
@@ -434,7 +436,7 @@ mod tests {
         let mut broken = a_profile();
         (broken.peak.rate, broken.sizes.mean) = (f64::INFINITY, f64::NAN);
         assert!(compare(&a_profile(), &broken).all_within_tolerance);
-        // The ratio to zero is undefined.
+        // If the first value is zero, the relative difference is undefined.
         let none = Difference::new("x", Unit::Share, Some(0.0), Some(0.5), 0.1);
         assert_eq!((none.relative_difference, none.is_within_tolerance), (None, Some(false)));
     }

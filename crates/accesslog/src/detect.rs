@@ -1,4 +1,5 @@
-//! Determines the formats of a log: they are specified, or detected from a sample of its lines.
+//! Determines the formats of a log. The user specifies the formats, or they are detected from a sample of the log's
+//! lines.
 //!
 //! - `columns`: fields that were added to a known format. `units`: the unit of durations that are whole numbers.
 //! - `forwarded`: whether lines begin with a virtual host or with a forwarded client.
@@ -16,7 +17,7 @@ use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
 
-/// The formats of one log, in order of likelihood, and the number of lines that each format has read.
+/// The formats of one log, the most likely first, and the number of lines that each format has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
     formats: Vec<CountedFormat>,
@@ -31,7 +32,7 @@ struct CountedFormat {
     lines: u64,
     /// The fields of the first request that the format has read.
     sample: Vec<FieldSample>,
-    /// A note for the user on how the format reads lines.
+    /// A note for the user about how the format reads lines.
     remark: Option<String>,
 }
 
@@ -59,13 +60,13 @@ impl CountedFormat {
 }
 
 impl Formats {
-    /// Creates the set from given formats, the likeliest first.
+    /// Creates the set from these formats, the most likely first.
     pub fn from_list(formats: Vec<Format>) -> Formats {
         Formats { formats: formats.into_iter().map(|format| CountedFormat::new(format, None)).collect(), current: 0 }
     }
 
     /// Detects formats from sample lines (without newlines). Keeps the formats that read at least one line, sorted by
-    /// the number of lines. If several formats read the same lines, it keeps the most specific one.
+    /// the number of lines. If several formats read the same lines, only the most specific format is kept.
     pub fn detect(sample: &[&[u8]]) -> Result<Formats, LogError> {
         let lines: Vec<Cow<'_, [u8]>> = sample.iter().map(|line| without_wrapping(line)).collect();
         let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).filter(|line| !line.trim_ascii().is_empty()).collect();
@@ -112,8 +113,8 @@ impl Formats {
         Formats { formats: self.formats.iter().map(with_zero_counts).collect(), current: 0 }
     }
 
-    /// Reads a line by the format that read the last line, or else by another format, and counts the line. If no format
-    /// reads it, the likeliest format describes the error. A line wrapped by Docker is unwrapped first.
+    /// Reads and counts a line. The format that read the last line is tried first, and then the other formats. If no
+    /// format can read the line, the error is that of the most likely format. Docker's wrapping is removed first.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
         let Scratch { bytes, line: place } = scratch;
         match docker::unwrap(line, place) {
@@ -135,7 +136,8 @@ impl Formats {
             None => return Err(Malformed::at_byte(0, "a format to read it with")),
         };
         let (index, parsed) = self.read_by_another(line, malformed)?;
-        // A format that accepts any fields would keep reading lines that another format understands better.
+        // A format that accepts any fields does not become the current format: it would also read lines that another
+        // format understands better.
         if self.formats.get(index).is_some_and(|counted| !counted.format.is_loose()) {
             self.current = index;
         }
@@ -145,8 +147,8 @@ impl Formats {
         })
     }
 
-    /// Reads a line that the current format cannot read. Returns the index of the format that read it, or the error of
-    /// the likeliest format.
+    /// Reads a line that the current format cannot read. Returns the index of the format that read the line, or the
+    /// error of the most likely format.
     #[cold]
     fn read_by_another<'a>(&mut self, line: &'a [u8], malformed: Malformed) -> Result<(usize, Parsed<'a>), Malformed> {
         let mut likeliest = malformed;
@@ -160,8 +162,8 @@ impl Formats {
         Err(likeliest)
     }
 
-    /// The share of requests that each format has read, the largest first. Formats that have read no request are not
-    /// listed.
+    /// The share of all requests that each format has read, the largest first. Formats that have read no request are
+    /// left out.
     pub fn shares(&self) -> Vec<FormatShare> {
         let all: u64 = self.formats.iter().map(|counted| counted.lines).sum();
         let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
@@ -203,7 +205,7 @@ enum Outcome {
 }
 
 impl Candidate {
-    /// All candidates for these lines, the most specific first.
+    /// All formats that may suit these lines, with their results, the most specific first.
     fn all(lines: &[&[u8]]) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> =
             Format::candidates().into_iter().map(|format| Candidate::new(format, lines)).collect();
@@ -241,12 +243,12 @@ impl Candidate {
                 Err(_) => Outcome::Malformed,
             });
         }
-        // `-` is valid in any column. A column with only `-` is not a duration.
+        // The value `-` is valid in any column, so a column that contains only `-` is not recognized as a duration.
         let times = ["%D", "%T", "s}T", "request_time", "$duration"];
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::Malformed);
         }
-        // A quoted column is not a forwarded client if few of its values are addresses.
+        // If few values of a quoted column are addresses, the column does not contain forwarded clients.
         let mut candidate = Candidate { format, outcomes, remark: None };
         if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
             candidate.outcomes.fill(Outcome::Malformed);
@@ -259,7 +261,7 @@ impl Candidate {
     }
 }
 
-/// Whether a client is an address or a host name.
+/// Whether a client is an address or a host name, or is missing.
 fn is_host(client: &[u8]) -> bool {
     parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
@@ -286,8 +288,8 @@ fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     }
 }
 
-/// The candidate that reads the most lines that no other candidate has read yet. If several candidates are equal, the
-/// first.
+/// The candidate that reads the most lines that no other candidate has read yet. If several candidates are equal,
+/// returns the first.
 fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     let reads = |candidate: &Candidate| {
         let new = candidate.outcomes.iter().zip(is_read);
@@ -297,8 +299,8 @@ fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     counts.min_by_key(|(index, count)| (std::cmp::Reverse(*count), *index)).map(|(index, _)| index)
 }
 
-/// The error for an unknown format. It shows a line, the nearest format, the position at which that format fails, and
-/// what to do.
+/// The error for an unknown format. It shows a line, the format that reads most of the line, the position at which this
+/// format fails, and what to do.
 fn unknown(lines: &[&[u8]]) -> LogError {
     let line = lines.iter().find(|line| !line.starts_with(b"#")).or(lines.first()).copied().unwrap_or_default();
     let start = String::from_utf8_lossy(line.get(..100).unwrap_or(line)).into_owned();

@@ -1,18 +1,18 @@
-//! A line of a log after reading.
+//! The content of one line of a log.
 
 use std::borrow::Cow;
 
-/// One request. A text is empty if it is missing in the line, or if the line has `-` for it. Texts are bytes of the
-/// line, including its escapes. Only JSON escapes are undone, in [`Scratch`].
+/// One request. A text is empty if it is missing in the line, or if it is `-` in the line. Texts are bytes of the line,
+/// with escapes unchanged. Only JSON escapes are decoded, in [`Scratch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entry<'a> {
-    /// Start time of the request, in nanoseconds since 1970. If a log has the end time of the response and its
-    /// duration, the start time is their difference.
+    /// Start time of the request, in nanoseconds since 1970. If a log contains the end time and the duration of the
+    /// response, the start time is their difference.
     pub time_ns: i64,
     /// Whether the log's time has fractions of a second.
     pub has_subsecond_time: bool,
-    /// The offset of the log's clock from UTC, in seconds east; `None` if the log states no offset, and then UTC is
-    /// assumed.
+    /// The number of seconds by which the log's clock is ahead of UTC. If the log states no offset, this is `None`, and
+    /// the time is assumed to be in UTC.
     pub offset_s: Option<i32>,
     /// The method, such as `GET`.
     pub method: &'a [u8],
@@ -28,9 +28,10 @@ pub struct Entry<'a> {
     pub user_agent: &'a [u8],
     /// The value of `Referer`.
     pub referer: &'a [u8],
-    /// The status of the response; 0 if the log has none, as for an aborted request.
+    /// The status of the response; 0 if the line contains no status, as for an aborted request.
     pub status: u16,
-    /// Bytes of the response body, or of body and headers if the log has only their sum; `None` if unknown.
+    /// Size of the response body in bytes, or of body and headers if the log contains only their sum; `None` if
+    /// unknown.
     pub bytes: Option<u64>,
     /// Service time of the server, in nanoseconds.
     pub service_ns: Option<u64>,
@@ -50,23 +51,23 @@ pub enum Line<'a> {
 /// The error for a line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// Position in the line, in bytes from 1.
+    /// Position in the line, in bytes, counted from 1.
     pub column: usize,
-    /// A noun phrase for what was expected at this position: `a status of three digits`.
+    /// What was expected at this position, as a noun phrase such as `a status of three digits`.
     pub expected: Cow<'static, str>,
 }
 
-/// Memory for texts that are not equal to bytes of the line.
+/// Memory for texts of an entry that differ from the bytes of the line.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Unescaped texts, one after another.
     pub bytes: Vec<u8>,
-    /// A line without the wrapping of another program.
+    /// The line without Docker's wrapping.
     pub line: Vec<u8>,
 }
 
 impl Malformed {
-    /// Creates the error at a byte of the line, counted from 0.
+    /// Creates the error for a byte of the line. `byte` is counted from 0.
     pub fn at_byte(byte: usize, expected: impl Into<Cow<'static, str>>) -> Malformed {
         Malformed { column: byte + 1, expected: expected.into() }
     }

@@ -1,6 +1,6 @@
 //! Creates the document root that a Workload's requests need. It contains a file of the right size for every URL that
-//! the Workload lists, in the document, in a file or in a set. URL templates get no file, because a program answers
-//! them.
+//! the Workload lists: in the document itself, in a URL file or in a file set. URL templates get no file, because a
+//! program answers them.
 //!
 //! File names have no query, so URLs that differ only in the query share one file. The file's size is the mean size of
 //! these URLs, weighted by requests. A URL that ends with a slash becomes `index.html`; so does a URL that is also a
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const UNKNOWN_BYTES: u64 = 1;
 /// Upper bound of a file's size.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// Content of the files, repeated. It is text, which compresses well but not to nothing.
+/// Content of the files, repeated. Text compresses well, but not as well as a single repeated byte.
 const LINES: &[u8] = include_bytes!("fileset.rs");
 
 /// Number and size of the files that were created.
@@ -30,8 +30,8 @@ pub struct FilesetTotals {
     pub bytes: u64,
 }
 
-/// Creates the files under a directory, which is created if necessary. Existing files in it are not changed unless they
-/// have the name of a created file.
+/// Creates the files under a directory, which is created if necessary. Existing files in the directory stay unchanged
+/// unless they have the name of a created file.
 ///
 /// # Errors
 /// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its
@@ -46,7 +46,7 @@ pub fn create_files(workload: &Workload, directory: &Path) -> Result<FilesetTota
     Ok(made)
 }
 
-/// Creates one file and its parent directories.
+/// Creates one file of `bytes` bytes, and its parent directories.
 pub(crate) fn create_file(path: &Path, bytes: u64) -> Result<(), LogError> {
     let failed = |source| LogError::Io { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
@@ -79,7 +79,7 @@ fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             }
         }
     }
-    // A directory's content follows it in the sorted map.
+    // In the sorted map, the files in a directory follow directly after the directory's name.
     let names: Vec<PathBuf> = sizes.keys().cloned().collect();
     let mut next = names.iter().skip(1);
     let mut found = BTreeMap::new();
@@ -96,7 +96,7 @@ fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
     Ok(found)
 }
 
-/// The file of a path and query, as servers look it up: percent-decoded, and never outside the root.
+/// The file that servers look up for a path and query: percent-decoded, and never outside the root.
 fn file_name(url: &str) -> Result<PathBuf, LogError> {
     let bad = |why: &str| LogError::BadFormat(format!("no file can stand for {}: {why}", one_line(url)));
     let path = url.split(['?', '#']).next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Formats of access logs, which convert the bytes of a line to an [`Entry`](crate::Entry).
 //!
-//! - `pattern`: fields in a fixed order. `apache` and `nginx` compile a server's format string into a pattern, and
+//! - `pattern`: fields in a fixed order. `apache` and `nginx` compile a server's format string to a pattern, and
 //!   `configuration` extracts the format strings from a server's configuration files.
 //! - `labelled`: fields with names, as in LTSV and in JSON (`json`).
 //! - `w3c`, `haproxy` and `squid`: formats with readers of their own.
@@ -44,7 +44,7 @@ pub struct Format {
 #[derive(Clone, Debug)]
 enum Reader {
     Pattern(Box<Pattern>),
-    /// JSON, with the unit of whole-number durations whose field does not name one.
+    /// JSON, with the unit of durations that are whole numbers and whose field name does not state a unit.
     Json(Clock, TimeUnit),
     Ltsv(Clock, TimeUnit),
     W3c(Box<w3c::W3c>),
@@ -55,10 +55,10 @@ enum Reader {
 /// A format that is known by name.
 struct BuiltIn {
     name: &'static str,
-    /// The fields, written as an nginx `log_format`.
+    /// The fields, in the notation of nginx's `log_format`.
     format: &'static str,
     tail: Tail,
-    /// Whether the format's timestamps mark the end of the request.
+    /// Whether the format's timestamps are taken at the end of the request.
     is_end: bool,
 }
 
@@ -77,7 +77,7 @@ const ELB: &str = concat!(
     "$time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received ",
     r#"$bytes_sent "$url_request" "$http_user_agent" $cipher $tls"#
 );
-// `$version` is the last field that every S3 log has. The timestamp marks the arrival of the request.
+// `$version` is the last field that every S3 log has. The timestamp is the time at which the request arrived.
 const S3: &str = concat!(
     "$owner $bucket [$time_local] $remote_addr $requester $id $operation $key ",
     r#""$request" $status $error $body_bytes_sent $size $milliseconds $upstream_milliseconds "#,
@@ -101,7 +101,7 @@ const ISTIO: &str = concat!(
     r#"$milliseconds $upstream_milliseconds "$http_x_forwarded_for" "$http_user_agent" "$id" "$http_host" "#,
     r#""$upstream" $cluster $local $downstream $client_port $sni $route"#
 );
-// Varnish logs requests with whole URLs.
+// Varnish logs the whole URL of a request.
 const VARNISH: &str = concat!(
     r#"$remote_addr $ident $user [$time_local] "$url_request" $status $body_bytes_sent "#,
     r#""$http_referer" "$http_user_agent""#
@@ -113,7 +113,8 @@ const V_COMBINED: &str = concat!(
     r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
 );
 
-// The client list that proxies forward (`X-Forwarded-For`) comes before the address of the last proxy.
+// Lines begin with the list of clients that proxies forward (`X-Forwarded-For`), followed by the address of the last
+// proxy.
 const FORWARDED_COMMON: &str =
     concat!("$forwarded $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
 const FORWARDED_COMBINED: &str = concat!(
@@ -140,7 +141,8 @@ static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
 ];
 
-/// Fields often added to Common, Combined and vhost_combined. They are recognized without inspecting their numbers.
+/// Fields that are often added to Common, Combined and vhost_combined. They are recognized without inspecting their
+/// numbers.
 static ADDED: [&str; 5] = [
     "$request_time",
     "\"$request_time\"",
@@ -149,7 +151,8 @@ static ADDED: [&str; 5] = [
     "\"$http_x_forwarded_for\"",
 ];
 
-/// Fields that may be added to a format: in the notation of its name, and as variables of the built-in formats.
+/// Fields that may be added to a format. Each pair has the notation in the name of a format, and the variable of the
+/// built-in formats.
 static ADDED_FIELDS: [(&str, &str); 14] = [
     ("%T/%D", "${seconds}/${microseconds}"),
     ("%{ms}T", "${milliseconds}"),
@@ -168,8 +171,8 @@ static ADDED_FIELDS: [(&str, &str); 14] = [
     ("_", "${anything}"),
 ];
 
-/// Translates added fields to nginx variables. Fields are separated by spaces, and may have quotes or a label
-/// (`rt=%D`).
+/// Translates added fields to nginx variables; `None` if a field is unknown. Fields are separated by spaces, and may
+/// have quotes or a label (`rt=%D`).
 fn addition_format(name: &str) -> Option<String> {
     let read = |field: &str| {
         let (label, field) = match field.split_once('=') {
@@ -194,7 +197,7 @@ impl BuiltIn {
 }
 
 impl Format {
-    /// Returns the format with a name that `--format` takes, such as `combined`, `json` or `w3c` (see
+    /// Returns the format with a name that `--format` accepts, such as `combined`, `json` or `w3c` (see
     /// [`Format::names`]). Also accepts the names of detected formats, such as `combined + %D`.
     pub fn by_name(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
@@ -210,7 +213,7 @@ impl Format {
         Some(Format { name: lower, reader })
     }
 
-    /// Returns a built-in pattern with the fields that its name adds (`combined + %D`).
+    /// Returns a built-in pattern with the additional fields in its name (`combined + %D`).
     fn with_addition(name: &str, lower: &str) -> Option<Format> {
         let (base, addition) = name.split_once(" + ").map_or((lower, None), |(base, addition)| (base, Some(addition)));
         let built_in = BUILT_IN.iter().find(|built_in| built_in.name == base)?;
@@ -223,7 +226,7 @@ impl Format {
         Some(Format::from_pattern(if addition.is_some() { name } else { lower }, pattern))
     }
 
-    /// The formats that servers often extend. Each accepts any text after its own fields.
+    /// The formats that servers often extend. Each of these formats accepts any text after its own fields.
     pub(crate) fn open_ended() -> impl Iterator<Item = (&'static str, Format)> {
         static OPEN_ENDED: LazyLock<Vec<(&str, Format)>> = LazyLock::new(|| {
             let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
@@ -287,8 +290,8 @@ impl Format {
         }
     }
 
-    /// All formats that a server's configuration file defines or uses, the most used first. They are named as in the
-    /// file. Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
+    /// All formats that a server's configuration file defines or uses, the most used first. Formats keep the names that
+    /// they have in the file. Reads nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
     pub fn from_configuration(text: &str) -> Result<Vec<Format>, LogError> {
         configuration::formats(text)
     }
@@ -301,13 +304,13 @@ impl Format {
         }
     }
 
-    /// Whether the format accepts lines with any additional fields.
+    /// Whether the format accepts any additional fields at the end of a line.
     pub(crate) fn is_loose(&self) -> bool {
         self.name.ends_with(" + fields")
     }
 
-    /// Reads a line without its newline. Texts of the entry borrow from the line or from `scratch`, whose content is
-    /// overwritten.
+    /// Reads a line without its newline. Texts of the entry borrow from the line or from `scratch`. The previous
+    /// content of `scratch` is overwritten.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
         Ok(finish_line(&self.read_raw(line)?, &mut scratch.bytes))
     }
@@ -350,8 +353,8 @@ impl Format {
         }
     }
 
-    /// A copy of the format with another unit for whole-number durations; `None` if its durations always have a known
-    /// unit.
+    /// The format with another unit for durations that are whole numbers; `None` if the format states the units of all
+    /// durations.
     pub(crate) fn with_default_unit(mut self, unit: TimeUnit) -> Option<Format> {
         match &mut self.reader {
             Reader::Json(_, default_unit) | Reader::Ltsv(_, default_unit) => *default_unit = unit,
@@ -391,7 +394,7 @@ impl Format {
     }
 }
 
-/// Converts a parsed line into an entry. `buffer` stores texts that are not equal to bytes of the line.
+/// Converts a parsed line into an entry. `buffer` stores texts that differ from the bytes of the line.
 #[inline]
 pub(crate) fn finish_line<'a>(parsed: &Parsed<'a>, buffer: &'a mut Vec<u8>) -> Line<'a> {
     match parsed {

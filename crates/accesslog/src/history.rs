@@ -8,11 +8,11 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step in seconds. Hours are short enough to show daily patterns, and daylight saving time shifts clocks
-/// by whole hours.
+/// Length of a step in seconds. An hour is short enough to show daily patterns. Most changes of the clocks are whole
+/// hours, too.
 pub const HISTORY_STEP_S: i64 = 3600;
 const STEP_NS: i64 = HISTORY_STEP_S * 1_000_000_000;
-/// The longest gap between two requests, in hours. A longer gap means that a stamp is wrong.
+/// The longest plausible gap between two requests, in hours. A longer gap means that a timestamp is wrong.
 const MAX_GAP_HOURS: i64 = 24 * 366;
 
 /// Requests per hour.
@@ -20,29 +20,29 @@ const MAX_GAP_HOURS: i64 = 24 * 366;
 pub struct History {
     /// Start of the first hour, in seconds since 1970.
     pub from_s: i64,
-    /// The offset of the logs' clocks from UTC, in seconds east, according to most of the logs' first stamps. 0 if the
-    /// first stamps state no offset.
+    /// The number of seconds by which the logs' clocks are ahead of UTC, according to the first timestamps of most
+    /// logs. 0 if these timestamps state no offset.
     pub offset_s: i32,
-    /// Requests in each whole hour. The incomplete hours at the start and end of the logs are not included.
+    /// Number of requests in each whole hour. The incomplete hours at the start and end of the logs are left out.
     pub counts: Vec<u64>,
-    /// The result of reading the logs.
+    /// Counts of the lines that were read, with the logs and their formats.
     pub read: ReadSummary,
 }
 
-/// Whether a file that begins with `head` is an access log.
+/// Whether a file that begins with `head` is an access log. Compressed files count as logs.
 pub fn is_log(head: &[u8]) -> bool {
     const MAGIC: [&[u8]; 3] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"];
     if MAGIC.iter().any(|magic| head.starts_with(magic)) {
         return true;
     }
-    // The last line may be incomplete.
+    // The last line of `head` may be incomplete, so it is ignored.
     let head = brimful_core::text::strip_bom_bytes(head);
     let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(head, |end| &head[..end]);
     let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(50).collect();
     !lines.is_empty() && Formats::detect(&lines).is_ok()
 }
 
-/// Counts the requests of logs, which may be in any order.
+/// Counts the requests of logs per hour. The logs may be in any order.
 ///
 /// # Errors
 /// [`LogError`] if the logs cannot be read, or contain fewer than two whole hours.
@@ -70,8 +70,8 @@ pub fn count_requests(
     Ok(History { from_s: from * HISTORY_STEP_S, offset_s, counts, read })
 }
 
-/// The first whole hour, and the counts of all whole hours. If a gap is too long, only the part with the most requests
-/// is returned.
+/// Returns the number of the first whole hour, and the counts of all whole hours. If a gap is too long, only the part
+/// with the most requests is returned.
 fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
     let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
     let parts = all.chunk_by(|a, b| b.0 - a.0 <= MAX_GAP_HOURS);
@@ -83,15 +83,15 @@ fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
 }
 
 impl History {
-    /// Formats CSV for `plan forecast`, with a time and a count per line. Times have the logs' own offset, so that days
-    /// begin at their local midnight.
+    /// Formats CSV for `plan forecast`, with a time and a count per line. Times have the logs' offset from UTC, so that
+    /// days begin at local midnight.
     pub fn to_csv(&self) -> String {
         let mut text = "time,requests\n".to_owned();
         for (step, count) in (0..).zip(&self.counts) {
             if let Ok(time) = jiff::Timestamp::from_second(self.from_s + step * HISTORY_STEP_S) {
                 let offset = Offset::from_seconds(self.offset_s).ok().filter(|offset| *offset != Offset::UTC);
                 let time = offset.map_or(time.to_string(), |offset| time.display_with_offset(offset).to_string());
-                // Writing to a string cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = writeln!(text, "{time},{count}");
             }
         }
@@ -135,7 +135,7 @@ mod tests {
         let there = fs::read_to_string(&file).unwrap().replace("+0000", "+0530");
         fs::write(&file, there).unwrap();
         let found = count_requests(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
-        // Whole hours in UTC are at half past the hour in this zone.
+        // In this zone, whole hours of UTC begin at half past the hour.
         assert_eq!(found.offset_s, 19_800);
         assert!(found.to_csv().starts_with("time,requests\n2026-03-02T03:30:00+05:30,"), "{}", found.to_csv());
     }

@@ -1,14 +1,15 @@
 //! All logs of a site, merged by time.
 //!
-//! A rotated set has one log for each time period; a site of several servers has several logs of the same period. The
-//! reader distinguishes the two cases. It reads the logs one after another, starting with the log whose first request
+//! A rotated set has one log for each time period. A site with several servers has several logs of the same period. The
+//! reader distinguishes these two cases. It reads the logs one after another, starting with the log whose first request
 //! is the oldest. If the next log begins before the current log ends, a second thread reads the next log concurrently.
 //! The oldest request of both logs is then delivered next. So a rotated set costs no more than
 //! [`read()`](crate::read::read()).
 //!
 //! Servers write a line when a response has ended, so a log is slightly out of order. The requests of one log are not
-//! sorted. If a stamp is far ahead, its request is held until the next line is known, so that a wrong stamp does not
-//! delay its log until all other logs have ended. `read = parsed + malformed + filtered` over all logs.
+//! sorted. If a timestamp is far ahead, its request is held until the next line is known. Otherwise, a wrong timestamp
+//! would delay its log until all other logs have ended. For the counts of lines of all logs, `read = parsed + malformed
+//! + filtered`.
 //!
 //! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT_LOGS`]. Requests of any
 //! additional logs of the same period are delivered later, out of order.
@@ -35,12 +36,12 @@ pub const MAX_CONCURRENT_LOGS: usize = 64;
 const BATCHES_AHEAD: usize = 2;
 /// Number of bytes per read of a concurrent log.
 const CONCURRENT_BLOCK: usize = 64 * 1024;
-/// A stamp that is ahead of the previous one by more than this may be wrong.
+/// A timestamp that is later than the previous one by more than this time may be wrong.
 const LEAP_NS: i64 = 60_000_000_000;
 /// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Logs that are open, with their formats known.
+/// Opened logs whose formats are known.
 pub struct Logs {
     prepared: Prepared,
     options: ReadOptions,
@@ -55,8 +56,8 @@ impl Logs {
         Ok(Logs { prepared: prepare(source::find(paths)?, &options)?, options })
     }
 
-    /// The offset of the logs' clocks from UTC, in seconds east, according to most of the logs' first stamps. `None` if
-    /// the first stamps state no offset.
+    /// The number of seconds by which the logs' clocks are ahead of UTC, according to the first timestamps of most
+    /// logs. `None` if these timestamps state no offset.
     pub fn offset_s(&self) -> Option<i32> {
         sample::offset_s(&self.prepared.logs, &self.prepared.formats)
     }
@@ -96,12 +97,13 @@ impl Logs {
     }
 }
 
-/// A merge in progress.
+/// The state of a merge of logs.
 struct Merge<'s, S> {
     /// Logs that have not been started, with their indices. Logs without a readable request come last.
     waiting: VecDeque<(usize, OpenedLog)>,
     concurrent: Vec<ConcurrentLog>,
-    /// Until this time, no concurrent log has requests: all requests come from the log that this thread reads.
+    /// No concurrent log has a request before this time, so until then, all requests come from the log that this thread
+    /// reads.
     next_ns: i64,
     options: ReadOptions,
     shared: Arc<SharedProgress>,
@@ -160,7 +162,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         self.finish(progress)
     }
 
-    /// Reads a log in this thread. Before each of its requests, passes on the older requests of the concurrent logs.
+    /// Reads a log in this thread. Before each request of this log, passes on the older requests of the concurrent
+    /// logs.
     fn read_in_this_thread(
         &mut self,
         log: OpenedLog,
@@ -171,7 +174,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         let prepared =
             Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), total_bytes: None };
         self.update_next_time();
-        // These entries are held until the next line is known, because their stamps may be wrong.
+        // These entries are held until the next line is known, because their timestamps may be wrong.
         let mut held = Batch::default();
         let mut packer = Packer::default();
         let mut last_ns = i64::MIN;
@@ -195,7 +198,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         Ok(read)
     }
 
-    /// Passes on the held entries, now that the time of the next request in their log is known.
+    /// Passes on the held entries. `then_ns` is the time of the request after them in their log.
     fn pass_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
         for at in 0..held.len() {
             if let Some((entry, key_ns)) = held.get(at) {
@@ -206,7 +209,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         held.clear();
     }
 
-    /// Passes on all requests of the concurrent logs that arrived before `time_ns`.
+    /// Passes on all requests of the concurrent logs with a time before `time_ns`.
     #[inline]
     fn pass_on_before(&mut self, time_ns: i64) {
         if time_ns >= self.next_ns {
@@ -221,7 +224,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         self.update_next_time();
     }
 
-    /// Starts threads for logs whose first request arrived before `time_ns`, up to the limit.
+    /// Starts threads for logs whose first request is before `time_ns`, up to [`MAX_CONCURRENT_LOGS`] threads.
     fn start_threads_until(&mut self, time_ns: i64) {
         while self.concurrent.len() < MAX_CONCURRENT_LOGS
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
@@ -246,7 +249,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         }
     }
 
-    /// Passes on the oldest request of the concurrent logs if it arrived at `time_ns` or earlier. Returns whether there
+    /// Passes on the oldest request of the concurrent logs if its time is `time_ns` or earlier. Returns whether there
     /// was such a request.
     fn pass_on_oldest(&mut self, time_ns: i64) -> bool {
         let mut oldest: Option<(usize, i64)> = None;
@@ -277,7 +280,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         true
     }
 
-    /// Computes the time until which the concurrent logs have no requests to pass on.
+    /// Updates `next_ns`, the time of the oldest request of the concurrent logs and of the logs that have not been
+    /// started.
     fn update_next_time(&mut self) {
         let heads = self.concurrent.iter_mut().filter_map(ConcurrentLog::next_ns).min();
         let more = self.concurrent.len() < MAX_CONCURRENT_LOGS;
@@ -291,7 +295,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
         }
         progress(&self.shared.current());
         let mut read = self.results.read;
-        // Entries that were not delivered when reading was stopped count as filtered.
+        // If reading was stopped, entries that were not delivered count as filtered.
         read.lines.filtered += read.lines.parsed.saturating_sub(self.delivery.kept);
         read.lines.parsed = self.delivery.kept;
         read.lines.out_of_order = self.delivery.out_of_order;
@@ -301,7 +305,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Merge<'_, S> {
 }
 
 impl ConcurrentLog {
-    /// The merge key of the next entry. Waits until it is known. `None` at the end of the log.
+    /// The time by which the next entry is merged. Waits until the entry is known. Returns `None` at the end of the
+    /// log.
     fn next_ns(&mut self) -> Option<i64> {
         while self.at >= self.batch.len() {
             (self.batch, self.at) = (self.batches.recv().ok()?, 0);
@@ -311,7 +316,7 @@ impl ConcurrentLog {
 }
 
 impl<S: FnMut(&Entry<'_>) -> EntryDecision> Delivery<'_, S> {
-    /// Passes an entry on. `last_ns` is the stamp of the last accepted entry of the same log.
+    /// Passes an entry to the sink. `last_ns` is the timestamp of the last accepted entry of the same log.
     #[inline]
     fn deliver(&mut self, entry: &Entry<'_>, last_ns: &mut i64) {
         if (self.sink)(entry) == EntryDecision::Yes {
@@ -323,7 +328,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Delivery<'_, S> {
 }
 
 impl SharedProgress {
-    /// Adds the progress of one log since `before`.
+    /// Adds the progress of one log since `before`, and returns the progress of all logs.
     fn add(&self, now: &Progress, before: &mut Progress) -> Progress {
         self.bytes.fetch_add(now.bytes.saturating_sub(before.bytes), Ordering::Relaxed);
         self.lines.fetch_add(now.lines.saturating_sub(before.lines), Ordering::Relaxed);
@@ -341,7 +346,7 @@ impl SharedProgress {
 impl Results {
     fn join(&mut self, concurrent: ConcurrentLog) {
         let ConcurrentLog { place, batches, thread, .. } = concurrent;
-        // Without this, the thread would wait for its batches to be received.
+        // If the receiver still existed, the thread might wait for it to receive more batches.
         drop(batches);
         match thread.join() {
             Ok(Ok(read)) => self.add(place, read),
@@ -349,7 +354,7 @@ impl Results {
         }
     }
 
-    /// Records that a log was not read.
+    /// Records that no thread read a log to its end.
     fn mark_unread(&mut self, place: usize) {
         if let Some(source) = self.read.sources.get_mut(place) {
             source.cut_short = Some("there was no thread to read it with".to_owned());
@@ -393,7 +398,7 @@ fn read_concurrently(
         shared.add(now, &mut before);
     };
     let read = read_prepared(prepared, options, limits, &mut sink, &mut progress)?;
-    // A send fails if the receiver no longer exists. The batch is not needed then.
+    // A send fails only if the receiver no longer exists, and then the batch is not needed.
     let _ = batches.send(batch);
     Ok(read)
 }

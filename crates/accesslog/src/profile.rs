@@ -1,13 +1,13 @@
-//! Computes a profile from entries in one pass, in any order of their stamps, and in bounded memory.
+//! Computes a profile from entries in one pass and in bounded memory. The entries may be in any order.
 //!
 //! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in that window.
 //! - [`sizes`], [`urls`], `popularity`, `kinds`, `histogram`: bytes, URLs, status and methods, durations.
 //! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
 //! - `notes`: warnings for users of the figures.
 //!
-//! The peak window is the given one. Otherwise it is the whole log, if the log is not longer than a window. Otherwise
-//! it is the busiest window that starts at a whole multiple of its length. All figures of the peak are for this window,
-//! as far as the log covers it.
+//! The peak window is the window that the user specified. Otherwise, if the log is not longer than a window, it is the
+//! whole log. Otherwise, it is the busiest window that starts at a whole multiple of its length. All figures of the
+//! peak are for the part of this window that the log covers.
 
 mod bursts;
 mod calendar;
@@ -154,7 +154,7 @@ impl Profiler {
     /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
     ///
     /// # Errors
-    /// [`LogError::NoRequests`] if there was no request at all, or no request in the given peak window.
+    /// [`LogError::NoRequests`] if there was no request at all, or no request in the specified peak window.
     pub fn finish(mut self, read: &ReadSummary) -> Result<Profile, LogError> {
         let Some(span) = self.calendar.span() else { return Err(read.no_requests_error()) };
         let zone = self.options.zone.clone();
@@ -217,7 +217,7 @@ impl Profiler {
         self.gaps.add(entry.time_ns);
     }
 
-    /// Length of the span in seconds. A stamp in whole seconds represents its whole second.
+    /// Length of the span in seconds. If timestamps are in whole seconds, the span ends at the end of the last second.
     fn span_s(&self, span: &Span) -> f64 {
         let resolution = if self.seen.has_fine_stamps() { 0.0 } else { 1.0 };
         (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)
@@ -240,7 +240,8 @@ impl Profiler {
         }
     }
 
-    /// The whole seconds of the window that the log covers. If the window has only stray requests, all of its seconds.
+    /// The whole seconds of the window that the log covers. If the window contains only stray requests, returns all
+    /// seconds of the window.
     fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
         let from = window.from_ns.div_euclid(NS);
         let to = from.saturating_add_unsigned(window.seconds);
@@ -274,7 +275,7 @@ fn no_peak(options: &Options, span: &Span) -> LogError {
     ))
 }
 
-/// Formats a time as RFC 3339 in the zone: `2026-03-01T14:00:00+01:00`.
+/// Formats a time in a time zone as RFC 3339: `2026-03-01T14:00:00+01:00`.
 fn rfc3339(time_ns: i64, zone: &TimeZone) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(time_ns)) else { return String::new() };
     let offset = zone.to_offset(time);

@@ -1,9 +1,10 @@
 //! Reads all lines of all logs, in the order of the logs, and accounts for each line.
 //!
-//! One thread reads and decompresses the bytes, and cuts them into blocks of whole lines; the caller's thread parses.
-//! Small logs, whose ends are known when they are opened, need no second thread. Blocks are passed from one thread to
-//! the other and back, so memory does not grow with the log. `read = parsed + malformed + filtered` for any input: a
-//! log that ends early counts up to that point. `account` does the counting.
+//! A second thread reads and decompresses the bytes, and splits them into blocks of whole lines. The caller's thread
+//! parses the lines. Small logs, which are read completely when they are opened, need no second thread. Blocks are
+//! passed from one thread to the other and back, so memory does not grow with the log. For any input, `read = parsed +
+//! malformed + filtered`: if a log cannot be read to its end, the lines before the error count. `account` counts the
+//! lines.
 
 mod account;
 
@@ -32,11 +33,12 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub struct ReadOptions {
     /// The formats of the lines; detected from the first lines if `None`.
     pub formats: Option<Formats>,
-    /// Number of malformed lines to keep for display.
+    /// Maximum number of malformed lines to keep for display.
     pub first_malformed: usize,
-    /// Whether to read files to their current end, and not only to the end that they had when they were opened.
+    /// Whether to read files to their current end. Otherwise, files are read only up to the size that they had when
+    /// they were found.
     pub follow_growth: bool,
-    /// A flag that the caller sets to stop reading within a block.
+    /// The caller sets this flag to stop reading; the current block is not finished.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -58,15 +60,15 @@ pub enum EntryDecision {
 /// The progress of reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of stored bytes (possibly compressed) that were read.
+    /// Number of bytes read, as stored: compressed if the log is compressed.
     pub bytes: u64,
-    /// Total number of stored bytes; `None` for streams.
+    /// Total size of the logs in bytes, as stored; `None` if a log is a stream.
     pub total_bytes: Option<u64>,
     /// Number of lines read.
     pub lines: u64,
 }
 
-/// The result of reading logs, except for their entries.
+/// Counts of the lines of logs, with the logs and their formats.
 #[derive(Clone, Debug)]
 pub struct ReadSummary {
     /// Counts of lines by outcome.
@@ -117,7 +119,7 @@ fn read_logs(
     read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
 }
 
-/// Opened logs in the order of their first requests.
+/// Opened logs, in the order of the times of their first requests.
 pub(crate) struct Prepared {
     pub logs: Vec<OpenedLog>,
     pub formats: Formats,
@@ -190,7 +192,7 @@ enum MessageKind {
     End { bytes: u64, cut_short: Option<String> },
 }
 
-/// Passes all blocks of the logs to `deliver`. `deliver` returns a block for reuse, or `None` to stop reading.
+/// Passes all blocks of the logs to `deliver`. `deliver` returns an empty block for reuse, or `None` to stop reading.
 fn read_blocks(
     logs: Vec<OpenedLog>,
     follow_growth: bool,
@@ -241,7 +243,7 @@ struct Parser<'a, S> {
 }
 
 impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
-    /// Reads small logs in this thread. They have been read to their ends when they were opened.
+    /// Parses small logs in this thread. These logs were read completely when they were opened.
     fn parse_whole(&mut self, logs: Vec<OpenedLog>, options: &ReadOptions, limits: Limits) {
         let is_wanted = || !options.stop.load(Ordering::Relaxed);
         let longest = logs.iter().map(OpenedLog::head_bytes).max().unwrap_or(0);
@@ -254,7 +256,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
         }
     }
 
-    /// Parses in this thread the blocks that another thread reads.
+    /// Starts a thread that reads blocks, and parses the blocks in this thread.
     fn parse_beside_reader(
         &mut self,
         logs: Vec<OpenedLog>,
@@ -264,7 +266,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
         let (blocks, received) = mpsc::sync_channel(BLOCKS_AHEAD);
         let (spent, reused) = mpsc::channel::<Block>();
         let follow_growth = options.follow_growth;
-        // A failed send means that the receiver no longer exists, because reading was stopped.
+        // A send fails only if the receiver no longer exists, because reading was stopped.
         let deliver = move |message| blocks.send(message).ok().map(|()| reused.try_recv().unwrap_or_default());
         thread::Builder::new()
             .name("log reader".to_owned())
@@ -277,7 +279,7 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
         Ok(())
     }
 
-    /// Parses the lines of a message, and returns its block for reuse.
+    /// Parses the lines of a message's block, and returns the block for reuse.
     fn parse(&mut self, message: Message) -> Block {
         self.account.switch_to(message.source);
         self.current = message.taken;
@@ -308,7 +310,8 @@ impl<S: FnMut(&Entry<'_>) -> EntryDecision> Parser<'_, S> {
     }
 }
 
-/// The next message; `None` at the end or when reading is stopped. A silent stream must not prevent stopping.
+/// The next message; `None` at the end or when reading is stopped. Waits only for short times, so that reading can be
+/// stopped even if a stream sends nothing.
 fn next(blocks: &Receiver<Message>, stop: &AtomicBool) -> Option<Message> {
     while !stop.load(Ordering::Relaxed) {
         match blocks.recv_timeout(PROGRESS_EVERY) {
@@ -349,8 +352,8 @@ impl ReadSummary {
     }
 }
 
-/// The end of a message with the first malformed lines, their positions, and what was expected at each position. Empty
-/// if no line was malformed.
+/// Text for the end of a message. It lists the first malformed lines, their positions, and what was expected at each
+/// position. The text is empty if no line was malformed.
 pub fn describe_first_malformed(lines: &Lines) -> String {
     let one = |line: &MalformedLine| {
         let MalformedLine { file, line, column, expected, text } = line;
@@ -444,7 +447,7 @@ mod tests {
         let shares = read.formats.shares();
         assert!(shares.len() >= 2 && (shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
         let other = 2009.0 / read.lines.parsed as f64;
-        assert!((shares[1].share - other).abs() < 1e-9, "lines from before the change of format count: {shares:?}");
+        assert!((shares[1].share - other).abs() < 1e-9, "lines before the change of format must count: {shares:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Shows an entry field by field, so that users see how a line was read.
+//! Converts an entry to text, field by field, so that users see how a line was read.
 
 use crate::Entry;
 use brimful_core::Nanos;

@@ -1,11 +1,11 @@
 //! Replays a log: converts its requests into calls, each with its due time, method and path.
 //!
-//! Gaps between calls are the log's own, divided by the speed. A stamp in whole seconds does not show the time of the
-//! request within its second. `spread` chooses this time, either from finer stamps of the same logs, or at equal
-//! distances. Servers write lines when responses end, so lines are slightly out of order: they are sorted within
-//! [`Options::window_ns`]. A request that is behind by more than this window is due at once, and is counted. The same
-//! applies to a request with a stamp far ahead of its neighbours. `timeline` identifies these requests. Pauses longer
-//! than [`Options::max_gap_ns`] are shortened to that length.
+//! The gaps between calls are the gaps in the log, divided by the speed. A timestamp in whole seconds does not show the
+//! time of the request within its second. `spread` chooses this time: either as in finer timestamps of the same logs,
+//! or at equal distances. Servers write lines when responses end, so lines are slightly out of order: they are sorted
+//! within [`Options::window_ns`]. A request that is late by more than this window is due at once, and is counted. A
+//! request whose timestamp is far ahead of its neighbours is also due at once. `timeline` identifies these requests.
+//! Pauses longer than [`Options::max_gap_ns`] are shortened to that length.
 //!
 //! Memory is bounded by the number of requests within `window_ns`, and by [`MAX_BUFFERED_REQUESTS`] requests.
 
@@ -23,7 +23,7 @@ use timeline::{LOOK_AHEAD, Place, Timeline};
 
 pub use target::{MapRule, requestable_path};
 
-/// Classes of calls, by the status in the log.
+/// Names of the classes of calls: the kind of status in the log.
 pub const STATUS_CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
 /// Maximum number of requests that are sorted at a time.
 pub const MAX_BUFFERED_REQUESTS: usize = 100_000;
@@ -32,13 +32,14 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Divisor of the gaps.
+    /// Speed of the replay: the gaps between requests are divided by this factor.
     pub speed: f64,
     /// Calls per second at a constant rate; `None` to use the log's own gaps.
     pub constant_rate: Option<f64>,
-    /// Requests are sorted within this many nanoseconds of the log's time.
+    /// Requests that are out of order by up to this time are sorted, in nanoseconds of the log's time.
     pub window_ns: i64,
-    /// The longest pause between two calls, in nanoseconds of the replay; longer pauses are shortened to it.
+    /// The longest pause between two calls, in nanoseconds of the replay. Longer pauses are shortened to this length;
+    /// `None` if no pause is shortened.
     pub max_gap_ns: Option<u64>,
     /// Methods to send. Requests with other methods are not replayed.
     pub methods: Vec<String>,
@@ -87,9 +88,10 @@ pub struct Summary {
     pub other_methods: u64,
     /// Number of requests that were not replayed because they have no path that can be requested.
     pub requests_without_path: u64,
-    /// Number of calls due at once because their stamps are too far behind the lines above them to be sorted.
+    /// Number of calls that were due at once because their timestamps were too far behind the preceding lines to be
+    /// sorted.
     pub late_stamps: u64,
-    /// Number of calls due at once because their stamps are far ahead of their neighbours.
+    /// Number of calls that were due at once because their timestamps were far ahead of their neighbours.
     pub early_stamps: u64,
     /// Number of times that the log's clock was set back permanently. The replay continues without a pause.
     pub clock_setbacks: u64,
@@ -105,24 +107,24 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Replayer {
     options: Options,
-    /// Requests that the timeline has not judged yet, in the order of the log.
+    /// Requests whose timestamps the timeline has not checked yet, in the order of the log.
     unjudged: VecDeque<PendingRequest>,
     timeline: Timeline,
     held: BinaryHeap<Reverse<PendingRequest>>,
-    /// Number of requests so far.
+    /// Number of requests added so far.
     sequence: u64,
-    /// Stamp of the first call in the log's timeline.
+    /// Time of the first call in the log's timeline, in nanoseconds.
     first_ns: Option<i64>,
     last_ns: i64,
-    /// Due time of the latest call, in nanoseconds after the first.
+    /// Due time of the latest call, in nanoseconds after the first call.
     last_due_ns: u64,
     created_sizes: HashSet<u64>,
     spread: Spread,
     summary: Summary,
 }
 
-/// A request that is waiting to be sorted. Requests are ordered by time. At equal times, stamps in whole seconds come
-/// before finer stamps, and then the order of the log applies.
+/// A request that is waiting to be sorted. Requests are ordered by time. At equal times, timestamps in whole seconds
+/// come before finer timestamps. If these are equal, too, requests keep the order of the log.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PendingRequest {
     time_ns: i64,
@@ -153,8 +155,8 @@ impl Replayer {
         }
     }
 
-    /// Adds the next entry of the log, and emits the calls that are now in order, until `emit` returns false. Returns
-    /// whether `emit` accepts more calls, and whether the entry becomes a call.
+    /// Adds the next entry of the log, and emits calls that no later entry can precede, until `emit` returns `false`.
+    /// Returns whether `emit` accepts more calls, and whether the entry becomes a call.
     ///
     /// # Errors
     /// Returns an error if a file of the fileset cannot be created.
@@ -181,7 +183,8 @@ impl Replayer {
         self.summary
     }
 
-    /// Judges the next request by the requests that follow it, and emits the calls that are then in order.
+    /// Checks the timestamp of the next request by the requests that follow, and emits calls that no later request can
+    /// precede.
     fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
@@ -225,7 +228,7 @@ impl Replayer {
         Ok(Some(PendingRequest { time_ns, has_subsecond_time, sequence, is_placed: false, class, method, path }))
     }
 
-    /// The path of a file of about this size, which is created if necessary.
+    /// Returns the path of a file of about `bytes` bytes in `root`, and creates the file if necessary.
     fn file(&mut self, root: &std::path::Path, bytes: u64) -> Result<String, LogError> {
         let bytes = rounded_size(bytes);
         let path = format!("/brimful/{bytes}");
@@ -235,7 +238,8 @@ impl Replayer {
         Ok(path)
     }
 
-    /// Emits the calls before `horizon_ns`. All requests of a whole second are emitted together.
+    /// Emits the calls of requests before `horizon_ns`. Requests whose timestamps are the same whole second are emitted
+    /// together.
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let time_ns = next.time_ns;
@@ -258,7 +262,7 @@ impl Replayer {
         true
     }
 
-    /// Assigns to each request of a whole second a time within that second.
+    /// Assigns a time within its second to each request whose timestamp is this whole second.
     fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
         while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.has_subsecond_time) {
@@ -293,8 +297,8 @@ impl Replayer {
         self.due_at_once(held)
     }
 
-    /// Creates the call of a request that is due at the same time as the latest call. In a flattened replay, the call
-    /// is due at the next instant of the constant rate.
+    /// Creates the call of a request that is due at the same time as the latest call. In a replay at a constant rate,
+    /// the call is due one interval after the latest call.
     fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.constant_rate {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
@@ -353,7 +357,7 @@ mod tests {
     fn those_of_a_second_are_spread_over_it() {
         let log = [entry(100, "/a"), entry(100, "/b"), entry(101, "/c"), entry(103, "/d"), entry(103, "/e")];
         let (calls, summary) = replayed(&log, Options::default());
-        // Two requests are placed at 0.25 and 0.75 of their second, and one request in the middle of its second. The
+        // Two requests in a second must be due at 0.25 and 0.75 of the second, and a single request in the middle. Due
         // times are relative to the first call.
         assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
         assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
@@ -376,7 +380,7 @@ mod tests {
 
     #[test]
     fn whole_seconds_come_as_finer_ones_do() {
-        // Each second has ten pairs of fine stamps, 2 ms apart, and ten stamps of whole seconds.
+        // Each second has ten pairs of fine timestamps, 2 ms apart, and ten timestamps in whole seconds.
         let fine = (0..400).map(|i| (i / 2) * 100 + (i % 2) * 2);
         let fine = fine.map(|ms| Entry { time_ns: ms * 1_000_000, has_subsecond_time: true, ..entry(0, "/fine") });
         let coarse = (0..200).map(|i| entry(i / 10, "/coarse"));
@@ -385,7 +389,7 @@ mod tests {
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!((summary.late_stamps, summary.calls), (0, 600));
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
-        // From the third second on, there are enough fine stamps.
+        // From the third second on, there are enough fine timestamps to imitate.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
         assert!((70..=110).contains(&close), "{close} of 180 calls are close to the previous call");
     }
@@ -400,14 +404,14 @@ mod tests {
         let log = [fine(1000, "/a"), fine(3000, "/c"), fine(2000, "/b"), fine(20_000, "/e"), fine(4000, "/late")];
         let (calls, summary) = replayed(&log, Options::default());
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
-        assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the last request waits until the late request arrives");
+        assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the late request must be sorted before the last");
         assert_eq!(summary.late_stamps, 0);
         let log = [fine(1000, "/a"), fine(20_000, "/b"), fine(30_000, "/c"), fine(2000, "/late"), fine(31_000, "/d")];
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!((due_ms(&calls), summary.late_stamps), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
     }
 
-    /// Ten lines per second for 30 s, with stamps of whole seconds.
+    /// Ten requests per second for 30 s, with timestamps in whole seconds.
     fn thirty_seconds() -> Vec<Entry<'static>> {
         (0..300).map(|line| entry(10_000 + line / 10, "/a")).collect()
     }
@@ -450,7 +454,7 @@ mod tests {
         assert_eq!(due_ms(&calls), [0, 1_000, 11_000, 12_000, 22_000]);
         assert_eq!((summary.shortened_pauses, summary.removed_pause_ns / 1_000_000_000), (2, 50 + 3_590));
         assert_eq!(summary.longest_pause_ns, 10_000_000_000);
-        // Pauses are measured in the time of the replay, not of the log.
+        // The limit of a pause must apply to the time of the replay, not to the time of the log.
         let (calls, summary) = replayed(&log, Options { max_gap_ns, speed: 100.0, ..Options::default() });
         assert_eq!((due_ms(&calls), summary.shortened_pauses), (vec![0, 10, 610, 620, 10_620], 1));
     }
@@ -477,7 +481,7 @@ mod tests {
         let options = Options { fileset: Some(root.path().to_owned()), ..Options::default() };
         let sized = |bytes| Entry { bytes, ..entry(1, "/whatever/../it is") };
         let (calls, _) = replayed(&[sized(Some(5000)), sized(Some(5001)), sized(None)], options);
-        assert_eq!(calls[0].path, calls[1].path, "sizes a percent apart share a file");
+        assert_eq!(calls[0].path, calls[1].path, "sizes that differ by 1 % must share a file");
         for call in &calls {
             let bytes: u64 = call.path.trim_start_matches("/brimful/").parse().unwrap();
             assert_eq!(std::fs::metadata(root.path().join(&call.path[1..])).unwrap().len(), bytes);

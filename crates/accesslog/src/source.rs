@@ -2,11 +2,11 @@
 //!
 //! - [`find`]: paths and patterns → [`Log`]s.
 //! - `input`: the stored bytes, up to the size that a file had when it was found.
-//! - `decode`: decompression, chosen by the bytes and not by a file's name.
+//! - `decode`: decompression. The first bytes decide about the method, not the file's name.
 //! - `blocks`: blocks of whole lines, in constant memory.
 //! - `sample`: the beginning of a log, its formats, and its position in time.
 //!
-//! Regular files are opened when they are found. So a file that is rotated afterwards is neither missed nor read twice.
+//! Regular files are opened when they are found. So a file that is rotated later is neither missed nor read twice.
 
 pub(crate) mod blocks;
 pub(crate) mod decode;
@@ -22,9 +22,9 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The path that represents standard input.
+/// The path that means standard input.
 const STDIN: &str = "-";
-/// Maximum number of files to keep open; a process may open 1,024 by default.
+/// Maximum number of files that stay open. By default, a process may have 1,024 open files.
 const MAX_OPEN_FILES: usize = 256;
 /// Files in a directory are read if their names contain this text.
 const NAME_PART: &str = "access";
@@ -51,9 +51,9 @@ pub struct Log {
     bytes: Option<u64>,
 }
 
-/// The source of the bytes.
+/// The source of a log's bytes.
 enum Origin {
-    /// A file, which can be read repeatedly. `kept` is the open file, unless too many are open.
+    /// A file, which can be read repeatedly. `kept` is the open file; `None` if too many files are open.
     File { path: PathBuf, identity: Identity, kept: Option<File> },
     /// A stream, which can be read once.
     Stream(Option<Box<dyn Read + Send>>),
@@ -63,7 +63,7 @@ enum Origin {
 type Identity = (u64, u64);
 
 impl Log {
-    /// Creates a log that is read from any reader; `name` is for display.
+    /// Creates a log that is read from `reader`. Messages show `name` as its path.
     pub fn stream(name: &str, reader: impl Read + Send + 'static) -> Log {
         Log { path: name.to_owned(), place: Origin::Stream(Some(Box::new(reader))), bytes: None }
     }
@@ -83,8 +83,8 @@ impl Log {
         matches!(self.place, Origin::Stream(_))
     }
 
-    /// Opens the log at its beginning. Reading ends at the size that the log had when it was found, or with
-    /// `follow_growth` at its current end.
+    /// Opens the log at its beginning. Reading ends at the size that the log had when it was found. With
+    /// `follow_growth`, reading continues to the log's current end.
     pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
         match &mut self.place {
             Origin::Stream(stream) => {
@@ -121,7 +121,7 @@ fn identity_of(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// The logs found so far.
+/// The logs that have been found so far.
 #[derive(Default)]
 struct LogSet {
     logs: Vec<Log>,
@@ -129,7 +129,7 @@ struct LogSet {
     has_stdin: bool,
 }
 
-/// The way in which the user named a file.
+/// How the user named a file: by its own path or by a pattern or directory.
 #[derive(Clone, Copy, PartialEq)]
 enum NamedBy {
     Name,
@@ -193,8 +193,8 @@ impl LogSet {
         if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
     }
 
-    /// Adds the regular files among `paths`, and returns whether there are any. Skips other files, as opening a FIFO
-    /// might wait forever.
+    /// Adds the regular files among `paths`, and returns whether there are any. Skips other files, because opening a
+    /// FIFO might wait forever.
     fn add_regular(&mut self, paths: Vec<PathBuf>) -> Result<bool, LogError> {
         let mut any = false;
         for path in paths {

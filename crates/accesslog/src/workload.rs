@@ -1,9 +1,9 @@
 //! Converts a profile into a `Workload` with the same traffic: classes with their shares, and their most popular URLs
-//! with the bytes of the responses. Calls arrive in sessions at the rate of the peak window. If the log does not
+//! with the bytes of the responses. Calls arrive in sessions, at the rate of the peak window. If the log does not
 //! distinguish users, calls arrive by an arrival process with the same bursts.
 //!
-//! Requests whose responses had no body are sent so that any server responds without a body: 304 (Not Modified) with
-//! `If-None-Match: *`, HEAD with HEAD, and 404 (Not Found) with a path that does not exist.
+//! If a response had no body, its request is sent so that any server responds without a body. For 304 (Not Modified),
+//! the request has `If-None-Match: *`. For a HEAD request, it is HEAD. For 404 (Not Found), its path does not exist.
 
 pub mod arrivals;
 mod sessions;
@@ -17,15 +17,15 @@ use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Load, RequestClass, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of URLs to list for a class.
+/// Maximum number of URLs that a class lists.
 const URLS: usize = 200;
-/// Maximum number of synthetic URLs that represent the unlisted URLs of a class.
+/// Maximum number of synthetic URLs that replace the unlisted URLs of a class.
 const MAX_OTHER_URLS: u64 = 100;
-/// If unlisted URLs have a smaller share of the class than this, they are not represented.
+/// If unlisted URLs have a smaller share of the class than this, no synthetic URLs replace them.
 const MIN_OTHER_SHARE: f64 = 0.01;
 /// Responses without a body get a separate class only if their share of all requests is at least this.
 const MIN_CLASS_SHARE: f64 = 0.005;
-/// Directory of the files that represent URLs which cannot be requested or stored.
+/// Directory of the files that replace URLs which cannot be requested or stored as a file.
 const SYNTHETIC: &str = "/brimful";
 /// A path that does not exist.
 const ABSENT: &str = "/brimful/absent";
@@ -33,7 +33,7 @@ const ABSENT: &str = "/brimful/absent";
 /// The choice of how the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalChoice {
-    /// Calls arrive in sessions if the log has enough of them, otherwise one by one.
+    /// Calls arrive in sessions if the log has enough sessions, otherwise one by one.
     #[default]
     Auto,
     /// Calls arrive in sessions.
@@ -47,15 +47,14 @@ pub enum ArrivalChoice {
 pub struct GeneratedWorkload {
     /// The workload document.
     pub workload: Workload,
-    /// The reason for its arrivals, as a sentence.
+    /// The reason why calls arrive in sessions or one by one, as a sentence.
     pub arrivals_reason: String,
 }
 
-/// Creates the load with the traffic of a profile's peak window.
+/// Creates the workload with the traffic of a profile's peak window.
 ///
-/// # Errors
-/// [`LogError::NoRequests`] if the window has no URL that can be requested, or if sessions were required and the
-/// profile has none.
+/// # Errors [`LogError::NoRequests`] if the window has no URL that can be requested, or if sessions were required and
+/// the profile has no sessions.
 pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
@@ -92,7 +91,7 @@ fn with_body(seen: &ProfileClass) -> RequestClass {
     RequestClass { urls: found, ..class(&seen.name, seen.share_requests) }
 }
 
-/// Synthetic URLs that represent the unlisted URLs, with a file size that preserves the mean of the class.
+/// Synthetic URLs that replace the unlisted URLs. The size of their files preserves the mean size of the class.
 fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     let bytes_of = |url: &Url| url.weight * url.bytes.unwrap_or(0) as f64;
     let left = seen.requests as f64 - listed.iter().map(|url| url.weight).sum::<f64>();
@@ -115,7 +114,8 @@ fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
 }
 
-/// A URL that can be requested. Non-ASCII bytes, which a log has unchanged or as `\xC3`, are percent-encoded.
+/// A URL that can be requested. Non-ASCII bytes, which logs contain unchanged or escaped like `\xC3`, are
+/// percent-encoded.
 fn requestable_path(url: &str) -> Option<String> {
     let mut parts = url.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -126,7 +126,7 @@ fn requestable_path(url: &str) -> Option<String> {
         plain.push_str(&digits.to_ascii_uppercase());
         plain.push_str(part.get(2..).unwrap_or_default());
     }
-    // The profile has replaced bytes that were not UTF-8, so their values are lost.
+    // A URL with a replacement character cannot be requested: the profile has lost the bytes that were not UTF-8.
     let encoded = encode_non_ascii(&plain);
     (is_requestable(&encoded) && !url.contains(char::REPLACEMENT_CHARACTER)).then(|| encoded.into_owned())
 }
@@ -139,7 +139,7 @@ fn is_requestable(url: &str) -> bool {
     url.starts_with('/') && is_plain && goes_down && !path.contains('\0') && path.len() < 1024
 }
 
-/// Classes of responses without a body, by the reasons in the profile.
+/// Classes of responses without a body: one class for each reason in the profile.
 fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
     let all: u64 = profile.zero_length.values().sum();
     let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
@@ -165,7 +165,7 @@ fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
     made
 }
 
-/// URLs whose files exist, of any size.
+/// Listed URLs with their weights, for requests whose files must exist but may have any size.
 fn existing(seen: &ProfileClass, name: &str) -> Vec<Url> {
     let urls = seen.urls.iter().filter_map(|url| Some((requestable_path(&url.url)?, url.requests))).take(URLS);
     let mut found: Vec<Url> = urls.map(|(path, requests)| Url { path, weight: requests as f64, bytes: None }).collect();

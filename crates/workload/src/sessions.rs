@@ -1,9 +1,9 @@
 //! Sessions of users that arrive, make bursts of calls with think times in between, and leave, as with httperf's
 //! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - A burst's first call is sent alone. The burst's other calls are due at the time of its
-//!   answer. The number of calls in flight is at most the number of the session's connections, unless calls are
-//!   pipelined. Calls that wait for a connection keep their due time.
+//! - A burst's first call is sent alone. The burst's other calls are due at the time of its answer. The number of calls
+//!   in flight is at most the number of the session's connections, unless calls are pipelined. Calls that wait for a
+//!   connection keep their due time.
 //! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
 //!   call with an unexpected answer does not end its session: the call is due again at once, and the session waits for
 //!   it.
