@@ -1,5 +1,5 @@
-//! Links each target without the code that it does not use: libFuzzer scans the counters of all linked code after each
-//! input, and the statistics alone have a quarter of a million counters.
+//! Makes the linker remove the code that a fuzz target does not use. After each input, libFuzzer scans the counters of
+//! all linked code. The statistics library alone has a quarter of a million counters.
 
 fn main() {
     println!("cargo:rustc-link-arg-bins=-Wl,--gc-sections,-z,start-stop-gc");

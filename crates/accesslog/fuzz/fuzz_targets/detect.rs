@@ -1,7 +1,7 @@
 //! Feeds arbitrary lines to the detection of formats. Checks that the detected formats read these lines without panic,
 //! and that their shares add up. Every known format tries each input, so this target is slower than the other targets.
 //!
-//! Input: lines. `README.md` has the command.
+//! The input is a sequence of lines. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_accesslog::detect::Formats;

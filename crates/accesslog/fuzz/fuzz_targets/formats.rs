@@ -1,10 +1,10 @@
 //! Feeds arbitrary lines to each format. Checks that nothing panics, that the texts of an entry are in its line, and
 //! that the result does not depend on earlier lines.
 //!
-//! Input: a byte that selects a format, then lines, of which a few are read. Formats are created once. Half of the
-//! inputs are read by a copy of the format, and each line again by a fresh copy. Equal results show that the state that
-//! a format keeps (the day of earlier lines) does not affect results. So the other half of the inputs is read without
-//! copies. `README.md` has the command.
+//! The input is a byte that selects a format, followed by lines, of which a few are read. Formats are created once. For
+//! half of the inputs, a copy of the format reads all lines, and a fresh copy reads each line again. Equal results show
+//! that the state of a format (the day of earlier lines) does not affect results. The other half is read without
+//! copies, to save time. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_accesslog::format::Format;
@@ -13,7 +13,8 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-/// Number of lines of an input to read: one of another day, one of the cached day, and one more.
+/// Maximum number of lines that are read of an input. Three lines are enough to read a new day, a cached day, and a day
+/// after the cached day.
 const LINES: usize = 3;
 
 /// Additional formats without a name: common additions, and strings with all kinds of fields.
@@ -41,7 +42,7 @@ static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// The formats, with the state that earlier lines left in them.
+    /// The formats, with the state that earlier lines and earlier inputs have left.
     static USED: RefCell<(Vec<Format>, Scratch)> = RefCell::new((FORMATS.clone(), Scratch::default()));
 }
 
@@ -52,7 +53,7 @@ fuzz_target!(|input: &[u8]| {
     let (place, is_compared) = (usize::from(choice & 0x7f) % FORMATS.len(), choice & 0x80 != 0);
     let lines = lines.split(|&byte| byte == b'\n').take(LINES);
     let pristine = &FORMATS[place];
-    // A directive determines the fields of the lines after it.
+    // In these formats, a directive determines the fields of the following lines.
     let has_directives = ["w3c", "iis", "cloudfront"].contains(&pristine.name());
     if !is_compared && !has_directives {
         USED.with_borrow_mut(|(formats, scratch)| {
@@ -72,7 +73,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Checks properties that are valid for every line.
+/// Checks properties that the outcome of every line must have.
 fn check(line: &[u8], outcome: &Result<Line<'_>, Malformed>) {
     match outcome {
         Ok(Line::Entry(entry)) => {

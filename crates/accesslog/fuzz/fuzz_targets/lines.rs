@@ -1,5 +1,6 @@
 //! Feeds arbitrary bytes as a log. Checks that nothing panics, that the counts of lines add up, and that the result is
-//! the same whether the bytes arrive at once, one by one, or compressed. `README.md` has the command.
+//! the same whether the bytes arrive at once, one by one, or compressed. `README.md` contains the command that runs
+//! this target.
 #![no_main]
 
 use brimful_accesslog::LogError;
@@ -15,8 +16,8 @@ use std::sync::LazyLock;
 fuzz_target!(|input: &[u8]| {
     let whole = read(Cursor::new(input.to_vec()));
     let bytewise = read(Drops(input.to_vec(), 0));
-    // The position of damage in compressed bytes depends on how many bytes are read at once. Also, bytes that are
-    // compressed twice are decompressed only once.
+    // Results of compressed bytes are not compared. For damaged bytes, the result depends on the number of bytes that
+    // are read at once. If this test compresses bytes that are already compressed, they are decompressed only once.
     let is_packed =
         matches!(input, [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]);
     if !is_packed {
@@ -41,7 +42,7 @@ fuzz_target!(|input: &[u8]| {
 
 /// The formats are detected once: detection takes longer than everything else, and the target `detect` tests it.
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| {
-    let named = |name| Format::by_name(name).expect("a known name");
+    let named = |name| Format::by_name(name).expect("the format exists");
     Formats::from_list(["combined", "json", "w3c"].map(named).into())
 });
 
@@ -59,17 +60,17 @@ fn same(a: &Result<ReadSummary, LogError>, b: &Result<ReadSummary, LogError>) {
 }
 
 thread_local! {
-    /// Reused for all inputs, because creating a compressor takes longer than reading a short log.
+    /// The compressor is reused for all inputs, because creating a compressor takes longer than reading a short log.
     static COMPRESS: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
 }
 
-/// Compresses bytes into a gzip member (RFC 1952).
+/// Compresses bytes to a gzip member (RFC 1952).
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     packed.reserve(bytes.len() + bytes.len() / 8 + 1024);
     COMPRESS.with_borrow_mut(|compress| {
         compress.reset();
-        let status = compress.compress_vec(bytes, &mut packed, FlushCompress::Finish).expect("compress in memory");
+        let status = compress.compress_vec(bytes, &mut packed, FlushCompress::Finish).expect("cannot fail in memory");
         assert_eq!(status, Status::StreamEnd);
     });
     let mut crc = Crc::new();
@@ -79,7 +80,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// A reader that yields its bytes one at a time.
+/// A reader that returns its bytes one at a time.
 struct Drops(Vec<u8>, usize);
 
 impl io::Read for Drops {

@@ -1,7 +1,7 @@
 //! Uses arbitrary text as a format and as a server's configuration. Checks that nothing panics, not even when an
 //! accepted format reads lines.
 //!
-//! Input: the text. `README.md` has the command.
+//! The input is the text. `README.md` contains the command that runs this target.
 #![no_main]
 
 use brimful_accesslog::Scratch;

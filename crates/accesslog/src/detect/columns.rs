@@ -1,7 +1,8 @@
-//! Detects fields that were added to a common format: which field is the duration, and in which unit.
+//! Detects the meanings of fields that were added to a common format. Finds the field that is the duration, and its
+//! unit.
 //!
-//! Decimals such as nginx's are recognized without this module. It handles durations with a unit, and whole numbers,
-//! which may also be process IDs, request counts or bytes.
+//! This module handles durations with a unit, and whole numbers. A whole number may be a duration, a process ID, a
+//! request count or a number of bytes. Durations with a decimal point, as nginx writes them, are recognized elsewhere.
 
 use super::units::{self, TimedRequest, UnitGuess};
 use crate::format::{
@@ -12,7 +13,8 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Minimum number of lines to infer the meaning of a column from its variation.
 const MIN_VARIED_LINES: usize = 8;
-/// Minimum number of lines in which few distinct values are interpreted as process IDs and not as durations.
+/// Minimum number of lines for the recognition of process IDs by their few distinct values. With fewer lines, such
+/// values may be durations.
 const MIN_PROCESS_LINES: usize = 32;
 /// Lower bound of process IDs.
 const MIN_PROCESS_ID: u64 = 300;
@@ -36,13 +38,13 @@ const DURATION_LABELS: [&str; 14] = [
     "T",
 ];
 
-/// A format that was inferred.
+/// A format that was inferred from lines with additional fields.
 pub(super) struct Inferred {
     /// The common format that the lines begin with.
     pub base: &'static str,
     /// The format with the added fields; `None` if no added field is a duration.
     pub format: Option<Format>,
-    /// A note for the user.
+    /// A note for the user about how the fields are read.
     pub remark: Option<String>,
 }
 
@@ -63,15 +65,15 @@ struct Row<'a> {
 /// The meaning of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Whole numbers that may be durations.
+    /// Whole numbers that may be a duration in an unknown unit.
     Whole,
-    /// A duration in whole numbers of a unit.
+    /// A duration, as a whole number of this unit.
     Time(TimeUnit),
     /// A duration that is written twice, in seconds and in microseconds.
     SecondsAndMicroseconds,
     /// A duration that is written with its unit.
     OwnUnit,
-    /// A duration whose unit is the next column.
+    /// A duration in milliseconds, whose unit `ms` is the next column.
     Milliseconds,
     UnitWord,
     Process,
@@ -126,7 +128,7 @@ fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Infer
     Some(Inferred { base, format: Some(Format::by_name(&name(&roles))?), remark })
 }
 
-/// A note on how the numbers are read, and on how to choose another unit.
+/// Writes a note that says how the numbers are read, and how to choose another unit.
 fn remark(
     place: usize,
     guess: &UnitGuess,
@@ -200,7 +202,7 @@ impl<'a> Column<'_, 'a> {
         self.rows.iter().filter_map(|row| row.fields.get(self.place)).map(|field| field.value)
     }
 
-    /// The whole numbers of the column, with their rows; `None` if the column has other values.
+    /// The whole numbers of the column, with their rows; `None` if the column also has other values.
     fn numbers(&self) -> Option<Vec<(&Row<'a>, u64)>> {
         let mut numbers = Vec::new();
         for (row, text) in self.rows.iter().zip(self.texts()) {
@@ -213,7 +215,8 @@ impl<'a> Column<'_, 'a> {
         Some(numbers)
     }
 
-    /// The meaning of the column, if the column alone shows it. `None` for decimals, which are recognized elsewhere.
+    /// The meaning of the column, as far as its own values show it. `None` if the values have a decimal point, because
+    /// such columns are recognized elsewhere.
     fn role(&self) -> Option<Role> {
         let label = self.rows.first().and_then(|row| row.fields.get(self.place)).map_or(&[][..], |field| field.label);
         let is_quoted =
@@ -263,7 +266,7 @@ fn is_seconds_and_microseconds(text: &[u8]) -> bool {
     all(seconds).zip(all(micros)).is_some_and(|(seconds, micros)| seconds == micros / 1_000_000)
 }
 
-/// Recognizes whole numbers that are not durations.
+/// The role of a column of whole numbers: recognizes numbers that are not durations.
 fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
     let distinct = numbers.iter().map(|(_, value)| *value).collect::<BTreeSet<_>>();
     let count = numbers.len();
@@ -278,7 +281,7 @@ fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
         if is_narrow || is_shared {
             return Role::Process;
         }
-        // The numbers are ephemeral ports. Durations would not be spread evenly over this range alone.
+        // The numbers are ephemeral ports: durations would not be spread over exactly this range.
         if count >= 2 * MIN_VARIED_LINES && least >= 32_768 && most <= 65_535 && most - least > 8_000 {
             return Role::Unknown;
         }
@@ -292,7 +295,7 @@ fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
     Role::Whole
 }
 
-/// Whether the numbers count each client's requests: 0, 1, 2, …
+/// Whether the numbers count the requests of each client's connection: 0, 1, 2, …
 fn is_keepalive(numbers: &[(&Row<'_>, u64)]) -> bool {
     let mut last: HashMap<&[u8], u64> = HashMap::new();
     let mut next = 0;
@@ -316,7 +319,7 @@ fn is_sent(numbers: &[(&Row<'_>, u64)]) -> bool {
     range > 4 * MAX_HEADER_BYTES && with_head * 10 >= pairs.len() * 9
 }
 
-/// Treats a column of the word `ms` as the unit of the column before it.
+/// If a column contains only the word `ms`, treats it as the unit of the column before.
 fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
     for place in 1..roles.len() {
         let is_unit = columns.get(place).is_some_and(|column| column.texts().all(|text| text == b"ms"));
@@ -334,8 +337,9 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
     }
 }
 
-/// Chooses the whole-number column that is the duration, and its unit. Returns the guess if the user should know of it,
-/// or `None` if two columns show the same duration in two units.
+/// Chooses the whole-number column that is the duration, and its unit. Returns the column, the guessed unit and the
+/// requests if the user should know of the guess. Returns `None` if nothing had to be guessed: two columns show the
+/// same duration in two units, or no column may be a duration.
 fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, UnitGuess, Vec<TimedRequest>)> {
     let places: Vec<usize> = (0..roles.len()).filter(|place| roles.get(*place) == Some(&Role::Whole)).collect();
     let numbers = |place: usize| columns.get(place).and_then(Column::numbers).unwrap_or_default();
@@ -380,8 +384,8 @@ fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }
 }
 
-/// Whether `numbers` look more like durations than the numbers of another column, `than`. The column with more distinct
-/// numbers does. If both columns have about as many distinct numbers, the column with much larger numbers does.
+/// Whether `numbers` look more like durations than the numbers `than` of another column. The column with more distinct
+/// numbers is preferred. If both have about as many distinct numbers, the column with much larger numbers is preferred.
 fn is_likelier(numbers: &[(&Row<'_>, u64)], than: &[(&Row<'_>, u64)]) -> bool {
     let share = distinct_share(numbers);
     let other_share = distinct_share(than);

@@ -1,15 +1,15 @@
 //! Distinguishes lines that begin with a virtual host from lines that begin with a forwarded client:
 //! `203.0.113.7 10.0.0.1 - - [`.
 //!
-//! Hosts are names, or a few addresses that many clients request. Forwarded clients are many addresses behind a few
-//! proxies.
+//! Virtual hosts are names, or a few addresses to which many clients send requests. Forwarded clients are many
+//! addresses behind a few proxies.
 
 use crate::format::{Format, parse_ip};
 use crate::{Line, Scratch};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// Whether the hosts that a format reads in lines look like clients.
+/// Whether the values that the format `with_host` reads as virtual hosts look like forwarded clients.
 pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
     let mut format = with_host.clone();
     let mut scratch = Scratch::default();

@@ -1,13 +1,13 @@
 //! Infers the unit of durations that are whole numbers.
 //!
-//! A unit is implausible
+//! A unit is implausible in these cases:
 //!
-//! - if the median duration would be shorter than any server's or longer than any user's patience;
-//! - if responses would have been faster than a network of 100 Gbit/s;
-//! - if lines would not be in the order in which the responses ended. Servers that write whole numbers (Apache, Tomcat)
-//!   write the start time of a request, and write its line at the end.
+//! - The median duration would be shorter than on any server, or longer than any user would wait.
+//! - Responses would have been faster than a network of 100 Gbit/s.
+//! - Lines would not be in the order in which the responses ended. Servers that write whole numbers (Apache, Tomcat)
+//!   log the start time of a request, but write the line when the response has ended.
 //!
-//! Of the plausible units, the unit that such servers usually write is chosen; a note names the others.
+//! Of the plausible units, the most usual is chosen. A note names the other plausible units.
 
 use crate::format::{Format, TimeUnit};
 use crate::{Line, Scratch};
@@ -20,15 +20,16 @@ const MIN_MEDIAN_NS: u64 = 20_000;
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
 /// Upper bound of the bytes of a response per second of its duration.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// One line in this many may exceed [`MAX_BYTES_PER_S`].
+/// One response in this number may exceed [`MAX_BYTES_PER_S`].
 const EXCEPTIONS: usize = 100;
-/// Maximum percentage of zeros in a column of microseconds. Nearly every request takes at least a microsecond.
+/// Maximum percentage of zeros in a column of microseconds or nanoseconds. Nearly every request takes at least a
+/// microsecond.
 const MAX_ZERO_PERCENT: usize = 2;
 /// Upper bound of the delay from the end of a response to the writing of its line.
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
-/// Minimum number of lines whose order is considered.
+/// Minimum number of lines in a log whose order is considered.
 const MIN_ORDERED_LINES: usize = 8;
-/// Minimum number of responses out of order that makes a unit implausible.
+/// A unit is implausible if it puts at least this number of responses more out of order than the best unit does.
 const MIN_DISORDER: usize = 2;
 
 /// A request with a number that is its duration in an unknown unit.
@@ -39,7 +40,7 @@ pub(super) struct TimedRequest {
     pub value: u64,
 }
 
-/// The likeliest unit, and the other plausible units.
+/// The most likely unit, and the other plausible units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnitGuess {
     pub unit: TimeUnit,
@@ -52,7 +53,7 @@ pub(super) fn guess_unit(requests: &[TimedRequest]) -> UnitGuess {
     let possible = possible(requests, [Microseconds, Milliseconds, Seconds, Nanoseconds]);
     let is_mostly_zero = requests.iter().filter(|request| request.value == 0).count() * 2 >= requests.len();
     let unit = match possible.as_slice() {
-        // Whole seconds of fast responses are mostly 0.
+        // If a server writes whole seconds, fast responses have a duration of 0.
         [Milliseconds, Seconds, ..] if is_mostly_zero => Seconds,
         [first, ..] => *first,
         [] if is_mostly_zero => Seconds,
@@ -62,8 +63,8 @@ pub(super) fn guess_unit(requests: &[TimedRequest]) -> UnitGuess {
     UnitGuess { unit, other_units }
 }
 
-/// Sets the unit of whole-number durations to the likeliest unit, unless the format names a unit or already uses the
-/// likeliest one. Also returns a note.
+/// Sets the unit of durations that are whole numbers to the most likely unit, unless the format states the unit. Also
+/// returns a note for the user if this unit is not milliseconds, the usual unit.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
@@ -93,8 +94,8 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     }
 }
 
-/// A note on how numbers are read, with an example:
-/// `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
+/// A note that shows with an example how the numbers are read: `The log does not name the unit of its times: 5,040 is
+/// read as 5.04 ms`.
 pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     let example = median(requests).max(1);
     let ns = Nanos(example.saturating_mul(unit.ns()));
@@ -106,7 +107,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     )
 }
 
-/// The plausible units among the given ones, in their order.
+/// The plausible units among `units`, in the same order.
 fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
@@ -131,7 +132,7 @@ fn is_plausible(requests: &[TimedRequest], unit: TimeUnit) -> bool {
     !is_fast && !is_slow && too_many_bytes.count() * EXCEPTIONS <= requests.len()
 }
 
-/// Number of responses that would have ended before the response in the line above.
+/// Number of responses that would have ended before the response in the preceding line, if durations were in this unit.
 fn disorder(requests: &[TimedRequest], unit: TimeUnit) -> usize {
     if requests.len() < MIN_ORDERED_LINES {
         return 0;
@@ -183,14 +184,14 @@ mod tests {
 
     #[test]
     fn a_unit_is_told_by_the_order_of_the_lines() {
-        // The log has the start times, and its lines are in the order of the end times. The first response took 5 s or
-        // 5 ms.
+        // The log contains start times, but its lines are in the order of the end times. In the second half of this
+        // test, the numbers are milliseconds.
         let varied = [5_000, 40, 9_000, 300, 12_000, 800, 7_000, 60, 11_000, 90, 8_000, 500];
-        assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "the start times are in order");
+        assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "microseconds must fit the order");
         let mut in_milliseconds = every_second(varied);
         for request in &mut in_milliseconds {
             request.time_ns -= request.value as i64 * 1_000_000;
         }
-        assert_eq!(guessed(&in_milliseconds), (Milliseconds, vec![]), "the end times are in order");
+        assert_eq!(guessed(&in_milliseconds), (Milliseconds, vec![]), "only milliseconds may fit");
     }
 }

@@ -1,4 +1,4 @@
-//! Apache's `LogFormat`, as the documentation of `mod_log_config` (2.4) describes it.
+//! Compiles Apache's `LogFormat`, which the documentation of `mod_log_config` (2.4) describes.
 
 mod java;
 
@@ -31,7 +31,7 @@ fn format_string(format: &str) -> &str {
     }
 }
 
-/// The pieces of a format string, and whether its timestamps mark the end of the request.
+/// The pieces of a format string, and whether its timestamps are taken at the end of the request.
 fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
     let mut pieces = Vec::new();
     let mut is_end = false;
@@ -56,7 +56,7 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
     Ok((pieces, is_end))
 }
 
-/// A directive such as `%!200,304>{Referer}i`, without the `%`.
+/// A directive such as `%!200,304>{Referer}i`.
 struct Directive<'a> {
     /// Whether the directive has a `>`, which selects the final status after internal redirects.
     is_final: bool,
@@ -124,7 +124,7 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// The meaning of a request header, and its rank.
+/// The meaning of a request header, and its rank among fields with the same purpose.
 fn header_kind(name: &str) -> (FieldKind, u8) {
     match name.to_ascii_lowercase().as_str() {
         "user-agent" => (FieldKind::Agent, 0),
@@ -136,15 +136,15 @@ fn header_kind(name: &str) -> (FieldKind, u8) {
     }
 }
 
-/// Compiles `%{format}t`. The format is a format of `strftime` or one of Apache's own words, and may follow `begin:` or
-/// `end:`.
+/// Compiles `%{format}t`. The format is a format of `strftime`, or one of Apache's own words such as `sec`. The prefix
+/// `begin:` or `end:` is optional.
 fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
     let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
     let part = |part| Piece::Field { kind: FieldKind::Part(part), rank: 0, name: format!("%{{{argument}}}t") };
     match format {
         "sec" | "msec" | "usec" => return Ok(vec![part(Part::Epoch)]),
         "msec_frac" | "usec_frac" => return Ok(vec![part(Part::Fraction)]),
-        // There is a faster reader for the time of the Common Log Format.
+        // The time of the Common Log Format has a faster parser.
         "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => {
             return Ok(vec![Piece::Field { kind: FieldKind::Clf, rank: 0, name: format!("%{{{argument}}}t") }]);
         }
@@ -180,7 +180,7 @@ fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
 enum StrfTime {
     Part(Part),
     Text(&'static str),
-    /// An abbreviation of other directives.
+    /// An abbreviation for several other directives.
     Several(&'static str),
 }
 
@@ -213,7 +213,7 @@ fn strftime(letter: char) -> Option<StrfTime> {
     }))
 }
 
-/// Splits a configuration file into directives, which consist of words. A directive ends with its line, unless a
+/// Splits a configuration file into directives, and each directive into words. A directive ends with its line, unless a
 /// backslash continues it. Quoted words keep their escapes.
 pub(crate) fn directives(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ");

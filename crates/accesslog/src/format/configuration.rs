@@ -22,7 +22,8 @@ pub(crate) fn formats(text: &str) -> Result<Vec<Format>, LogError> {
 struct Definitions {
     /// Number of uses of each name, or of each format string without a name.
     uses: BTreeMap<String, usize>,
-    /// Formats by name, in the file's order, followed by built-in formats that the file uses without defining them.
+    /// Formats with their names, in the file's order. Built-in formats that the file uses without a definition come
+    /// last.
     defined: Vec<(String, Result<Format, LogError>)>,
 }
 

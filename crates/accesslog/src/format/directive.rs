@@ -1,12 +1,12 @@
-//! Quotes and escapes, which are common to the format directives of Apache and nginx.
+//! Reads quotes and escapes, which are the same in the format directives of Apache and nginx.
 
-/// The beginning of a format string for a message.
+/// The beginning of a format string, for an error message.
 pub(crate) fn excerpt(format: &str) -> String {
     let text: String = format.chars().take(160).collect();
     brimful_core::text::one_line(&text).into_owned()
 }
 
-/// Undoes the escapes of a quoted format string: each of `\"`, `\'`, `\\`, `\t`, `\n` and `\r` becomes one character.
+/// Decodes the escapes of a quoted format string: each of `\"`, `\'`, `\\`, `\t`, `\n` and `\r` becomes one character.
 pub(crate) fn unescape(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut characters = text.chars();

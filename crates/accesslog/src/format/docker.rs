@@ -1,18 +1,18 @@
 //! Docker's `json-file` logs: each line of a container's output is a JSON object,
 //! `{"log":"…\n","stream":"stdout","time":"…"}`. The value of `log` is a line in the format of the server in the
 //! container. `time` is the time at which Docker received the line, and is ignored. Docker splits lines of more than 16
-//! KiB into several objects, none of which is read as a request.
+//! KiB into several objects. None of these objects is read as a request.
 
 use super::request::unescape;
 use memchr::memchr2;
 
-/// The beginning of every wrapped line.
+/// The beginning of each line that Docker has wrapped.
 pub(crate) const LINE_START: &[u8] = br#"{"log":""#;
 
-/// Unwraps a line into `buffer`; `None` if the line is not wrapped.
+/// Returns the server's line without Docker's wrapping, stored in `place`; `None` if the line is not wrapped.
 #[inline]
 pub(crate) fn unwrap<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    // The first byte rules out most lines.
+    // Most lines are recognized by their first byte as not wrapped.
     if line.first() == Some(&b'{') { inside(line, place) } else { None }
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn unwrap<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]
 fn inside<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let text = line.strip_prefix(LINE_START)?;
     let (inner, rest) = text.split_at_checked(closing_quote(text)?)?;
-    // Another program's log may have a field named `log`.
+    // A log of another program may also begin with a field named `log`.
     if !rest.starts_with(br#"","stream":"std"#) {
         return None;
     }
@@ -30,7 +30,7 @@ fn inside<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     Some(inner.strip_suffix(b"\r").unwrap_or(inner))
 }
 
-/// The index of the first quote without a backslash before it.
+/// The index of the first quote that is not escaped.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

@@ -1,9 +1,9 @@
 //! HAProxy's HTTP log (`option httplog`), with or without a syslog prefix.
 //!
 //! An example is `192.0.2.1:33317 [06/Feb/2009:12:14:14.655] frontend backend/server 10/0/30/69/109 200 2750 - - ----
-//! 1/1/1/1/0 0/0 {captures} "GET /index.html HTTP/1.1"`. The stamp marks the arrival of the request, in local time
-//! without a zone, and is read as UTC. The fourth timer is the time until the server's response, the fifth is the total
-//! time.
+//! 1/1/1/1/0 0/0 {captures} "GET /index.html HTTP/1.1"`. The timestamp is the time at which the request arrived, in
+//! local time. It has no zone, and is read as UTC. The fourth timer is the time until the server's response, and the
+//! fifth is the total time.
 
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, without_port};
@@ -47,7 +47,7 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     Ok(Parsed::Request(RawRequest { entry, is_request_line: true, may_be_absolute: true, ..RawRequest::default() }))
 }
 
-/// The position of the bracket before the time, the time, and its length.
+/// The position of the bracket before the time, the time itself, and its length in bytes.
 fn accepted(line: &[u8], clock: &mut Clock) -> Option<(usize, Stamp, usize)> {
     memchr_iter(b'[', line).find_map(|open| {
         let rest = line.get(open + 1..)?;
@@ -77,7 +77,7 @@ fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), Malformed>
     Ok(())
 }
 
-/// The request: the text between the first pair of quotes after captured headers.
+/// Returns the request: the text between the first pair of quotes after the captured headers.
 fn quoted(rest: &[u8]) -> Option<&[u8]> {
     let open = if rest.starts_with(b"{") {
         // Captured headers may contain quotes.

@@ -1,5 +1,5 @@
-//! One JSON object per line, as Caddy, Traefik, Envoy and others write. Fields may be nested (`request.method`).
-//! [`labelled`](super::labelled) determines the meanings of the names.
+//! Reads logs with one JSON object per line, as Caddy, Traefik, Envoy and others write. Fields may be nested
+//! (`request.method`). [`labelled`](super::labelled) determines the meanings of the names.
 //!
 //! The reader checks only as much JSON grammar as it needs to find the fields. An object without a request, such as
 //! Caddy's message about its start, is not an error.
@@ -11,7 +11,7 @@ use super::time::Clock;
 use crate::entry::Malformed;
 use memchr::memchr2;
 
-/// Maximum nesting of objects and arrays.
+/// Maximum nesting depth of objects and arrays.
 const DEPTH: usize = 16;
 
 pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit) -> Result<Parsed<'a>, Malformed> {
@@ -34,8 +34,8 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit
     reader.fields.finish().map_err(|expected| Malformed::at_byte(line.len(), expected))
 }
 
-/// The meaning of a field inside a wrapping object, such as Azure's `properties`. A field outside of the object takes
-/// precedence.
+/// The meaning of a field inside a wrapping object, such as Azure's `properties`. Its rank is higher, so that a field
+/// outside of the object takes precedence.
 fn wrapped_meaning(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
     let alone = Name::new().with(key).meaning().filter(|_| parent.is_wrapper());
     alone.map(|(meaning, rank)| (meaning, rank + 8))
@@ -51,7 +51,8 @@ struct Reader<'a, 'c> {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// Reads an object from its opening brace on. `parent` is the name of the field whose value is the object.
+    /// Reads an object; the next byte is its opening brace. `parent` is the name of the field whose value is the
+    /// object.
     fn object(&mut self, parent: Name, depth: usize) -> Result<(), Malformed> {
         self.at += 1;
         self.skip_space();
@@ -112,7 +113,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Reads an array. Only its first value counts, as for a header that was sent twice.
+    /// Reads an array. Only its first value counts. For example, a header that was sent twice is an array.
     fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
         self.at += 1;
         self.skip_space();

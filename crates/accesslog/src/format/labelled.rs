@@ -1,9 +1,9 @@
 //! Reads lines whose fields have names, in any order. Determines the meanings of the names, and combines the values
 //! into a request. Also reads Labelled Tab-separated Values (ltsv.org).
 //!
-//! Names are compared without case and without `_`, `-`, `.` and `$`. If a line has several fields for one purpose, the
-//! field with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3, Envoy, nginx,
-//! Elastic Common Schema, Google Cloud, API Gateway and ltsv.org.
+//! The comparison of names ignores case and the characters `_`, `-`, `.` and `$`. If several fields of a line have the
+//! same purpose, the field with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3,
+//! Envoy, nginx, Elastic Common Schema, Google Cloud, API Gateway and ltsv.org.
 
 use super::number::{TimeUnit, any_duration, byte_count, status};
 use super::request::{
@@ -33,7 +33,7 @@ pub(crate) enum Meaning {
     Referer,
     Status,
     Bytes,
-    /// The service time. The unit is given, unless the value shows it.
+    /// The service time, in this unit. `None` if the value itself shows the unit.
     Service(Option<TimeUnit>),
     Upstream(Option<TimeUnit>),
 }
@@ -50,7 +50,7 @@ impl Name {
         Name { bytes: [0; 40], length: 0 }
     }
 
-    /// Appends to the name. A name that becomes too long matches no field.
+    /// Appends `text` to the name. A name that becomes too long matches no field.
     pub(crate) fn with(mut self, text: &[u8]) -> Name {
         for byte in text.iter().filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b'$' | b' ')) {
             match self.bytes.get_mut(self.length) {
@@ -62,13 +62,13 @@ impl Name {
         self
     }
 
-    /// Whether fields inside an object of this name may be read as if they were outside of it.
+    /// Whether the fields inside an object of this name may be read as if they were outside of the object.
     pub(crate) fn is_wrapper(&self) -> bool {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         matches!(name, b"properties" | b"fields" | b"data" | b"access" | b"accesslog" | b"http" | b"nginx")
     }
 
-    /// The meaning of a field of this name, and its rank.
+    /// The meaning of a field with this name, and its rank among fields with the same purpose.
     pub(crate) fn meaning(&self) -> Option<(Meaning, u8)> {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         time(name).or_else(|| request(name)).or_else(|| answer(name))
@@ -195,7 +195,7 @@ fn is_label(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// A value in the form that it has in the line.
+/// A value as it is written in the line, with its escapes.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub raw: &'a [u8],
@@ -205,7 +205,7 @@ pub(crate) struct Value<'a> {
 
 /// A request whose fields are being read.
 pub(crate) struct Labelled<'a> {
-    /// The unit of whole-number durations whose field does not name one.
+    /// The unit of durations that are whole numbers and whose field name does not state a unit.
     default_unit: TimeUnit,
     raw: RawRequest<'a>,
     /// The request line.
@@ -213,14 +213,15 @@ pub(crate) struct Labelled<'a> {
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     is_end: bool,
-    /// The lowest rank so far for each purpose.
+    /// For each purpose, the lowest rank of the fields read so far.
     ranks: [u8; 15],
     has_target: bool,
     has_status: bool,
 }
 
 impl<'a> Labelled<'a> {
-    /// Creates an empty request. `default_unit` applies to whole-number durations whose field does not name a unit.
+    /// Creates an empty request. `default_unit` is the unit of durations that are whole numbers and whose field name
+    /// does not state a unit.
     pub(crate) fn new(default_unit: TimeUnit) -> Self {
         Labelled {
             default_unit,
@@ -242,7 +243,7 @@ impl<'a> Labelled<'a> {
         value: Value<'a>,
         clock: &mut Clock,
     ) -> Result<(), &'static str> {
-        // If the value is absent, another field may serve its purpose.
+        // If the value is missing, another field with the same purpose may have a value.
         if value.raw.is_empty() || value.raw == b"-" {
             self.has_status |= meaning == Meaning::Status;
             return Ok(());
@@ -262,7 +263,7 @@ impl<'a> Labelled<'a> {
                 return if length == value.raw.len() { Ok(()) } else { Err("a status of three digits") };
             }
             Meaning::Bytes => {
-                // Some programs write every number with a decimal point.
+                // Some programs write whole numbers with a decimal point, such as `5.0`.
                 let digits = value.raw.strip_suffix(b".0").unwrap_or(value.raw);
                 let (found, length) = byte_count(digits).ok_or("a number of bytes")?;
                 entry.bytes = found;
@@ -326,7 +327,7 @@ impl<'a> Labelled<'a> {
         self.request.is_some() || self.has_target || (self.has_status && !self.raw.entry.method.is_empty())
     }
 
-    /// Completes the request. The error describes what is missing in the line.
+    /// Completes the request. The error names the field that is missing in the line.
     pub(crate) fn finish(mut self) -> Result<Parsed<'a>, &'static str> {
         let stamp = self.stamp.ok_or("a field with the time: time, ts, msec, @timestamp or the like")?;
         if let Some(request) = self.request.filter(|_| !self.has_target) {

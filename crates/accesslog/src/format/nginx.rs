@@ -1,14 +1,14 @@
-//! nginx's `log_format`. Built-in formats use the same notation, with some additional variables.
+//! Compiles nginx's `log_format`. Built-in formats use the same notation, with some additional variables.
 //!
-//! nginx has hundreds of variables, and a configuration may define more. A variable that this module does not know is
-//! skipped.
+//! nginx has hundreds of variables, and a configuration may define more. The values of unknown variables are ignored.
 
 use super::directive::{closing_quote, excerpt, unescape};
 use super::number::TimeUnit;
 use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use crate::error::LogError;
 
-/// Compiles a format string or a whole directive. A format string is one text, or the quoted parts of a configuration.
+/// Compiles a format string or a whole directive. The format string may consist of several quoted parts, as in a
+/// configuration file.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
     let (escape, content) = split_directive(format);
     compile(&content, &escape)
@@ -21,15 +21,15 @@ pub(crate) fn compile(content: &str, escape: &str) -> Result<Pattern, LogError> 
     pieces(content, variable).and_then(|pieces| Pattern::new(pieces, traits)).map_err(refused)
 }
 
-/// Compiles a built-in format. A test checks that all of them compile.
+/// Compiles a built-in format. A test checks that all built-in formats compile.
 pub(crate) fn built_in(format: &str, tail: Tail, is_end: bool) -> Option<Pattern> {
     let traits = Traits { tail, is_end, has_escapes: true };
     let known = |name: &str| built_in_variable(name).or_else(|| variable(name));
     pieces(format, known).and_then(|pieces| Pattern::new(pieces, traits)).ok()
 }
 
-/// Returns the value of `escape=` and the format string of a directive. A text that is not a directive is the format
-/// string itself.
+/// Returns the value of `escape=` and the format string of a directive. A text that is not a directive is already a
+/// format string.
 fn split_directive(format: &str) -> (String, String) {
     let format = format.trim_matches(['\r', '\n']);
     let is_directive = format.trim_start().starts_with("log_format");

@@ -1,7 +1,7 @@
 //! Numbers in logs: counts, and durations in nanoseconds. Each function reads at the start of a text, and returns the
 //! number of bytes that the number occupies.
 
-/// Upper bound of a duration: 31 years.
+/// Upper bound of a duration, in nanoseconds: 31 years.
 const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
 
 /// The unit of a duration.
@@ -55,7 +55,7 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
     (length > 0).then_some((value, length))
 }
 
-/// Reads the bytes of a response: a count, or `-` if there are no bytes. `None` for more than a petabyte.
+/// Reads the size of a response in bytes: a number, or `-` if there are no bytes. `None` for more than a petabyte.
 #[inline]
 pub(crate) fn byte_count(text: &[u8]) -> Option<(Option<u64>, usize)> {
     match whole_number(text) {
@@ -96,8 +96,8 @@ pub(crate) fn duration_or_none(text: &[u8], unit: TimeUnit) -> Option<(Option<u6
     }
 }
 
-/// Reads a list such as nginx's `0.005, 0.010 : -`, which has a duration for each upstream server tried. Returns the
-/// sum.
+/// Reads a list such as nginx's `0.005, 0.010 : -`, which contains one duration for each upstream server that nginx
+/// tried. Returns the sum.
 pub(crate) fn durations(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usize)> {
     let mut sum = None;
     let mut at = 0;
@@ -124,7 +124,7 @@ pub(crate) fn durations(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usi
 }
 
 /// Reads a whole text as a duration: with its unit (`12ms`, `1.5s`), with an exponent, or as a plain number in `unit`.
-/// Without a unit, numbers with a point are seconds and others are milliseconds.
+/// If `unit` is `None`, a number with a decimal point is in seconds, and a whole number is in milliseconds.
 pub(crate) fn any_duration(text: &[u8], unit: Option<TimeUnit>) -> Option<Option<u64>> {
     if text.is_empty() {
         return Some(None);
@@ -132,7 +132,7 @@ pub(crate) fn any_duration(text: &[u8], unit: Option<TimeUnit>) -> Option<Option
     let is_scientific = text.iter().any(|byte| matches!(byte, b'e' | b'E'));
     if is_scientific && let Some(value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) {
         let ns = value * unit.unwrap_or(TimeUnit::Seconds).ns() as f64;
-        // The cast rounds towards 0; the range is checked.
+        // The cast rounds towards 0, and cannot overflow because the range is checked.
         return (0.0..=MAX_DURATION_NS as f64).contains(&ns).then_some(Some(ns as u64));
     }
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
@@ -154,14 +154,15 @@ pub(crate) fn has_unit(text: &[u8]) -> bool {
     text == b"-" || (text.ends_with(b"s") && any_duration(text, None).is_some())
 }
 
-/// Whether a number has at least three decimals, as nginx and others write seconds.
+/// Whether a number has at least three decimals, like the seconds that nginx and others write.
 pub(crate) fn has_milliseconds(text: &[u8]) -> bool {
     let point = text.iter().position(|byte| *byte == b'.');
     let digits = point.and_then(|point| text.get(point + 1..)).unwrap_or_default();
     digits.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 3
 }
 
-/// The length of `-`, `-1` or `-1.000`, which mean that there is no value. Other negative numbers are invalid.
+/// The length of `-`, `-1` or `-1.000`, which mean that there is no value. `None` for other texts: other negative
+/// numbers are invalid.
 fn absent_length(text: &[u8]) -> Option<usize> {
     let rest = text.strip_prefix(b"-")?;
     match rest.split_first() {

@@ -1,9 +1,9 @@
-//! Lines whose fields have a fixed order and fixed text between them: Common, Combined, every format of Apache and
-//! nginx, and most formats of load balancers and object stores.
+//! Reads lines whose fields have a fixed order, with fixed text between fields. Such formats are Common, Combined,
+//! every format of Apache and nginx, and most formats of load balancers and object stores.
 //!
-//! A pattern is the text that lines begin with, followed by fields, each with the text that follows it. The syntax of a
-//! number or time shows its end. Any other field ends at the start of the text that follows it; a quoted field ends at
-//! the first quote without a backslash. Each byte of a line is read once or twice.
+//! A pattern consists of the text at the start of each line and a sequence of fields. Each field is followed by a
+//! literal text. The syntax of a number or time shows its end. Any other field ends where its literal text begins. A
+//! quoted field ends at the first quote that is not escaped. Each byte of a line is read once or twice.
 
 mod compile;
 mod state;
@@ -28,13 +28,13 @@ pub(crate) enum FieldKind {
     SkipList,
     /// An ignored duration, or a list of durations.
     SkipDurations,
-    /// The client's address or name, or a list in the form that proxies write: `client, proxy, proxy`.
+    /// The client's address or name, or a list as proxies write it: `client, proxy, proxy`.
     Client,
     /// A client that must contain a point or a colon. This distinguishes the format from similar formats.
     Address,
     /// The client with its port.
     ClientPort,
-    /// The value of `X-Forwarded-For`; if present, it replaces the client's address.
+    /// The value of `X-Forwarded-For`. If it contains a client, this client replaces the client's address.
     Forwarded,
     /// A forwarded list that must contain only addresses or hidden addresses. This distinguishes the format from
     /// similar formats.
@@ -44,12 +44,12 @@ pub(crate) enum FieldKind {
     HostName,
     /// Ignored digits.
     Port,
-    /// Host and target with nothing between them.
+    /// Host and target without a separator.
     HostTarget,
     Agent,
     Referer,
     Request,
-    /// A request line with a whole URL, as load balancers write.
+    /// A request line with an absolute URL, as load balancers write.
     UrlRequest,
     Method,
     Target,
@@ -67,12 +67,12 @@ pub(crate) enum FieldKind {
     Service(TimeUnit),
     /// A duration in digits only.
     WholeService(TimeUnit),
-    /// Seconds with a decimal point, as nginx writes them.
+    /// A duration in seconds with a decimal point, as nginx writes.
     DecimalService,
-    /// A duration with its unit: `12ms`, `1.5s`.
+    /// A duration that is written with its unit: `12ms`, `1.5s`.
     OwnUnitService,
     Upstream(TimeUnit),
-    /// Seconds with a decimal point, as nginx writes them, or a list of them.
+    /// A duration in seconds with a decimal point, as nginx writes, or a list of durations.
     DecimalUpstream,
     /// A part of the service time, in seconds. The service time is the sum of all stages.
     Stage,
@@ -88,12 +88,12 @@ impl FieldKind {
             || matches!(self, Stage | UpstreamStage | SkipDurations | DecimalService | DecimalUpstream)
     }
 
-    /// Whether the field may be a list whose commas are followed by spaces, or may contain quotes.
+    /// Whether the field is a client, which may be quoted, or may be a list with a space after each comma.
     fn is_client_list(self) -> bool {
         matches!(self, FieldKind::Client | FieldKind::Address | FieldKind::Forwarded | FieldKind::ForwardedAddresses)
     }
 
-    /// Describes the required form of the field, if the text does not have it.
+    /// If `text` is not valid for the field, returns a description of valid text.
     fn refusal(self, text: &[u8]) -> Option<&'static str> {
         let (is_right, expected) = match self {
             FieldKind::Address => (memchr::memchr2(b'.', b':', text).is_some(), "an address"),
@@ -106,7 +106,7 @@ impl FieldKind {
         (!is_right).then_some(expected)
     }
 
-    /// The purpose of the field. If several fields have one purpose, only one of them counts.
+    /// The purpose of the field. If several fields of a format have the same purpose, only one field counts.
     fn purpose(self) -> Option<&'static str> {
         use FieldKind::*;
         Some(match self {
@@ -158,7 +158,7 @@ pub(crate) enum Piece {
     Literal(Vec<u8>),
     Field {
         kind: FieldKind,
-        /// The rank of the field. If several fields have one purpose, the field with the lowest rank counts.
+        /// The rank of the field. If several fields have the same purpose, the field with the lowest rank counts.
         rank: u8,
         /// The field in the notation of the format string, for messages.
         name: String,
@@ -190,7 +190,7 @@ pub(crate) enum Tail {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub tail: Tail,
-    /// Whether the format's timestamps mark the end of the request.
+    /// Whether the format's timestamps are taken at the end of the request.
     pub is_end: bool,
     /// Whether a backslash before a quote makes the quote part of the text.
     pub has_escapes: bool,
@@ -201,7 +201,7 @@ struct Field {
     kind: FieldKind,
     /// Whether the field is quoted.
     is_quoted: bool,
-    /// The text that follows the field.
+    /// The literal text that follows the field.
     literal: Box<[u8]>,
     /// Whether the line must end after `literal`.
     is_last: bool,
@@ -209,7 +209,7 @@ struct Field {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    // The text is shared, so that detection can copy formats cheaply.
+    // The text at the start of each line. It is shared, so that detection can copy formats cheaply.
     head: Arc<[u8]>,
     fields: Arc<[Field]>,
     traits: Traits,
@@ -218,7 +218,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles the parts of a format. The error completes the sentence "the format …".
+    /// Compiles the parts of a format. The error message is the rest of a sentence that begins with "the format".
     pub(crate) fn new(pieces: Vec<Piece>, traits: Traits) -> Result<Pattern, String> {
         let mut pieces = join_adjacent(pieces)?;
         keep_best_ranked(&mut pieces);
@@ -258,13 +258,13 @@ impl Pattern {
         Ok(Parsed::Request(state.raw))
     }
 
-    /// Returns the text after the fields in a line.
+    /// Returns the text after the fields in a line; `None` if the fields cannot be read.
     pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let at = self.read_fields(line, &mut State::default()).ok()?;
         line.get(at..)
     }
 
-    /// Reads the fields, and returns the position of the end of the last one.
+    /// Reads the fields, and returns the position at which the last field and its literal text end.
     #[inline]
     fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, Malformed> {
         let Pattern { head, fields, traits, clock, .. } = self;
@@ -278,7 +278,7 @@ impl Pattern {
             index += 1;
             at = match line.get(end..) {
                 Some(rest) if starts_with(rest, &field.literal) => end + field.literal.len(),
-                // `-` without quotes may represent a quoted field.
+                // Some servers write `-` without quotes in place of a quoted field.
                 _ => match after_dashes(fields, index, line, end, &field.literal) {
                     Some((after, next)) => {
                         index = next;
@@ -326,15 +326,15 @@ impl Field {
         matches!(self.kind, Bytes | Service(_) | WholeService(_) | DecimalService | Upstream(_) | SkipDurations)
     }
 
-    /// The length of a text field, up to the text that follows it. The error is the position at which its end is
-    /// missing.
+    /// The length of a text field, up to the literal text that follows. The error is the position at which this literal
+    /// text is missing.
     #[inline]
     fn text_length(&self, rest: &[u8], has_escapes: bool) -> Result<usize, usize> {
         match &*self.literal {
             [] => Ok(rest.len()),
             [byte] if !self.is_quoted && !self.is_last && self.kind != FieldKind::SkipList => {
                 match rest {
-                    // Most fields of most lines are `-`, which is handled without a call.
+                    // The most frequent value, `-`, is handled without a function call.
                     [one, next, ..] if next == byte && one != byte => Ok(1),
                     _ if *byte == b' ' && self.kind.is_client_list() => list_length(rest).ok_or(rest.len()),
                     _ => memchr(*byte, rest).ok_or(rest.len()),
@@ -342,8 +342,8 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // Ignored unquoted fields contain no spaces, so a `-` after such a field represents the quoted field
-                // that follows.
+                // Ignored unquoted fields contain no spaces, so a `-` after the first space stands for the next quoted
+                // field.
                 let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {
                     Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),
@@ -355,7 +355,7 @@ impl Field {
         }
     }
 
-    /// The position of a `-` without quotes that represents the quoted field after this field.
+    /// The end of this unquoted field, if `-` without quotes follows in place of the next quoted field.
     #[cold]
     fn before_dash(&self, rest: &[u8]) -> Option<usize> {
         let before = self.literal.strip_suffix(b"\"").filter(|_| !self.is_quoted)?;
@@ -366,7 +366,8 @@ impl Field {
         memchr::memchr_iter(*before.first()?, rest).find(is_there)
     }
 
-    /// The position of the quote just before `at`, if `-` without quotes follows it in place of the next quoted field.
+    /// The position of the quote just before `at`, if `-` without quotes follows the quote in place of the next quoted
+    /// field.
     #[cold]
     fn quote_before_dash(&self, rest: &[u8], at: usize) -> Option<usize> {
         let quote = at.checked_sub(1)?;
@@ -383,8 +384,8 @@ impl Field {
             if is_end && !is_escaped && !(self.kind == FieldKind::SkipList && is_inside_list(rest, at)) {
                 return Ok(at);
             }
-            // Quotes that a client sent are rarely followed by a space. This quote is, so it ends the field, and the
-            // text after it is wrong.
+            // A space follows this quote. A space rarely follows quotes that a client sent, so this quote ends the
+            // field, and the text after the quote is wrong.
             if self.is_quoted && !is_escaped && matches!(after.get(1), None | Some(b' ')) {
                 return Err(at + 1);
             }
@@ -401,8 +402,8 @@ impl Field {
     }
 }
 
-/// Skips fields for which the line has `-` without quotes. Returns the position at which the line continues, and the
-/// field that begins there.
+/// Skips quoted fields in whose place the line has `-` without quotes. Returns the position at which the line
+/// continues, and the index of the field at this position.
 #[cold]
 fn after_dashes<'f>(
     fields: &'f [Field],
@@ -426,7 +427,8 @@ fn after_dashes<'f>(
     }
 }
 
-/// The length of a client, or of a list of a client and proxies. A space ends it, unless the space follows a comma.
+/// The length of a client, or of a list of a client and proxies. A space that does not follow or precede a comma ends
+/// the list.
 #[inline]
 fn list_length(rest: &[u8]) -> Option<usize> {
     if rest.first() == Some(&b'"') {
@@ -462,14 +464,14 @@ fn is_escaped(text: &[u8], at: usize) -> bool {
     before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// Whether the space at `at` belongs to the separator `, ` or ` : ` of a list.
+/// Whether the space at index `at` belongs to the separator `, ` or ` : ` of a list.
 fn is_inside_list(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     let after = text.get(at + 1..).unwrap_or_default();
     before.ends_with(b",") || after.starts_with(b": ") || before.ends_with(b" :")
 }
 
-/// The error about missing literal text, which points at the first byte that differs.
+/// The error for missing literal text. Its column is that of the first byte that differs.
 #[cold]
 fn missing_literal(line: &[u8], at: usize, literal: &[u8]) -> Malformed {
     let rest = line.get(at..).unwrap_or_default();

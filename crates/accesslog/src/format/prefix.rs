@@ -1,7 +1,8 @@
-//! Prefixes of lines: syslog (RFC 3164, as rsyslog and journalctl write it, and with RFC 3339 stamps) and container
-//! runtimes (`2026-11-23T10:00:00.5Z stdout F …`).
+//! Recognizes the prefixes that other programs write before lines. These are syslog prefixes (RFC 3164 as rsyslog and
+//! journalctl write it, also with RFC 3339 timestamps) and prefixes of container runtimes (`2026-11-23T10:00:00.5Z
+//! stdout F …`).
 
-/// The length of a line's prefix; usually 0.
+/// The length of a line's prefix in bytes; usually 0.
 #[inline]
 pub(crate) fn prefix_length(line: &[u8]) -> usize {
     let Some(start) = line.first_chunk::<16>() else { return 0 };
@@ -35,7 +36,7 @@ fn find_prefix(line: &[u8]) -> Option<usize> {
     rest.get(..host + tag)?.ends_with(b": ").then_some(at + stamp + host + tag)
 }
 
-/// The length of a word and the space after it. A text longer than any host name does not count as a word.
+/// The length of a word and the space after the word. A text longer than any host name does not count as a word.
 fn word(text: &[u8]) -> Option<usize> {
     let text = text.get(..256).unwrap_or(text);
     memchr::memchr(b' ', text).filter(|length| *length > 0).map(|length| length + 1)

@@ -1,5 +1,5 @@
-//! The state of a request while its line is being read. Most of the state is already in an [`Entry`]. Texts that are
-//! split or escaped in the line are completed at the end.
+//! The state of a request while its line is being read. Most of the state is an [`Entry`]. Texts that consist of
+//! several fields or have escapes are completed at the end.
 
 use crate::entry::Entry;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ pub(crate) enum Parsed<'a> {
     Other,
 }
 
-/// A text that may be escaped. Each slot is a bit of [`RawRequest::escaped`].
+/// A text of the entry that may be escaped. Each slot has a bit in [`RawRequest::escaped_slots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Method,
@@ -26,15 +26,15 @@ pub(crate) enum Slot {
     Query,
 }
 
-/// A request with its texts in the form that they have in the line.
+/// A request with its texts as they are written in the line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RawRequest<'a> {
     pub entry: Entry<'a>,
     /// The query, if the line has a separate field for it.
     pub query: &'a [u8],
-    /// One bit for each [`Slot`] whose text has JSON escapes.
+    /// Bit set with one bit for each [`Slot`] whose text has JSON escapes.
     pub escaped_slots: u8,
-    /// One bit for each [`Slot`] whose text has doubled quotes.
+    /// Bit set with one bit for each [`Slot`] whose text has doubled quotes.
     pub doubled_quote_slots: u8,
     /// Whether the target contains the whole request line.
     pub is_request_line: bool,
@@ -61,7 +61,7 @@ impl<'a> RawRequest<'a> {
         entry
     }
 
-    /// Copies all texts into `bytes`, with escapes undone and the query appended to the target.
+    /// Copies all texts to `bytes`. Decodes the escapes, and appends the query to the target.
     #[cold]
     fn copy_texts(&self, bytes: &'a mut Vec<u8>) -> Entry<'a> {
         let Entry { method, target, protocol, host, client, user_agent, referer, .. } = self.entry;
@@ -92,10 +92,10 @@ impl<'a> RawRequest<'a> {
     }
 }
 
-/// Returns an empty text for `-`, which represents an absent value.
+/// Returns an empty text for `-`, which means that the value is missing. Returns other texts unchanged.
 #[inline]
 pub(crate) fn without_dash(text: &[u8]) -> &[u8] {
-    // `==` would compile to a call.
+    // A comparison with `==` would compile to a function call.
     if let [b'-'] = text { &[] } else { text }
 }
 
@@ -135,7 +135,7 @@ fn split_url(url: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((host.strip_suffix(port).unwrap_or(host), if target.is_empty() { b"/".as_slice() } else { target }))
 }
 
-/// Strips the port of `192.0.2.1:2817` and `[2001:db8::1]:2817`.
+/// Removes the port and the brackets of an address such as `192.0.2.1:2817` or `[2001:db8::1]:2817`.
 pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     let host = match memchr::memrchr(b':', client).and_then(|colon| client.split_at_checked(colon)) {
         Some((host, port)) if port.len() > 1 && port.get(1..).is_some_and(|p| p.iter().all(u8::is_ascii_digit)) => host,
@@ -144,7 +144,7 @@ pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
 }
 
-/// The client in a field that has an address or name, with or without a port, or a list `client, proxy, proxy`.
+/// The client in a field that contains an address or name, with or without a port, or a list `client, proxy, proxy`.
 #[inline]
 pub(crate) fn client_address(field: &[u8]) -> &[u8] {
     if memchr::memchr3(b',', b':', b'"', field).is_none() { without_dash(field) } else { client_of_list(field) }
@@ -161,7 +161,7 @@ fn client_of_list(field: &[u8]) -> &[u8] {
 }
 
 /// The client of `X-Forwarded-For: client, proxy` and of `Forwarded: for=client;by=proxy, for=proxy`: the first element
-/// that is an address or a host name. Empty if all elements are hidden.
+/// that is an address or a host name. Empty if all elements hide their address.
 pub(crate) fn first_address(list: &[u8]) -> &[u8] {
     let is_named = |element: &&[u8]| !is_hidden(element);
     let address =
@@ -200,13 +200,13 @@ fn list_elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether a proxy hides the address: `-`, `unknown`, a Unix socket, or an obfuscated name (RFC 7239, section 6.3).
+/// Whether the element hides the address: `-`, `unknown`, a Unix socket, or an obfuscated name (RFC 7239, section 6.3).
 fn is_hidden(element: &[u8]) -> bool {
     matches!(element, b"" | b"-" | b"unix:") || element.eq_ignore_ascii_case(b"unknown") || element.starts_with(b"_")
 }
 
-/// Strips the brackets and the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`. Keeps the last group of an
-/// IPv6 address.
+/// Removes the brackets and the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`. An IPv6 address without
+/// brackets has no port, so its last group stays.
 fn strip_any_port(element: &[u8]) -> &[u8] {
     let has_port = element.starts_with(b"[") || element.iter().filter(|byte| **byte == b':').count() == 1;
     if has_port { without_port(element) } else { element }
@@ -218,8 +218,8 @@ fn is_host_name(text: &[u8]) -> bool {
     text.contains(&b'.') && text.iter().all(is_part)
 }
 
-/// Converts the time of a request's end into its start time. A time in whole seconds is not changed, because its error
-/// exceeds the correction.
+/// Converts the time of a request's end into its start time. A time in whole seconds is not changed, because its
+/// rounding error may exceed the correction.
 #[inline]
 pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end: bool) {
     if is_end
@@ -231,7 +231,7 @@ pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end: bool) {
     }
 }
 
-/// Replaces each doubled quote by one.
+/// Replaces each doubled quote by a single quote.
 fn undouble(text: &[u8], bytes: &mut Vec<u8>) {
     let mut was_quote = false;
     for byte in text {
@@ -242,7 +242,7 @@ fn undouble(text: &[u8], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Undoes JSON escapes, and `\xHH` as nginx writes it.
+/// Decodes JSON escapes, and escapes such as `\x22`, which nginx writes.
 pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
     while let Some(at) = memchr::memchr(b'\\', text) {
         let (plain, escape) = text.split_at_checked(at).unwrap_or((text, &[]));
@@ -259,7 +259,7 @@ pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
                 text = escape.get(4..).unwrap_or_default();
                 continue;
             }
-            // For `\"`, `\\`, `\/` and invalid escapes, the escaped byte is kept.
+            // For `\"`, `\\`, `\/` and invalid escapes, the byte after the backslash is kept.
             _ => {
                 bytes.extend(escape.get(1));
                 text = escape.get(2..).unwrap_or_default();
@@ -352,8 +352,8 @@ mod tests {
             assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
-        // A client with a hidden address differs from other clients, so the hidden address is kept. In a header it is
-        // ignored.
+        // In a client field, a hidden address must be kept, because it still distinguishes this client from others. In
+        // a header, it must be ignored.
         for (field, itself) in [
             ("unknown", "unknown"),
             ("unix:", "unix:"),

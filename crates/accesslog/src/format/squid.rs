@@ -1,8 +1,8 @@
 //! Squid's native format (`logformat squid`), which proxies write by default:
 //! `1286536309.450    180 192.0.2.1 TCP_MISS/200 411 GET http://example.com/ - HIER_DIRECT/192.0.2.2 text/html`.
 //!
-//! The stamp marks the request's end, in seconds since 1970. The number after it is the request's duration in
-//! milliseconds. Text after the content type, such as the headers that `log_mime_hdrs` adds, is ignored.
+//! The timestamp is the time at which the request ended, in seconds since 1970. The number after it is the request's
+//! duration in milliseconds. Text after the content type, such as the headers that `log_mime_hdrs` adds, is ignored.
 
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, move_to_start, without_dash};

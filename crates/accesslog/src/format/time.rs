@@ -1,8 +1,8 @@
-//! Timestamps of logs, as nanoseconds since 1970.
+//! Parses the timestamps of logs, and converts them to nanoseconds since 1970.
 //!
-//! A stamp without a time zone counts as UTC. A leap second counts as the second after it. Years are 1970 to 2261,
-//! because later years do not fit into nanoseconds in 64 bits. Each function reads at the start of a text, and returns
-//! the number of bytes that the stamp occupies.
+//! A timestamp without a time zone counts as UTC. The leap second 23:59:60 counts as the following midnight. The years
+//! 1970 to 2261 are supported, because nanoseconds of later years do not fit into 64 bits. Each function reads at the
+//! start of a text, and returns the number of bytes that the timestamp occupies.
 
 mod parts;
 
@@ -22,25 +22,25 @@ pub(crate) struct Stamp {
     pub ns: i64,
     /// Whether the log shows fractions of a second.
     pub has_subsecond_time: bool,
-    /// The offset from UTC that the log states, in seconds east; `None` if it states none.
+    /// The number of seconds by which the log's clock is ahead of UTC; `None` if the log states no offset.
     pub offset_s: Option<i32>,
 }
 
-/// Reads timestamps. Most lines have the same day as the previous line. On a busy site they also have the same second.
-/// So the clock caches the last day and the last second.
+/// Reads timestamps. Most lines have the same day as the previous line. On a busy site, most lines also have the same
+/// second. So the clock caches the last day and the last second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
-    /// The last stamp that was read, such as `10/Oct/2000:13:55:36 -0700`, and its value.
+    /// The text of the last timestamp that was read, such as `10/Oct/2000:13:55:36 -0700`.
     clf: [u8; 26],
     clf_stamp: Stamp,
     /// The cached day, such as `10/Oct/2000:`.
     clf_day: [u8; 12],
     /// The cached zone, such as ` -0700`.
     clf_zone: [u8; 6],
-    /// The time at which `clf_day` began in this zone, in seconds since 1970.
+    /// The time at which the day `clf_day` began in the zone `clf_zone`, in seconds since 1970.
     clf_midnight_s: i64,
     clf_offset_s: Option<i32>,
-    /// The cached day of ISO 8601 stamps, such as `2000-10-10`.
+    /// The cached day of ISO 8601 timestamps, such as `2000-10-10`.
     iso_day: [u8; 10],
     iso_midnight_s: i64,
 }
@@ -114,7 +114,7 @@ impl Clock {
         Some(self.iso_midnight_s)
     }
 
-    /// Reads a whole text as a time in any of these notations, with or without brackets around it.
+    /// Reads a whole text as a time in any supported notation, with or without brackets around the time.
     pub(crate) fn any_notation(&mut self, text: &[u8]) -> Option<Stamp> {
         let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
         let (stamp, length) = match (text.get(2), text.get(4)) {
@@ -126,8 +126,8 @@ impl Clock {
     }
 }
 
-/// Reads seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds. The number of digits
-/// determines the unit, for times between 1973 and 5138.
+/// Reads a time since 1970 in seconds (with or without a fraction), milliseconds, microseconds or nanoseconds. The
+/// number of digits determines the unit, which works for times between 1973 and 5138.
 pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     let (value, length) = whole_number(text)?;
     let (nanos, fraction_length) = fraction(text.get(length..)?);
@@ -150,13 +150,13 @@ pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     Some((second_of_day(clock)?, nanos, 8 + length))
 }
 
-/// Creates a stamp without an offset; `None` outside of the supported years.
+/// Creates a timestamp without an offset; `None` if the year is not supported.
 pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, has_subsecond_time: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
     (seconds >= 0).then_some(Stamp { ns, has_subsecond_time, offset_s: None })
 }
 
-/// Seconds since midnight of a time such as `13:55:36`.
+/// Number of seconds since midnight for a time such as `13:55:36`.
 #[inline]
 fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
@@ -174,7 +174,7 @@ fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
 
-/// Nanoseconds of a fraction such as `.655`, and its length; zeros if there is no fraction.
+/// The value of a fraction such as `.655` in nanoseconds, and its length; both are 0 if there is no fraction.
 fn fraction(text: &[u8]) -> (i64, usize) {
     match text.split_first() {
         Some((b'.' | b',', digits)) => match nanoseconds(digits) {
@@ -185,21 +185,23 @@ fn fraction(text: &[u8]) -> (i64, usize) {
     }
 }
 
-/// Nanoseconds of the digits after a decimal point, and the number of digits.
+/// The value of the digits after a decimal point, in nanoseconds, and the number of digits.
 fn nanoseconds(text: &[u8]) -> (i64, usize) {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digit = |place| if place < length { text.get(place).map_or(0, |byte| i64::from(byte - b'0')) } else { 0 };
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// The offset of a zone, which may follow a space, in seconds east of UTC, and the length of space and zone.
+/// The number of seconds by which a zone is ahead of UTC, and the length of the zone. A space may precede the zone, and
+/// counts in the length.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
     let found = text.get(spaces..).and_then(zone_offset).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
     found.map_or((None, 0), |(offset_s, length)| (i32::try_from(offset_s).ok(), length + spaces))
 }
 
-/// The offset of a zone such as `Z`, `+01:00`, `+0100` or `+01`, in seconds east of UTC, and its length.
+/// The number of seconds by which a zone such as `Z`, `+01:00`, `+0100` or `+01` is ahead of UTC, and the length of its
+/// text.
 fn zone_offset(text: &[u8]) -> Option<(i64, usize)> {
     let (sign, digits) = match text.split_first()? {
         (b'Z' | b'z', _) => return Some((0, 1)),
@@ -223,7 +225,7 @@ fn month_number(name: &[u8; 3]) -> Option<i64> {
     i64::try_from(index + 1).ok()
 }
 
-/// The last midnight of the supported years, 2261-12-31, in seconds since 1970.
+/// The start of the last supported day, 2261-12-31, in seconds since 1970.
 const LAST_MIDNIGHT_S: i64 = 106_650 * DAY_S;
 
 /// The time at which a day begins in UTC, in seconds since 1970; `None` for dates that do not exist or are out of

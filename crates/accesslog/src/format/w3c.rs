@@ -1,8 +1,9 @@
-//! The W3C extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront write
-//! it. A directive `#Fields:` lists the fields of the lines after it. Times are in UTC and mark the end of the request.
+//! Reads the W3C extended log file format (Hallam-Baker & Behlendorf 1996), which Microsoft's IIS and Amazon's
+//! CloudFront write. A directive `#Fields:` lists the fields of the lines that follow. Times are in UTC, and are taken
+//! at the end of the request.
 //!
-//! Values are separated by spaces, or by tabs if the directive or a line has tabs; with tabs, values may contain
-//! spaces. Inside quotes, a quote is doubled.
+//! Values are separated by spaces, or by tabs if the directive or a line contains tabs. Between tabs, values may
+//! contain spaces. A quote inside a quoted value is doubled.
 
 use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, Slot, client_address, move_to_start, without_dash};
@@ -27,7 +28,7 @@ enum Column {
     Skip,
     Date,
     Time,
-    /// Date and time in one field, or seconds since 1970.
+    /// Date and time in a single field, or seconds since 1970.
     Stamp,
     Client,
     Forwarded,
@@ -59,7 +60,7 @@ pub(crate) struct W3c {
 /// The separator of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
-    /// A space or a tab, until a line is found to have tabs.
+    /// A space or a tab; used until a line shows that values are separated by tabs.
     SpaceOrTab,
     Tab,
 }
@@ -69,7 +70,7 @@ enum Separator {
 struct State<'a> {
     raw: RawRequest<'a>,
     day_s: Option<i64>,
-    /// Seconds and nanoseconds since midnight, and whether there is a fraction.
+    /// The time of day: seconds since midnight, nanoseconds of the fraction, and whether there is a fraction.
     time: Option<(i64, i64, bool)>,
     stamp: Option<Stamp>,
     forwarded: &'a [u8],
@@ -116,7 +117,7 @@ impl W3c {
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
-        // A separator may follow the last value. CloudFront's fields without a directive are the fields of an older
+        // A separator may follow the last value. Without a directive, CloudFront's columns are those of an older
         // version, so additional fields may follow.
         let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
         if has_more && (self.is_declared || !self.is_cloudfront) {
@@ -130,7 +131,7 @@ impl W3c {
         self.columns.len() > 1 && memchr::memchr_iter(b'\t', line).count() + 1 >= self.columns.len()
     }
 
-    /// The first value of `rest` without its quotes, and its length with the quotes.
+    /// The first value of `rest` without its quotes, and the length of the value with its quotes.
     fn value<'a>(&self, rest: &'a [u8]) -> (Value<'a>, usize) {
         let end = |rest: &[u8]| {
             let end = match self.separator {
@@ -148,7 +149,7 @@ impl W3c {
         }
         let length = end(rest);
         let text = rest.get(..length).unwrap_or_default();
-        // Between tabs, values may be padded with spaces.
+        // Values between tabs may be padded with spaces, which are removed.
         let text = if self.separator == Separator::Tab { text.trim_ascii() } else { text };
         (Value { text, has_quotes: false }, length)
     }
@@ -178,7 +179,7 @@ impl W3c {
     }
 }
 
-/// A value in the form that it has in the line.
+/// A value as it is written in the line.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     text: &'a [u8],
@@ -252,7 +253,7 @@ impl<'a> State<'a> {
                 entry.bytes = bytes.ok_or("a number of bytes")?.0;
             }
             Column::Taken => {
-                // The standard and CloudFront use seconds, IIS whole milliseconds.
+                // The W3C standard and CloudFront use seconds. IIS uses whole milliseconds.
                 let is_seconds = is_cloudfront || raw.contains(&b'.');
                 let unit = if is_seconds { TimeUnit::Seconds } else { TimeUnit::Milliseconds };
                 let taken = number::duration_or_none(raw, unit).filter(|(_, length)| *length == raw.len());
@@ -288,7 +289,8 @@ impl<'a> State<'a> {
 }
 
 impl Column {
-    /// The text of the entry that this column fills, if it may have doubled quotes.
+    /// The slot of the text that this column contains; `None` if the column contains no text that may have doubled
+    /// quotes.
     fn slot(self) -> Option<Slot> {
         match self {
             Column::Agent => Some(Slot::Agent),
@@ -307,7 +309,7 @@ fn column(name: &[u8]) -> Column {
         b"timestamp" | b"x-timestamp" => Column::Stamp,
         b"c-ip" => Column::Client,
         b"x-forwarded-for" | b"cs(x-forwarded-for)" => Column::Forwarded,
-        // `s-operation`, like some of the names below, comes from Microsoft's proxy.
+        // Some names, such as `s-operation`, are used only by Microsoft's proxy.
         b"cs-method" | b"s-operation" => Column::Method,
         b"cs-uri-stem" | b"cs-uri" => Column::Stem,
         b"cs-uri-query" => Column::Query,

@@ -1,14 +1,13 @@
-//! Batches of entries for another thread. A batch has the numbers of each entry, and the texts of all entries in one
-//! buffer.
+//! Batches of entries, which one thread sends to another. The texts of all entries of a batch are in one buffer.
 
 use super::LEAP_NS;
 use crate::Entry;
 
 /// Maximum number of entries in a batch.
 const ENTRIES: usize = 512;
-/// Maximum number of bytes of the entries' texts, not counting the last entry.
+/// A batch is complete when its texts have at least this number of bytes.
 const BYTES: usize = 64 * 1024;
-/// Number of texts of an entry.
+/// Number of texts that an entry has.
 const TEXTS: usize = 7;
 
 /// Consecutive entries of a log.
@@ -24,7 +23,7 @@ struct Packed {
     /// The merge key: the time by which the entry is merged with entries of other logs.
     key_ns: i64,
     numbers: Entry<'static>,
-    /// The end of each text in the buffer.
+    /// The position in the buffer at which each text ends.
     ends: [usize; TEXTS],
 }
 
@@ -73,17 +72,17 @@ impl Batch {
     }
 }
 
-/// Computes merge keys. The key of an entry is its time. If that time is far ahead and the next entry is earlier, the
-/// key is the time of the next entry.
+/// Adds entries to batches and computes their merge keys. The key of an entry is its time. If this time is far ahead
+/// and the next entry is earlier, the key is the time of the next entry.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     last_ns: Option<i64>,
-    /// The time of the last entry, if it was far ahead.
+    /// The time of the last entry, if this time was far ahead of the previous times.
     leapt_ns: Option<i64>,
 }
 
 impl Packer {
-    /// Whether this time is far ahead of the previous times.
+    /// Whether `time_ns` is far ahead of the previous times.
     pub fn is_leap_ahead(&mut self, time_ns: i64) -> bool {
         if let Some(leapt_ns) = self.leapt_ns.take() {
             self.last_ns = Some(leapt_ns.min(time_ns));
@@ -140,7 +139,7 @@ mod tests {
             (0..batch.len()).filter_map(|at| batch.key_ns(at)).map(|key| key / MINUTE).collect()
         };
         assert_eq!(keys(&[1, 2, 9_000, 3, 4]), [1, 2, 3, 3, 4]);
-        assert_eq!(keys(&[1, 2, 60, 61, 62]), [1, 2, 60, 61, 62], "an hour without requests is not a wrong stamp");
+        assert_eq!(keys(&[1, 2, 60, 61, 62]), [1, 2, 60, 61, 62], "a pause must not count as a wrong timestamp");
         assert_eq!(keys(&[5, 1, 6]), [5, 1, 6]);
     }
 }

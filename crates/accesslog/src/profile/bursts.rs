@@ -1,10 +1,10 @@
-//! Burstiness of the arrivals in the peak window, from its counts per second.
+//! Measures the burstiness of the arrivals in the peak window, from the number of requests in each second.
 
 use super::hurst;
 use brimful_core::profile::{Burstiness, Dispersion, Hurst};
 use brimful_estimate::{burst_factors, dispersion_curve};
 
-/// Candidate lengths of the epochs for the burst factors a and b, in seconds.
+/// Lengths of epochs to try for the burst factors a and b, in seconds.
 const EPOCHS_S: [usize; 8] = [1, 2, 5, 10, 20, 30, 60, 120];
 /// Minimum mean number of requests per epoch. With fewer requests, a single request would exceed the mean.
 const MIN_REQUESTS_PER_EPOCH: f64 = 10.0;
@@ -21,7 +21,7 @@ pub(super) struct Bursts {
 }
 
 impl Bursts {
-    /// The burstiness of a window whose counts per second are unknown.
+    /// Creates the result for a window whose counts per second are unknown.
     pub fn unknown() -> Bursts {
         let reason = "not enough data: the counts per second of the peak window are not all known";
         Bursts { hurst_missing: Some(reason.to_owned()), ..Bursts::default() }
@@ -37,7 +37,8 @@ pub(super) fn describe(seconds: &[u64]) -> Bursts {
     Bursts { dispersion: dispersion(seconds), burstiness: burstiness(seconds), hurst, hurst_missing }
 }
 
-/// The index of dispersion in epochs of 1, 2, 4, … seconds, as long as there are enough epochs.
+/// The indices of dispersion in epochs of 1, 2, 4, … seconds, up to the longest length of which there are enough
+/// epochs.
 fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
     let curve = dispersion_curve(seconds).unwrap_or_default();
     let enough = curve.into_iter().filter(|at| at.windows >= MIN_EPOCHS);
@@ -51,8 +52,8 @@ fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
         .collect()
 }
 
-/// The burst factors in the shortest epochs with enough requests, or else in the longest possible epochs. An incomplete
-/// last epoch is not used.
+/// The burst factors a and b. The epochs have the shortest length with enough requests; if no length has enough, the
+/// longest possible length. An incomplete last epoch is not used.
 fn burstiness(seconds: &[u64]) -> Option<Burstiness> {
     let rate = seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64;
     let possible = || EPOCHS_S.into_iter().filter(|epoch| seconds.len() / epoch >= MIN_EPOCHS);

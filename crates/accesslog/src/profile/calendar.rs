@@ -1,13 +1,13 @@
-//! Requests by time, in any order.
+//! Counts requests by time. The requests may be added in any order.
 //!
-//! Requests are counted per minute, in one block for each day (UTC) with requests, and per second, in one block for
-//! each hour. At most [`MAX_DAYS`] days are kept, 22 MiB; requests of any other days count only in totals. At most
-//! [`MAX_HOURS`] hours are kept, 11 MiB; if there are more, the counts per second of the hour with the fewest requests
-//! are dropped. Hours and weekdays follow the clocks of a time zone, including their changes. They are computed at the
-//! end, for whole minutes.
+//! Each UTC day with requests has counts per minute, and each hour with requests has counts per second. At most
+//! [`MAX_DAYS`] days are kept (22 MiB of memory); requests of any other days count only in totals. At most
+//! [`MAX_HOURS`] hours are kept (11 MiB); if there are more, the counts per second of the hour with the fewest requests
+//! are dropped. Hours of the day and weekdays follow the local time of a time zone, and are computed at the end from
+//! the counts per minute.
 //!
-//! A few stamps far away from all others do not extend the span. These are stamps that are separated by more than
-//! [`GAP_DAYS`] days from nearly all requests, and stamps that `stray_requests` finds at the start and the end.
+//! A few timestamps that are far away from all others do not extend the span of the log. More than [`GAP_DAYS`] days
+//! separate such timestamps from nearly all requests, or `strays` finds them at the start or the end.
 
 mod strays;
 
@@ -18,25 +18,26 @@ use std::ops::Range;
 
 /// Maximum number of days.
 pub(super) const MAX_DAYS: usize = 4_000;
-/// Maximum number of hours whose seconds are counted.
+/// Maximum number of hours with counts per second.
 pub(super) const MAX_HOURS: usize = 768;
-/// Number of days without a request that separates stray stamps from the log.
+/// A gap of more than this number of days may separate stray requests from the log.
 const GAP_DAYS: i64 = 30;
-/// Minimum share of the requests inside the span. If more requests were stray, none of them is excluded from the span.
+/// Minimum share of the requests in the largest group of days without such a gap. If the share is lower, all groups
+/// belong to the log.
 const MIN_SPAN_SHARE: f64 = 0.99;
 
 pub(super) const DAY_S: i64 = 86_400;
 const HOUR_S: i64 = 3_600;
 pub(super) const NS: i64 = 1_000_000_000;
-/// Maximum number of steps of a rate curve.
+/// Maximum number of steps of a rate history.
 const MAX_STEPS: i64 = 2_000;
-/// Possible lengths of a step, in minutes; longer steps are whole days.
+/// Possible lengths of a step of a rate history, in minutes; longer steps are whole days.
 const STEPS_MIN: [i64; 7] = [1, 5, 15, 60, 360, 720, 1_440];
 
 /// Counts of requests by day, minute and second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
-    /// The time of the last request, in whole seconds.
+    /// The time of the last request, in whole seconds since 1970.
     second: Option<i64>,
     days: Vec<Day>,
     day_places: HashMap<i64, usize, RandomState>,
@@ -47,7 +48,7 @@ pub(super) struct Calendar {
     hour_places: HashMap<i64, usize, RandomState>,
     /// Index in `hours` of the last request's hour.
     hour: usize,
-    /// Number of requests on days for which there was no room.
+    /// Number of requests on days for which there was no room, so that they are not counted by time.
     pub uncounted_requests: u64,
     /// Number of requests in the busiest second.
     pub busiest_second: u64,
@@ -71,7 +72,7 @@ struct Hour {
     seconds: Box<[u32]>,
 }
 
-/// The time from the first request to the last, except stray requests.
+/// The time from the first request to the last; stray requests are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Span {
     pub first_ns: i64,
@@ -81,16 +82,16 @@ pub(super) struct Span {
     pub stray_requests: u64,
 }
 
-/// Requests by hour of the day and weekday, by the clocks of a zone.
+/// Requests by hour of the day and by weekday, in the local time of a zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Week {
     pub by_hour: Vec<u64>,
     pub by_weekday: Vec<u64>,
-    /// Mean rates, 7 weekdays × 24 hours.
+    /// Mean rate of each hour of the week, in requests per second: 7 weekdays × 24 hours.
     pub rates: Vec<Vec<f64>>,
 }
 
-/// Rates over the span, in equal steps.
+/// Request rates over the span, in steps of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RateHistory {
     pub from_s: i64,
@@ -102,7 +103,7 @@ impl Calendar {
     /// Adds a request; `second` is its time in whole seconds.
     #[inline]
     pub fn add(&mut self, time_ns: i64, second: i64) {
-        // Most requests arrive in the same second as the previous one.
+        // Most requests arrive in the same second as the previous request.
         if self.second != Some(second) {
             self.select(second);
         }
@@ -135,7 +136,7 @@ impl Calendar {
         Some(self.without_strays(&days, main))
     }
 
-    /// The span without a few stray requests at its start and end.
+    /// Returns the span without the stray requests at its start and end.
     fn without_strays(&self, days: &[&Day], span: Span) -> Span {
         let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
         let minutes = || days.iter().flat_map(|day| day.minutes_with_requests()).filter(within);
@@ -155,7 +156,7 @@ impl Calendar {
         trimmed
     }
 
-    /// The seconds of a minute in which there are requests, if known.
+    /// The seconds of a minute that have requests. Yields nothing if the counts per second are unknown.
     fn seconds_of_minute(&self, minute_s: i64) -> impl Iterator<Item = i64> {
         let hour = self.hour_places.get(&minute_s.div_euclid(HOUR_S)).and_then(|place| self.hours.get(*place));
         let seconds = hour.map_or(&[][..], |hour| &*hour.seconds);
@@ -169,11 +170,12 @@ impl Calendar {
         self.days.iter().flat_map(|day| day.minutes.iter()).max().map_or(0, |count| u64::from(*count))
     }
 
-    /// Rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of days begin at midnight in the zone.
+    /// Request rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of whole days begin at midnight in the
+    /// zone.
     pub fn rate_history(&self, span: &Span, zone: &TimeZone) -> RateHistory {
         let first = span.first_ns.div_euclid(NS);
         let last = span.last_ns.div_euclid(NS);
-        // Steps are whole minutes, but before 1900 many zones used local mean time, with seconds.
+        // Steps are whole minutes, so seconds of the offset are dropped: before 1900, many offsets had seconds.
         let offset = offset_s(zone, first).div_euclid(60) * 60;
         let begin = |step_s: i64| (first + offset).div_euclid(step_s) * step_s - offset;
         let steps = |step_s: i64| (last - begin(step_s)).div_euclid(step_s) + 1;
@@ -190,7 +192,7 @@ impl Calendar {
         RateHistory { from_s: begin(step_s), step_s, rates }
     }
 
-    /// Number of requests of the span, by hour and weekday in the zone.
+    /// Numbers of requests of the span, by hour of the day and by weekday in the zone.
     pub fn week(&self, span: &Span, zone: &TimeZone) -> Week {
         let from = minute_of(span.first_ns);
         let to = minute_of(span.last_ns) + 60;
@@ -216,7 +218,7 @@ impl Calendar {
         }
     }
 
-    /// Number of requests in each of these seconds; `None` unless all of these requests are counted per second.
+    /// Number of requests in each second of `range`; `None` unless all requests in this range are counted per second.
     pub fn seconds(&self, range: Range<i64>) -> Option<Vec<u64>> {
         if range.end - range.start > MAX_HOURS as i64 * HOUR_S {
             return None;
@@ -235,8 +237,8 @@ impl Calendar {
         Some(counts)
     }
 
-    /// The busiest window of `seconds` seconds that starts at a whole multiple of `seconds`: its first second, and its
-    /// number of requests.
+    /// Of the windows that start at a whole multiple of `seconds` and are `seconds` long, the busiest: its first
+    /// second, and its number of requests.
     pub fn busiest_window(&self, seconds: i64) -> Option<(i64, u64)> {
         let mut windows = HashMap::<i64, u64, RandomState>::default();
         for (minute, count) in self.minutes() {
@@ -246,12 +248,12 @@ impl Calendar {
         busiest.map(|(number, count)| (number * seconds.max(60), count))
     }
 
-    /// All minutes with requests: the first second of each and the number of requests.
+    /// All minutes with requests. For each minute, yields its first second and its number of requests.
     fn minutes(&self) -> impl Iterator<Item = (i64, u64)> {
         self.days.iter().flat_map(Day::minutes_with_requests)
     }
 
-    /// Number of requests in the hour that begins with this second.
+    /// Number of requests in the hour that begins at the second `from`.
     fn requests_in_hour(&self, from: i64) -> u64 {
         let day = self.day_places.get(&from.div_euclid(DAY_S)).and_then(|place| self.days.get(*place));
         let first = (from.rem_euclid(DAY_S) / 60) as usize;
@@ -259,7 +261,7 @@ impl Calendar {
         minutes.unwrap_or(&[]).iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Selects the day, minute and hour of a second.
+    /// Selects the day, minute and hour to which `second` belongs, for the next requests.
     fn select(&mut self, second: i64) {
         self.second = Some(second);
         let day = second.div_euclid(DAY_S);
@@ -284,13 +286,13 @@ impl Calendar {
         }
     }
 
-    /// The index of a new hour. If there is no room, the new hour replaces the hour with the fewest requests.
+    /// Returns the index of a new hour. If there is no room, the new hour replaces the hour with the fewest requests.
     fn new_hour(&mut self, number: i64) -> usize {
         let mut place = self.hours.len();
         if place < MAX_HOURS {
             self.hours.push(Hour { number, requests: 0, seconds: vec![0; HOUR_S as usize].into() });
         } else {
-            // The hour that was used last is kept, because neighbouring lines of the log belong to it.
+            // The hour that was used last is kept, because the next lines of the log probably belong to this hour.
             let others = self.hours.iter().enumerate().filter(|(at, _)| *at != self.hour);
             place = others.min_by_key(|(_, hour)| hour.requests).map_or(0, |(at, _)| at);
             if let Some(hour) = self.hours.get_mut(place) {
@@ -320,7 +322,7 @@ impl Day {
         }
     }
 
-    /// The minutes of the day that have requests: the first second of each and its number of requests.
+    /// The minutes of the day that have requests. For each minute, yields its first second and its number of requests.
     fn minutes_with_requests(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
         let first = self.number * DAY_S;
         let minutes = self.minutes.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -328,7 +330,7 @@ impl Day {
     }
 }
 
-/// Offsets from UTC in seconds, each with the time range in which it is valid.
+/// Offsets from UTC in seconds, each with the time range in which the offset is valid.
 struct Offsets {
     ranges: Vec<(Range<i64>, i64)>,
 }
@@ -358,18 +360,19 @@ impl Offsets {
     }
 }
 
-/// Offset of the zone from UTC at that time, in seconds east.
+/// The number of seconds by which local time in the zone is ahead of UTC. `second` is the time in seconds since 1970.
 pub(super) fn offset_s(zone: &TimeZone, second: i64) -> i64 {
     let time = jiff::Timestamp::from_second(second);
     time.map_or(0, |time| i64::from(zone.to_offset(time).seconds()))
 }
 
-/// The first second of a request's minute.
+/// The first second of the minute that contains `time_ns`.
 fn minute_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(60 * NS) * 60
 }
 
-/// The hour of the week, 0 to 167 from Monday 0:00, of a clock that showed 1970-01-01 (a Thursday) at 0.
+/// The hour of the week: 0 for Monday 0:00, up to 167. `local_s` is local time, in seconds since 1970-01-01 00:00 local
+/// time (a Thursday).
 fn hour_of_week(local_s: i64) -> usize {
     (local_s.div_euclid(HOUR_S) + 3 * 24).rem_euclid(168) as usize
 }

@@ -1,11 +1,13 @@
-//! Classes of requests, as in Menascé, Almeida & Dowdy (1999, §3.3): one class for responses without a body, and
-//! classes of sizes for all other responses. On request, classes are formed by URL, status or virtual host instead.
+//! Forms classes of requests, as in Menascé, Almeida & Dowdy (1999, §3.3): one class for responses without a body, and
+//! classes by size for all other responses. If the user asks for it, classes are formed by URL, status or virtual host
+//! instead.
 //!
-//! Sizes are clustered along a minimum spanning tree. In one dimension, this tree is the sorted sequence of sizes. It
-//! is cut at its longest edges. The length of an edge is the ratio of two sizes. If it were a difference in bytes, a
-//! few large files would each be a cluster, and all other files one cluster ([`cluster_sizes`], applied to logarithms).
-//! Clusters with more than a twentieth of the requests are divided ("remainder of cluster 0" in the paper's Table 1).
-//! The parts are then joined, in the order of size, so that sizes vary least within a class (`partition`).
+//! Sizes are clustered by a minimum spanning tree. In one dimension, this tree is the sorted sequence of sizes. The
+//! tree is cut at its longest edges. The length of an edge is the ratio of two sizes ([`cluster_sizes`], applied to
+//! logarithms). If the length were a difference in bytes, each of a few large files would be a cluster, and all other
+//! files would be one cluster. Clusters with more than a twentieth of the requests are divided ("remainder of cluster
+//! 0" in the paper's Table 1). Neighbouring clusters and parts are then joined to classes, so that sizes vary least
+//! within each class (`partition`).
 
 mod partition;
 
@@ -19,12 +21,12 @@ use brimful_estimate::cluster_sizes;
 use partition::{Atom, explained, partition};
 use std::iter::repeat_n;
 
-/// Number of clusters of the spanning tree, as in the paper.
+/// Number of clusters into which the spanning tree is cut, as in the paper.
 const CLUSTERS: usize = 150;
 /// A cluster with more than this share of the requests is divided.
 const LARGE_CLUSTER: f64 = 0.05;
-/// Share of the variance of the logarithm of the size that the classes should explain. Unless the user chose the number
-/// of classes, this share determines it, up to a limit.
+/// Share of the variance of the logarithms of sizes that the classes should explain. Unless the user chose the number
+/// of classes, it is the smallest that explains this share, up to [`MAX_CLASSES`].
 const EXPLAINED: f64 = 0.9;
 const MAX_CLASSES: usize = 5;
 /// The name of the class of responses without a body.
@@ -32,7 +34,7 @@ pub const EMPTY_CLASS: &str = "empty";
 /// Maximum number of URLs to list for a class.
 const URLS: usize = 200;
 
-/// The classes of the window's requests, and a description of how they were formed.
+/// Returns the classes of the window's requests, and a description of how the classes were formed.
 pub fn classes(window: &Window, options: &Options) -> (Vec<LogClass>, String) {
     match options.class_by {
         ClassBy::Size => by_size(window, options.classes),
@@ -72,11 +74,11 @@ fn clusters(atoms: &[Atom]) -> usize {
     atoms.last().map_or(0, |atom| atom.cluster + 1)
 }
 
-/// Clusters cut at the longest edges, with the large clusters divided.
+/// Cuts the sizes into clusters at the longest edges, and divides the large clusters.
 fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
     let all: u64 = sizes.iter().map(|size| size.count).sum();
     let logarithms: Vec<f64> = sizes.iter().map(|size| (size.bytes.max(1) as f64).ln()).collect();
-    // All sizes are positive, so clustering succeeds.
+    // Clustering succeeds, because all sizes are positive.
     let tree = cluster_sizes(&logarithms, CLUSTERS).unwrap_or_default();
     let cluster_of = tree.iter().enumerate().flat_map(|(number, cluster)| repeat_n(number, cluster.count));
     let mut atoms: Vec<Atom> = Vec::new();
@@ -94,7 +96,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // Requests from before this URL got its counter belong to other URLs.
+    // The error may consist of requests of other URLs, so it is subtracted.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.responses_with_body);
     let (service, timed) = window.zero_length_service;
     LogClass {
@@ -187,7 +189,7 @@ fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
     }
 }
 
-/// The most popular of the given URLs, each with its number of requests and mean bytes.
+/// The most popular of `urls`, each with its number of requests and its mean size in bytes.
 fn popular<'a>(urls: impl Iterator<Item = (&'a TopUrl, u64, f64)>) -> Vec<PopularUrl> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut found: Vec<PopularUrl> = urls
@@ -231,18 +233,18 @@ mod tests {
     #[test]
     fn the_longest_edges_part_clusters() {
         let found = atoms(&sizes(&[(100, 1), (101, 1), (102, 1), (5000, 1), (5001, 1), (900_000, 1)]));
-        // Every size is a cluster, because there are fewer sizes than the maximum number of clusters.
+        // Every size must be a cluster, because there are fewer sizes than the maximum number of clusters.
         assert_eq!(found.iter().map(|atom| atom.cluster).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let dense: Vec<(u64, u64)> = (1000..1400).map(|bytes| (bytes, 1)).chain([(100_000, 1)]).collect();
         let found = atoms(&sizes(&dense));
         assert_eq!(clusters(&found), CLUSTERS);
-        assert_eq!(found.last().map(|atom| atom.count), Some(1), "an isolated size forms its own cluster");
+        assert_eq!(found.last().map(|atom| atom.count), Some(1), "an isolated size must be a cluster of its own");
     }
 
     #[test]
     fn a_cluster_with_most_requests_is_divided() {
-        // The sizes form a line with equal distances of 0.1 %. Each edge is as suitable for a cut as any other edge,
-        // and half of the edges are not cut.
+        // Neighbouring sizes differ by 0.1 %. All edges have about the same length, so the cuts leave one large
+        // cluster, which must be divided.
         let line: Vec<(u64, u64)> = (0..3000).map(|i| (1_000_000 + 1000 * i, 10)).collect();
         let found = atoms(&sizes(&line));
         let all: u64 = found.iter().map(|atom| atom.count).sum();

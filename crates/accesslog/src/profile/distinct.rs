@@ -1,14 +1,14 @@
 //! Estimates the number of distinct texts by HyperLogLog: Flajolet, Fusy, Gandouet & Meunier, *HyperLogLog*, 2007. The
-//! estimator is Ertl's (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4). It is equally
-//! accurate for small and large numbers, without switching between estimators. Memory: 16 kB. The relative standard
-//! error is [`ERROR`].
+//! estimator is that of Ertl (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4). It is
+//! equally accurate for small and large numbers, without switching between estimators. Memory: 16 kB. The relative
+//! standard error is [`ERROR`].
 
 use std::hash::{BuildHasher, Hasher};
 
 /// Number of bits of the hash that select a register.
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
-/// Number of remaining bits of the hash.
+/// Number of the other bits of the hash.
 const REST: usize = 64 - BITS as usize;
 
 /// Relative standard error of an estimate, 1.04/√m.
@@ -85,7 +85,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// (1 − x − Σ (1 − x^(2^−k))²·2^−k)/3: the contribution of full registers.
+/// (1 − x − Σ (1 − x^(2^−k))²·2^−k)/3: the contribution of registers with the maximum value.
 fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;

@@ -1,15 +1,15 @@
 //! Times between consecutive requests of a log.
 //!
-//! Lines are slightly out of order; a request with an earlier stamp than the line above contributes no gap. A single
-//! stamp far away from its neighbours would make two gaps wrong, so it is ignored. Each stamp is therefore judged only
-//! when the next stamp is known.
+//! Lines are slightly out of order, so a request with an earlier timestamp than the preceding line contributes no gap.
+//! A single timestamp far away from its neighbours would make two gaps wrong, so it is ignored. Therefore, each
+//! timestamp is checked only when the next timestamp is known.
 
 use super::NS;
 use super::histogram::Histogram;
 
-/// A stamp that differs by this much from its neighbours may be wrong.
+/// A timestamp that differs by more than this time from its neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
-/// Number of consecutive stamps far behind after which the clock is assumed to have been set back.
+/// After this number of consecutive timestamps that are far behind, the clock is assumed to have been set back.
 const SET_BACK: u32 = 16;
 
 /// The distribution of times between requests.
@@ -17,9 +17,9 @@ const SET_BACK: u32 = 16;
 pub(super) struct Gaps {
     gaps_ns: Histogram,
     last_ns: Option<i64>,
-    /// The stamp after `last_ns`. It is judged when the next stamp is known.
+    /// The timestamp after `last_ns`. It is checked when the next timestamp is known.
     pending_ns: Option<i64>,
-    /// Number of consecutive stamps far behind `last_ns`.
+    /// Number of consecutive timestamps that are far behind `last_ns`.
     behind: u32,
 }
 
@@ -65,7 +65,7 @@ impl Gaps {
 mod tests {
     use super::*;
 
-    /// The number of gaps between requests at these seconds, and the longest gap.
+    /// The number of gaps between requests at these seconds, and the longest gap in seconds.
     fn found(seconds: &[i64]) -> (u64, f64) {
         let mut gaps = Gaps::default();
         seconds.iter().for_each(|second| gaps.add(second * NS));
@@ -78,12 +78,12 @@ mod tests {
         assert_eq!(found(&[]), (0, 0.0));
         assert_eq!(found(&[5_000]), (0, 0.0));
         assert_eq!(found(&[5_000, 5_001, 5_003]), (2, 2.0));
-        assert_eq!(found(&[5_000, 5_001, 2_000, 5_002, 5_003]), (3, 1.0), "an early stamp is ignored");
-        assert_eq!(found(&[5_000, 5_001, 2_000, 2_500, 5_002, 5_003]), (3, 1.0), "two early stamps are ignored");
-        assert_eq!(found(&[5_000, 5_001, 2_000_000, 5_002, 5_003]), (3, 1.0), "a stamp far ahead is ignored");
-        assert_eq!(found(&[2_000_000, 5_000, 5_001]), (1, 1.0), "a first stamp far ahead is ignored");
-        assert_eq!(found(&[5_000, 5_002, 5_001, 5_003]), (2, 2.0), "a stamp slightly out of order makes no gap");
-        assert_eq!(found(&[5_000, 9_000, 9_001]), (2, 4_000.0), "a pause is a gap");
+        assert_eq!(found(&[5_000, 5_001, 2_000, 5_002, 5_003]), (3, 1.0), "an early stamp must be ignored");
+        assert_eq!(found(&[5_000, 5_001, 2_000, 2_500, 5_002, 5_003]), (3, 1.0), "two early stamps must be ignored");
+        assert_eq!(found(&[5_000, 5_001, 2_000_000, 5_002, 5_003]), (3, 1.0), "a stamp far ahead must be ignored");
+        assert_eq!(found(&[2_000_000, 5_000, 5_001]), (1, 1.0), "a first stamp far ahead must be ignored");
+        assert_eq!(found(&[5_000, 5_002, 5_001, 5_003]), (2, 2.0), "a line slightly out of order must make no gap");
+        assert_eq!(found(&[5_000, 9_000, 9_001]), (2, 4_000.0), "a pause must count as a gap");
         let set_back: Vec<i64> = (0..100).chain(-3_600..-3_500).collect();
         assert_eq!(found(&set_back).0, 99 + 99 - 15);
     }

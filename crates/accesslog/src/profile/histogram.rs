@@ -1,8 +1,8 @@
 //! The distribution of whole numbers, mostly of nanoseconds, in 60 kB. Mean and variability are exact.
 //!
-//! Numbers are counted in logarithmic steps. Each number below 128 is a separate step. Above that there are 64 steps to
-//! an octave, so the width of a step is at most 1/64 of its numbers. A percentile is the mean of the numbers in its
-//! step: exact below 128, and otherwise with a relative error of at most 1/64.
+//! Numbers are counted in logarithmic steps. Each number below 128 is a separate step. From 128 on, each octave has 64
+//! steps, so the width of a step is at most 1/64 of its numbers. A percentile is the mean of the numbers in its step.
+//! It is exact below 128; otherwise, its relative error is at most 1/64.
 
 use brimful_core::profile::Times;
 
@@ -18,7 +18,7 @@ const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), (
 /// Counts of numbers by step, and their moments.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
-    /// Count and sum of the numbers in each step; empty until there is a number.
+    /// Count and sum of the numbers in each step; empty if no number was added.
     steps: Vec<(u64, f64)>,
     samples: u64,
     sum: u128,
@@ -51,7 +51,7 @@ impl Histogram {
         self.samples == 0
     }
 
-    /// The distribution in a larger unit, such as 10⁹ for nanoseconds in seconds.
+    /// Converts the distribution to a larger unit; `unit` is 10⁹ to convert nanoseconds to seconds.
     pub fn to_times(&self, unit: f64) -> Times {
         if self.is_empty() {
             return Times::default();
@@ -81,7 +81,7 @@ impl Histogram {
         ((self.squares / n - mean * mean) * n / (n - 1.0) / (mean * mean)).max(0.0)
     }
 
-    /// The percentile at `share`: the mean of the numbers in the step that contains it.
+    /// The percentile at `share`: the mean of the numbers in the step that contains the percentile.
     fn percentile(&self, share: f64) -> f64 {
         let rank = ((share * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut below = 0;
@@ -128,7 +128,7 @@ mod tests {
             assert_eq!((step(least), step(most)), (index, index));
             next = most.wrapping_add(1);
         }
-        assert_eq!(next, 0, "the last step ends with the largest number");
+        assert_eq!(next, 0, "the last step must end with the largest number");
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((one.samples, one.mean, one.scv, one.max), (1, 3.0, 0.0, 3.0));
         assert!(one.percentiles.values().all(|p| *p == 3.0), "{one:?}");
         let whole = histogram(&[1_000_000_000, 2_000_000_000, 2_000_000_000]).to_times(1e9);
-        assert!(whole.percentiles.values().all(|p| *p == 2.0), "whole seconds stay whole: {whole:?}");
+        assert!(whole.percentiles.values().all(|p| *p == 2.0), "whole seconds must stay whole: {whole:?}");
         assert_eq!(histogram(&[u64::MAX; 3]).to_times(1.0).max, u64::MAX as f64);
     }
 

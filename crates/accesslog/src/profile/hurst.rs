@@ -1,15 +1,15 @@
-//! The Hurst parameter of arrivals, by wavelets: Abry & Veitch, *Wavelet analysis of long-range-dependent traffic*,
-//! 1998, with Haar details of counts per epoch.
+//! Estimates the Hurst parameter H of arrivals by wavelets, from the Haar details of counts per epoch (Abry & Veitch,
+//! *Wavelet analysis of long-range-dependent traffic*, 1998).
 //!
-//! The energy of octave j is the mean of its m squared details. For long-range dependent arrivals it grows like
-//! 2^(j·(2H−1)), so H follows from the slope of its binary logarithm. Each logarithm is weighted by the reciprocal of
-//! its variance, 2/(m·ln²2) for independent normal details, and corrected for its bias, −1/(m·ln 2). A straight line
-//! through the counts is subtracted first: Haar details ignore a level, but not a slope.
+//! The energy of octave j is the mean of its m squared details. For long-range dependent arrivals, it grows like
+//! 2^(j·(2H−1)), so the slope of its binary logarithm gives H. Each logarithm is weighted by the reciprocal of its
+//! variance, which is 2/(m·ln²2) for independent normal details. It is corrected for its bias, −1/(m·ln 2). A straight
+//! line through the counts is subtracted first: Haar details ignore a level, but not a slope.
 //!
-//! Arrivals at a given rate are Poisson arrivals. They add the mean count to the energy of every octave, which hides
-//! the variation of the rate in short octaves. The mean count is subtracted if enough energy remains: if at least
-//! [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise the energies are used unchanged, because the
-//! energies of Poisson arrivals have a slope of zero, H = 0.5.
+//! Even at a constant rate, arrivals vary like Poisson arrivals. This adds the mean count to the energy of every
+//! octave, which hides the variation of the rate in short octaves. The mean count is subtracted if the energies of at
+//! least [`MIN_OCTAVES`] octaves exceed it by two standard errors. Otherwise the energies are used unchanged, because
+//! the energies of Poisson arrivals have a slope of zero, H = 0.5.
 //!
 //! Octaves below the scaling range are not used. The first octave is the smallest one from which the energies lie on a
 //! straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
@@ -24,7 +24,7 @@ const MIN_DETAILS: usize = 16;
 const MIN_OCTAVES: usize = 4;
 /// Minimum length of a window, in seconds.
 const MIN_WINDOW_S: f64 = 512.0;
-/// Minimum mean count of an epoch. If it is lower, epochs are merged.
+/// Minimum mean count of an epoch. If the mean count is lower, epochs are merged.
 const MIN_MEAN_COUNT: f64 = 0.5;
 
 /// Estimates H from counts per epoch. The error states why there is no estimate.
@@ -92,7 +92,7 @@ struct Line {
     error: f64,
     /// Weighted sum of squared residuals (χ²).
     chi: f64,
-    /// The first octave of the line.
+    /// Number of the first octave on the line.
     from: f64,
     to: f64,
 }
@@ -113,13 +113,13 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
 }
 
 impl Octave {
-    /// Whether the energy exceeds the energy of Poisson arrivals by two standard errors.
+    /// Whether the energy exceeds `poisson`, the energy of Poisson arrivals, by two standard errors.
     fn exceeds(&self, poisson: f64) -> bool {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
     }
 
-    /// The logarithm of the energy minus `part`. Its absolute error is the error of the whole energy. `None` if only
-    /// rounding errors remain.
+    /// The logarithm of the energy after `part` was subtracted; `None` if only rounding errors remain. The subtraction
+    /// does not change the absolute error of the energy.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {
@@ -131,7 +131,7 @@ impl Octave {
     }
 }
 
-/// The line that starts at the smallest octave from which the fit is good.
+/// The weighted line through the octaves from the smallest octave on for which the fit is good.
 fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {
@@ -156,7 +156,7 @@ fn line(points: &[Point]) -> Line {
     Line { slope, error: spread.sqrt().recip(), chi, from: octave(points.first()), to: octave(points.last()) }
 }
 
-/// Subtracts the least-squares line from counts.
+/// Returns the counts after subtracting their least-squares line.
 fn without_line(counts: &[f64]) -> Vec<f64> {
     let level = mean(counts);
     let centre = (counts.len() as f64 - 1.0) / 2.0;
@@ -183,8 +183,8 @@ mod tests {
     use rand_distr::{Distribution, Poisson, StandardNormal};
     use rand_pcg::Pcg64;
 
-    /// Fractional Gaussian noise of variance one. Each value is drawn conditionally on the previous values (Hosking
-    /// 1984).
+    /// `n` values of fractional Gaussian noise with variance 1. The distribution of each value depends on the previous
+    /// values (Hosking 1984).
     fn noise(h: f64, n: usize, rng: &mut Pcg64) -> Vec<f64> {
         let power = |k: f64| k.abs().powf(2.0 * h);
         let covariance = |k: usize| (power(k as f64 + 1.0) - 2.0 * power(k as f64) + power(k as f64 - 1.0)) / 2.0;
@@ -210,7 +210,7 @@ mod tests {
         Poisson::new(mean.max(1e-9)).unwrap().sample(rng) as u64
     }
 
-    /// Poisson counts whose rate is the noise, with a coefficient of variation of 30 %.
+    /// Poisson counts whose rate follows fractional Gaussian noise, with a coefficient of variation of 30 %.
     fn counts(h: f64, n: usize, mean: f64, seed: u64) -> Vec<u64> {
         let mut rng = Pcg64::seed_from_u64(seed);
         noise(h, n, &mut rng).into_iter().map(|x| poisson(mean * (1.0 + 0.3 * x), &mut rng)).collect()
@@ -264,10 +264,10 @@ mod tests {
         assert!(reason(&[0; 4_000]).starts_with("not enough data"));
         let rare: Vec<u64> = (0..3_600).map(|_| poisson(0.01, &mut rng)).collect();
         assert!(reason(&rare).starts_with("not enough data"), "{}", reason(&rare));
-        // One request per ten seconds over a day is enough, because longer epochs are used.
+        // One request per ten seconds over a day must be enough, because longer epochs are used.
         let day: Vec<u64> = (0..86_400).map(|_| poisson(0.1, &mut rng)).collect();
         let hurst = estimate(&day, 1.0).unwrap();
         assert!(hurst.from_s >= 16.0 && (hurst.value - 0.5).abs() < 0.1, "{hurst:?}");
-        assert!(estimate(&[7; 4_096], 1.0).is_err(), "equal counts have no energy");
+        assert!(estimate(&[7; 4_096], 1.0).is_err(), "equal counts have no energy, so H must be unknown");
     }
 }

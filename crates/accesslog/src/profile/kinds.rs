@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 /// Maximum number of methods that are counted by name.
 const MAX_METHODS: usize = 32;
-/// Maximum length of a method. One registered method is longer: `UPDATEREDIRECTREF` has 17 letters.
+/// Maximum length of a method. One registered method is longer, and counts as invalid: `UPDATEREDIRECTREF` has 17
+/// letters.
 const MAX_METHOD_BYTES: usize = 16;
 const STATUSES: usize = 1_000;
 
@@ -59,27 +60,27 @@ impl Kinds {
         }
     }
 
-    /// Counts by status. Values above 999 count as `other`.
+    /// Numbers of requests by status. Values above 999 count as `other`.
     pub fn status(&self) -> BTreeMap<String, u64> {
         let all = self.status.iter().enumerate().map(|(status, count)| (status.to_string(), *count));
         all.chain([("other".to_owned(), self.status_other)]).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Counts by method. Invalid methods are counted as `invalid`.
+    /// Numbers of requests by method. Invalid methods count as `invalid`.
     pub fn methods(&self) -> BTreeMap<String, u64> {
         let named = self.methods.iter().map(|(method, count)| (method.to_string(), *count));
         let rest = [("other".to_owned(), self.methods_other), ("invalid".to_owned(), self.methods_invalid)];
         named.chain(rest).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Counts of responses without a body, by reason.
+    /// Numbers of responses without a body, by reason.
     pub fn zero_length(&self) -> BTreeMap<String, u64> {
         let all = REASONS.iter().zip(self.zero_length).map(|(reason, count)| ((*reason).to_owned(), count));
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The counter of a method. The method moves one position towards the front, so that common methods are found
-    /// first.
+    /// The counter of a method. Each call moves the method one position towards the front, so that common methods are
+    /// found first.
     #[inline]
     fn method(&mut self, method: &[u8]) -> &mut u64 {
         let found = self.methods.iter().position(|(known, _)| is_same(known.as_bytes(), method));
@@ -103,7 +104,7 @@ impl Kinds {
     }
 }
 
-/// Whether a text consists of upper-case letters, or hyphens as in WebDAV and UPnP.
+/// Whether a text consists of upper-case letters and hyphens, which methods of WebDAV and UPnP contain.
 fn is_method(method: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'-';
     (1..=MAX_METHOD_BYTES).contains(&method.len()) && method.iter().all(is_letter)
@@ -176,7 +177,7 @@ mod tests {
         let methods = kinds.methods();
         assert!(methods.len() <= MAX_METHODS + 2, "{methods:?}");
         assert_eq!(methods.values().sum::<u64>(), 260);
-        // Of the methods with a single byte, `-` and the 26 letters are valid.
+        // Of the 256 methods with a single byte, only `-` and the 26 upper-case letters are valid.
         assert!(methods["AA"] == 10 && methods["invalid"] == 74 && methods["other"] > 50, "{methods:?}");
     }
 

@@ -10,9 +10,10 @@ use brimful_core::quantity::{count, number, percent};
 
 /// Share of lines or requests above which a problem is reported.
 const REPORTED_SHARE: f64 = 0.01;
-/// Minimum number of requests, or of clients, for a problem to be reported. With fewer, it may be a coincidence.
+/// Minimum number of requests, or of clients, for a problem to be reported. With a smaller number, the problem may be a
+/// coincidence.
 const MIN_COUNT: u64 = 30;
-/// Number of agents per client above which agents are assumed to be forged.
+/// If clients have more agents than this on average, agents are assumed to be forged.
 const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS as u64;
 const DAY_NS: i64 = 86_400 * NS;
@@ -20,14 +21,14 @@ const DAY_NS: i64 = 86_400 * NS;
 /// Counts from which the notes are derived.
 #[derive(Clone, Debug)]
 pub(super) struct FieldCounts {
-    /// Bits by the second of the minute. A bit is set if a stamp has this second.
+    /// Bit set of the seconds of the minute that occur in timestamps.
     seconds: u64,
-    /// Bits by the minute of the hour. A bit is set if a stamp has this minute.
+    /// Bit set of the minutes of the hour that occur in timestamps.
     minutes: u64,
     fine: u64,
     with_bytes: u64,
     with_agent: u64,
-    /// Number of requests with stamps after `tomorrow_ns`.
+    /// Number of requests with timestamps after `tomorrow_ns`.
     future: u64,
     tomorrow_ns: i64,
 }
@@ -53,13 +54,13 @@ impl FieldCounts {
         self.future += u64::from(entry.time_ns > self.tomorrow_ns);
     }
 
-    /// Whether any stamp has fractions of a second.
+    /// Whether any timestamp has fractions of a second.
     pub fn has_fine_stamps(&self) -> bool {
         self.fine > 0
     }
 }
 
-/// Notes of one sentence each. Notes about the whole log come first.
+/// Returns the notes, one sentence each. Notes about the whole log come first.
 pub(super) fn notes(
     profiler: &Profiler,
     read: &ReadSummary,
@@ -134,7 +135,7 @@ fn short(profiler: &Profiler, span: &Span) -> Option<String> {
     (seconds < 60.0).then(|| format!("The log spans {} s only: its rates are those of a moment.", number(seconds)))
 }
 
-/// A note about coarse stamps, as in some published logs.
+/// A note for logs whose timestamps all have the same second or minute, like some published logs.
 fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
     let seen = &profiler.seen;
     let busiest = profiler.calendar.busiest_second;
@@ -168,9 +169,10 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
     (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
 }
 
-/// A note about logs that return to a window after it was dropped, so that the peak window is not the busiest one.
+/// A note for logs that return to a window after the window was dropped. Then the peak window may not be the busiest
+/// window.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
-    // The calendar counts whole minutes.
+    // The calendar has only counts per minute, so it can check only windows of whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {
         return None;
     }

@@ -1,16 +1,16 @@
-//! Options of a profile, and the class keys of requests.
+//! Options of a profile, and the keys by which requests are divided into classes.
 
 use super::urls::url;
 use crate::Entry;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// The key of URLs that match no pattern, of empty hosts, and of all keys beyond the maximum number.
+/// The key for URLs that match no pattern, for empty hosts, and for all keys beyond the maximum number.
 pub(crate) const OTHER: &str = "other";
-/// Number of bytes of a host that are used.
+/// Maximum length of a host in bytes; the rest is ignored.
 const MAX_HOST_BYTES: usize = 255;
 
-/// The treatment of requests of robots.
+/// The policy for requests of robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Robots {
     /// Counts requests of robots like all other requests.
@@ -28,7 +28,8 @@ pub enum ClassBy {
     /// By the bytes of the response.
     #[default]
     Size,
-    /// By the URL. Each class has a name and a pattern, in which `*` matches any text; the first match counts.
+    /// By the URL. Each pair has the name of a class and a pattern, in which `*` matches any text. The first pattern
+    /// that matches counts.
     Url(Vec<(String, String)>),
     /// By the status of the response.
     Status,
@@ -39,19 +40,19 @@ pub enum ClassBy {
 /// Options of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The time zone of hours and days.
+    /// The time zone in which hours of the day and weekdays are counted.
     pub zone: TimeZone,
     /// Length of the peak window, in seconds.
     pub window_s: u64,
     /// The peak window, as start and end in nanoseconds since 1970; `None` to use the busiest window.
     pub peak: Option<(i64, i64)>,
-    /// The treatment of requests of robots.
+    /// The policy for requests of robots.
     pub robots: Robots,
     /// The criterion by which requests are divided into classes.
     pub class_by: ClassBy,
     /// The number of classes; `None` to choose it automatically.
     pub classes: Option<usize>,
-    /// Whether to derive sessions.
+    /// Whether to identify sessions.
     pub sessions: bool,
     /// The pause that ends a session, in seconds.
     pub session_gap_s: f64,
@@ -76,7 +77,7 @@ impl Default for Options {
 }
 
 impl ClassBy {
-    /// The class key of a request, stored in `text` if necessary; `None` if classes are formed by size.
+    /// Returns the class key of a request; `None` if classes are formed by size. Stores the key in `text` if necessary.
     pub(super) fn key<'a>(&'a self, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
         match self {
             ClassBy::Size => None,
@@ -86,7 +87,7 @@ impl ClassBy {
             }
             ClassBy::Status => {
                 text.clear();
-                // Writing to a string cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(text, "{}", entry.status);
                 Some(text.as_str())
             }
@@ -112,7 +113,7 @@ fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
     matches_glob(pattern, query.and_then(|at| url.get(..at)).unwrap_or(url))
 }
 
-/// Whether text matches a pattern, in which `*` stands for any text.
+/// Whether `text` matches a pattern in which `*` matches any text.
 fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
     let mut p = 0;
     let mut t = 0;

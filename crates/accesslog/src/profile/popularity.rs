@@ -1,23 +1,23 @@
 //! Measures how requests concentrate on few URLs.
 //!
 //! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
-//! It uses URLs with at least [`MIN_REQUESTS`] requests whose counts are accurate to a tenth. Smaller counts are not on
-//! a line, and the many URLs with small counts would outweigh all others.
+//! The fit uses only URLs with at least [`MIN_REQUESTS`] requests and a relative error of at most [`MAX_COUNT_ERROR`].
+//! URLs with fewer requests do not follow the line, and would outweigh all others because there are many.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};
 
-/// Minimum number of requests of a URL that is used for the exponent.
+/// Minimum number of requests of a URL that is used for the fit.
 const MIN_REQUESTS: u64 = 10;
-/// Maximum relative error of a count.
+/// Maximum relative error of the number of requests of a URL that is used for the fit.
 const MAX_COUNT_ERROR: f64 = 0.1;
-/// Minimum number of ranks for an exponent.
+/// Minimum number of URLs for the fit.
 const MIN_RANKS: usize = 10;
-/// Number of URLs in the profile.
+/// Maximum number of URLs in the profile.
 const SHOWN_URLS: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
-/// The popularity of URLs. `requests` is the total of all URLs.
+/// Describes the popularity of URLs. `requests` is the number of requests of all URLs.
 pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
     let sorted = urls.sorted();
     let line = zipf(&sorted);
@@ -50,7 +50,8 @@ fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     Some((-xy / xx, fit))
 }
 
-/// Shares of the requests that the most popular URLs have. They are lower bounds if counts have errors.
+/// For several numbers n, the share of all requests that the n most popular URLs have. The shares are lower bounds if
+/// counts have errors.
 fn concentration(sorted: &[&TopUrl], requests: u64) -> Vec<(u64, f64)> {
     let most = CONCENTRATION.into_iter().filter(|n| *n <= sorted.len());
     let share = |n: usize| {
@@ -97,7 +98,7 @@ mod tests {
                 assert!(found.zipf_fit.is_some_and(|fit| fit > 0.95));
             }
         }
-        assert_eq!(described(1.0, 5.0, 1_000, 100).zipf, None, "five URLs are too few for an exponent");
+        assert_eq!(described(1.0, 5.0, 1_000, 100).zipf, None, "five URLs must be too few for an exponent");
     }
 
     #[test]
@@ -110,7 +111,7 @@ mod tests {
             assert!((share - expected).abs() < 0.01, "{n}: {share} not {expected}");
         }
         assert_eq!((found.urls.len(), &*found.urls[0].url, found.urls[2].mean_bytes), (100, "/1", 3.0));
-        // There are few counters, and hardly any URL occurs twice.
+        // This test has few counters and many URLs, of which hardly any occurs twice.
         let flat = described(0.0, 1e9, 50_000, 1_000);
         assert!(flat.concentration.iter().all(|(n, share)| *share <= *n as f64 / 20_000.0), "{:?}", flat.concentration);
         assert_eq!(flat.zipf, None);

@@ -1,5 +1,5 @@
-//! Recognizes requests of robots by their `User-Agent`. A robot that calls itself a browser is not recognized; a person
-//! who uses curl counts as a robot.
+//! Recognizes requests of robots by their `User-Agent`. A robot that pretends to be a browser is not recognized. A
+//! person who uses curl counts as a robot.
 
 /// Words that occur in the names of robots, in lower case and sorted.
 const WORDS: [&[u8]; 43] = [
@@ -48,7 +48,7 @@ const WORDS: [&[u8]; 43] = [
     b"zgrab",
 ];
 
-/// For each byte, the range of [`WORDS`] that start with it.
+/// For each byte, the range of the [`WORDS`] that start with this byte.
 static STARTING_WITH: [[usize; 2]; 256] = {
     let mut ranges = [[0; 2]; 256];
     let mut i = 0;
@@ -63,12 +63,12 @@ static STARTING_WITH: [[usize; 2]; 256] = {
     ranges
 };
 
-/// Number of bytes of an agent that are searched.
+/// Number of bytes of a `User-Agent` that are searched.
 const MAX_AGENT_BYTES: usize = 1_024;
-/// Number of agents in the cache. A few hundred agents send nearly all requests.
+/// Number of entries in the cache. A few hundred agents send nearly all requests.
 const CACHED_AGENTS: usize = 4_096;
 
-/// Recognizes robots by their agents, and caches the results in 64 KiB.
+/// Recognizes robots by their `User-Agent`, and caches the results in 64 KiB.
 #[derive(Clone, Debug)]
 pub(super) struct Agents {
     known: Vec<Option<Known>>,
@@ -87,8 +87,8 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// Whether an agent is a robot. `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty agent is not a
-    /// robot.
+    /// Whether a `User-Agent` is that of a robot. `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty
+    /// `User-Agent` is not that of a robot.
     pub fn is_robot(&mut self, user_agent: &[u8], hash: u64) -> bool {
         match self.known.get_mut(hash as usize % CACHED_AGENTS) {
             Some(Some(known)) if known.hash == hash => known.is_robot,

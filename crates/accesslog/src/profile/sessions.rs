@@ -1,10 +1,11 @@
-//! Sessions: the requests of one client without a long pause. Inside a session, requests with short pauses form a
-//! burst, such as a page and its embedded files. The time from one burst to the next is the think time.
+//! Identifies sessions. A session consists of the requests of one client without a long pause. Inside a session,
+//! requests with short pauses form a burst, such as a page and its embedded files. The time from one burst to the next
+//! is the think time.
 //!
 //! A client is identified by address and `User-Agent`. So users with the same browser behind one proxy count as one
 //! client, and a user who changes browsers counts as several clients. At most [`MAX_OPEN_SESSIONS`] sessions are open
-//! at once, 14 MiB. If there are more, the session that has been idle longest is ended early. A request with an earlier
-//! stamp than the previous request belongs to the same burst.
+//! at once (14 MiB of memory). If there are more, the session that has been idle longest is ended early. A request with
+//! an earlier timestamp than the client's previous request belongs to the same burst.
 
 use super::distinct::{Distinct, fixed_hash, mix};
 use super::histogram::Histogram;
@@ -15,7 +16,7 @@ use std::collections::HashMap;
 
 /// Maximum number of open sessions.
 pub const MAX_OPEN_SESSIONS: usize = 200_000;
-/// The index that represents the absence of a slot.
+/// This index means that there is no slot.
 const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
 
@@ -25,7 +26,7 @@ pub struct Sessions {
     gap_ns: u64,
     burst_gap_ns: u64,
     most_open: usize,
-    /// Slots of open sessions, by hash of the client.
+    /// The slot of each open session, by the hash of its client.
     slots_by_client: HashMap<u64, u32, RandomState>,
     slots: Vec<OpenSession>,
     free: Vec<u32>,
@@ -46,7 +47,7 @@ struct OpenSession {
     bursts: u32,
     /// Number of requests in the current burst.
     in_burst: u32,
-    /// The slot used before this one.
+    /// The slot that was used before this slot.
     before: u32,
     after: u32,
 }
@@ -64,14 +65,14 @@ struct EndedSessions {
 }
 
 impl Sessions {
-    /// Creates the collector. Sessions end with a pause of `gap_s`; a burst continues after a pause of at most
-    /// `burst_gap_s`.
+    /// Creates a collector without sessions. A pause of `gap_s` seconds or more ends a session. A pause of more than
+    /// `burst_gap_s` seconds ends a burst.
     pub fn new(gap_s: f64, burst_gap_s: f64) -> Sessions {
         Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN_SESSIONS)
     }
 
     fn with_most_open(gap_s: f64, burst_gap_s: f64, most_open: usize) -> Sessions {
-        // The cast turns negative numbers and NaN into 0.
+        // The cast converts negative numbers and NaN to 0.
         let ns = |seconds: f64| (seconds * SECOND_NS).round() as u64;
         Sessions {
             gap_ns: ns(gap_s),
@@ -94,7 +95,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a request by the [`fixed_hash`] of its client and agent.
+    /// Adds a request with the given [`fixed_hash`] of its client and of its `User-Agent`.
     pub(crate) fn add_hashed(&mut self, client: u64, user_agent: u64, time_ns: i64) {
         let client = mix(client ^ user_agent.rotate_left(1));
         match self.slots_by_client.get(&client).copied() {
@@ -180,7 +181,8 @@ impl Sessions {
         self.link(slot);
     }
 
-    /// Ends at most two expired sessions for each new session. So a single stamp far ahead ends only two sessions.
+    /// Ends at most two expired sessions for each new session. So a single timestamp that is far ahead ends only two
+    /// sessions.
     fn end_expired(&mut self, time_ns: i64) {
         for _ in 0..2 {
             let Some(idle) = self.slots.get(self.first as usize) else { return };
@@ -203,7 +205,7 @@ impl Sessions {
         self.ended.requests_per_burst.add(u64::from(open.in_burst));
     }
 
-    /// Makes a slot the most recently used one.
+    /// Makes a slot the most recently used slot.
     fn link(&mut self, slot: u32) {
         let before = std::mem::replace(&mut self.last, slot);
         match self.slots.get_mut(before as usize) {
@@ -256,7 +258,7 @@ mod tests {
             ("a", 31.5),
             ("a", 31.4),
             ("a", 1_831.0),
-            // A pause of this length ends the session.
+            // A pause of exactly the maximum length must end the session.
             ("a", 3_631.0),
         ]);
         assert_eq!((found.sessions, found.rate, found.cut_short), (3, 3.0 / 10_000.0, 0));
@@ -318,13 +320,13 @@ mod tests {
         let mut all = Sessions::with_most_open(1_800.0, 1.0, 100);
         for i in 0..1_000 {
             all.add(&request(&i.to_string(), "browser", f64::from(i)));
-            // The first session remains in use, so other sessions are ended before it.
+            // The first session remains in use, so other sessions must be ended early instead.
             all.add(&request("0", "browser", f64::from(i)));
         }
         assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
-        // Expired sessions do not count as cut short.
+        // Expired sessions must not count as ended early.
         let mut slow = Sessions::with_most_open(1_800.0, 1.0, 100);
         (0..1_000).for_each(|i| slow.add(&request(&i.to_string(), "browser", f64::from(i) * 60.0)));
         assert!(slow.slots.len() <= 33, "{}", slow.slots.len());

@@ -1,10 +1,11 @@
-//! Bytes of responses: the count of each size, the distribution, and its tail index.
+//! Counts the sizes of responses in bytes, and computes their distribution and its tail index.
 //!
-//! Sizes are counted exactly up to [`MAX_EXACT_SIZES`] distinct sizes, and beyond that in steps of 1/64 (`histogram`).
-//! The tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 %
-//! interval α(1 ± 1.96/√k). Several thresholds are tried. The chosen threshold is the one above which the distribution
-//! is closest to a power law, by the largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions
-//! in empirical data*, 2009, §3.3). If even this difference is large, the distribution has no power-law tail.
+//! Up to [`MAX_EXACT_SIZES`] distinct sizes are counted exactly. If there are more, sizes are counted in logarithmic
+//! steps of at most 1/64 (`histogram`). The tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α
+//! = k / Σ ln(x_i/s), with the 95 % interval α(1 ± 1.96/√k). Several thresholds are tried. The chosen threshold is that
+//! with the smallest maximum difference between the distribution above the threshold and the power law (Clauset,
+//! Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3). If this difference is large for every
+//! threshold, the distribution has no power-law tail.
 
 use super::histogram::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
@@ -15,20 +16,21 @@ use std::iter::repeat;
 /// Maximum number of distinct sizes to count exactly, in a table of 2 MiB (without service times).
 pub const MAX_EXACT_SIZES: usize = 57_344;
 
-/// Minimum number of responses above the threshold. With fewer responses, the interval is wider than ±20 %.
+/// Minimum number of responses above the threshold. With fewer responses, the interval of the index is wider than ±20
+/// %.
 const MIN_IN_TAIL: u64 = 100;
-/// Minimum number of distinct sizes above the threshold. One large file that is requested often is not a tail.
+/// Minimum number of distinct sizes above the threshold. A single large file that is requested often is not a tail.
 const MIN_SIZES_IN_TAIL: usize = 20;
 /// Number of thresholds to try.
 const THRESHOLDS: usize = 60;
-/// Maximum difference between the distribution and the power law.
+/// Maximum difference between the shares in the distribution and in the power law.
 const MAX_POWER_LAW_DIFFERENCE: f64 = 0.1;
 /// Number of points of the complementary distribution.
 const POINTS: i32 = 60;
 
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
 
-/// Counts of responses by their bytes.
+/// Counts of responses by their size in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct SizeCounts {
     /// Sizes with their counts: a hash table with linear probing, at most half full. Empty cells have a count of 0.
@@ -48,7 +50,7 @@ struct Time {
     timed_responses: u64,
 }
 
-/// Responses of one size or of one step.
+/// Responses of the same size or, if sizes are counted in steps, of the same step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SizeCount {
     /// The size in bytes; for a step, the mean size.
@@ -110,7 +112,7 @@ impl SizeCounts {
         }
     }
 
-    /// Removes all sizes. Keeps the memory, unless it is far more than was needed.
+    /// Removes all sizes. Keeps the memory, unless far more memory is allocated than was used.
     pub(super) fn clear(&mut self) {
         if self.cells.len() > 32 * self.used {
             self.cells = Vec::new();
@@ -136,7 +138,8 @@ impl SizeCounts {
         }
     }
 
-    /// Index of the cell of a size, or of the empty cell for it. The result is meaningless for an empty table.
+    /// Index of the cell of a size. If the size is not in the table, the index of the empty cell where it would be
+    /// stored. The table must not be empty.
     #[inline]
     fn place(&self, bytes: u64) -> usize {
         let mask = self.cells.len().wrapping_sub(1);
@@ -218,7 +221,7 @@ impl Time {
     }
 }
 
-/// Computes the figures of sizes in a profile. `max` is the exact maximum, which steps do not contain.
+/// Computes the figures about sizes in a profile. `max` is the largest size: it cannot be computed from steps.
 pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();
@@ -237,7 +240,7 @@ pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     }
 }
 
-/// The smallest size that is at least as large as the sizes of this share of the responses.
+/// The percentile of the sizes at `share`: the smallest size that at least this share of the responses does not exceed.
 fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     let rank = ((share * responses as f64).ceil() as u64).clamp(1, responses);
     let mut below = 0;
@@ -248,7 +251,7 @@ fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |size| size.bytes as f64)
 }
 
-/// Shares of responses above certain sizes, which are evenly spaced on a logarithmic axis.
+/// Pairs of a size and the share of responses above this size. The sizes are evenly spaced on a logarithmic axis.
 fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let least = first.bytes.max(1) as f64;
@@ -307,12 +310,12 @@ struct Candidate {
     threshold: u64,
     answers: u64,
     index: f64,
-    /// The largest difference between the share of responses above a size and the power law.
+    /// The largest difference between the share of responses above a size and the share by the power law.
     difference: f64,
 }
 
 impl Candidate {
-    /// The tail above `sorted[at]`, if it has enough sizes.
+    /// The tail above the size `sorted[at]`; `None` if the tail has too few sizes or responses.
     fn new(sorted: &[SizeCount], at: usize) -> Option<Candidate> {
         let threshold = sorted.get(at)?.bytes;
         let tail = sorted.get(at + 1..)?;

@@ -1,12 +1,13 @@
-//! The most requested URLs, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent and
-//! top-k elements in data streams*, 2005).
+//! Finds the most requested URLs by the algorithm Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation
+//! of frequent and top-k elements in data streams*, 2005).
 //!
-//! A limited number of URLs have counters. A new URL replaces the URL with the fewest requests (if there are several,
-//! the URL in the first slot), and starts with the count of the replaced URL. The new URL may have had as many requests
-//! before, so this count is its maximum error. A URL with more requests than total ÷ capacity always has a counter, and
-//! no count is too low. A queue finds the URL with the fewest requests. It contains outdated counts, which are
-//! corrected only when a URL is replaced. So counting a known URL neither uses the queue nor allocates memory. A URL is
-//! path and query, up to [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if they are long, fewer are kept.
+//! A limited number of URLs have counters. If all counters are in use, a new URL replaces the URL with the fewest
+//! requests (if there are several, the URL in the first slot). The new URL starts with the count of the replaced URL.
+//! This count is the maximum error of the new count, because the new URL may have had that number of requests before.
+//! No count is too low, and a URL with more requests than total ÷ capacity always has a counter. A queue finds the URL
+//! with the fewest requests. The queue contains outdated counts, which are corrected only when a URL is replaced. So
+//! counting a known URL neither uses the queue nor allocates memory. A URL consists of path and query, up to
+//! [`MAX_URL_BYTES`] bytes. All URLs share a memory budget: if URLs are long, fewer are kept.
 //!
 //! URLs are identified by a 64-bit hash with a random key, not by their text. Among 10⁹ requests, the probability that
 //! a request is counted for a wrong URL is less than 10⁻⁶.
@@ -24,13 +25,13 @@ use std::ops::Deref;
 /// Maximum length of a URL in bytes; the rest is ignored.
 pub const MAX_URL_BYTES: usize = 2_048;
 
-/// Mean length of a URL, in bytes, for which memory is reserved.
+/// The memory budget allows for URLs of this mean length, in bytes.
 const MEAN_LENGTH: usize = 192;
 /// Maximum length of a method in bytes.
 const MAX_METHOD_BYTES: usize = 16;
 /// Number of bits of a [`Place`] that contain the slot.
 const SLOT_BITS: u32 = 24;
-/// Capacities of URL buffers are multiples of this, so that the next URL of a slot usually fits.
+/// The capacities of URL buffers are multiples of this number of bytes, so that the next URL of a slot usually fits.
 const TEXT_STEP: usize = 32;
 
 /// Counters of the most popular URLs.
@@ -42,12 +43,13 @@ pub struct TopUrls {
     urls: Vec<TopUrl>,
     used: usize,
     free: Vec<u32>,
-    /// Each slot with a URL, once, with an outdated count; the slot with the fewest requests comes first.
+    /// Contains each slot with a URL once, with a count that may be outdated. The slot with the lowest count comes
+    /// first.
     queue: BinaryHeap<Reverse<Place>>,
     index: Index,
-    /// Total bytes of all URLs.
+    /// Total length of all URLs, in bytes.
     length: usize,
-    /// The highest count of a URL that was replaced.
+    /// The highest count of a URL that was replaced; 0 if no URL was replaced.
     highest_dropped: u64,
 }
 
@@ -58,18 +60,18 @@ pub struct TopUrl {
     hash: u64,
     /// Number of requests, including the error.
     pub requests: u64,
-    /// Bytes of all responses since the URL got its counter.
+    /// Total size of the responses since the URL got its counter, in bytes.
     pub bytes: u64,
     /// Number of responses with a body since the URL got its counter.
     pub responses_with_body: u64,
-    /// Majority vote on the method (Boyer & Moore 1981): the number of requests with `method` minus the number with
-    /// other methods.
+    /// State of the majority vote on the method (Boyer & Moore 1981): requests with `method` increase it, and requests
+    /// with other methods decrease it.
     votes: u32,
-    /// The most frequent method.
+    /// The method of most requests, if one method has a majority.
     pub method: Method,
     /// Maximum number of requests by which `requests` is too high.
     pub requests_error: u64,
-    /// Path and query.
+    /// Path and query of the URL.
     pub url: Vec<u8>,
 }
 
@@ -80,8 +82,8 @@ pub struct Method {
     length: u8,
 }
 
-/// The number of requests (up to a trillion) and the slot, combined in one number. Of equal counts, the first slot
-/// sorts first.
+/// The number of requests (up to a trillion) and the slot, combined in one number. If counts are equal, the slot with
+/// the lower index is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place(u64);
 
@@ -102,7 +104,7 @@ impl TopUrls {
         TopUrls::with_hasher(capacity, RandomState::default())
     }
 
-    /// Creates counters with a given hasher, so that several sets of counters can use the same hash.
+    /// Creates counters with the given hasher. Sets of counters with the same hasher can share the hash of a URL.
     pub(crate) fn with_hasher(capacity: usize, hasher: RandomState) -> TopUrls {
         TopUrls {
             capacity: capacity.clamp(1, (1 << SLOT_BITS) - 1),
@@ -189,7 +191,7 @@ impl TopUrls {
         slot
     }
 
-    /// Removes the URL with the fewest requests, and returns its slot. The slot remains in the queue for the new URL.
+    /// Removes the URL with the fewest requests, and returns its slot. The slot stays in the queue for the new URL.
     fn replace_least(&mut self) -> usize {
         self.correct_queue_head();
         let Some(mut first) = self.queue.peek_mut() else { return self.new_slot() };
@@ -212,8 +214,8 @@ impl TopUrls {
         self.free.push(slot as u32);
     }
 
-    /// Corrects the head of the queue until it is the URL with the fewest requests. In total, there are at most as many
-    /// corrections as counted requests.
+    /// Corrects the head of the queue until it is the URL with the fewest requests. In total, the number of corrections
+    /// is at most the number of counted requests.
     fn correct_queue_head(&mut self) {
         while let Some(mut first) = self.queue.peek_mut() {
             let slot = first.0.slot();
@@ -243,7 +245,7 @@ impl Place {
 }
 
 impl TopUrl {
-    /// Mean bytes of the responses with a body; 0 if there is none.
+    /// Mean size of the responses with a body, in bytes; 0 if no response had a body.
     pub fn mean_bytes(&self) -> f64 {
         if self.responses_with_body == 0 { 0.0 } else { self.bytes as f64 / self.responses_with_body as f64 }
     }
@@ -281,7 +283,7 @@ impl Deref for Method {
     }
 }
 
-/// Compares short texts without a call, unlike `==`.
+/// Compares short texts without a function call, unlike `==`.
 #[inline]
 pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
@@ -296,7 +298,7 @@ fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
     old.extend_from_slice(text);
 }
 
-/// The hash by which a URL is found.
+/// The hash by which the counter of a URL is found.
 pub(crate) fn hash_url(hasher: &RandomState, url: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write(url);

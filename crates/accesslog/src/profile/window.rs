@@ -1,10 +1,10 @@
-//! The requests in one window of time, and the choice of windows to keep.
+//! Collects the requests of windows of time, and chooses which windows to keep.
 //!
 //! The busiest window is known only at the end. So the window with the most requests so far is kept, and also the three
 //! windows that were used last, because lines of a log are slightly out of order. Windows start at whole multiples of
-//! their length since 1970. A log that is no longer than a window is one window, whenever it starts. A window that is
-//! used again after it was dropped contains only the later requests; the calendar has its true number of requests. The
-//! memory of dropped windows is reused.
+//! their length since 1970. A log that is not longer than a window is a single window, even if it does not start at a
+//! multiple. A window that is used again after it was dropped contains only the later requests. The calendar has the
+//! true number of requests. The memory of dropped windows is reused.
 
 use super::calendar::{DAY_S, NS};
 use super::options::OTHER;
@@ -20,7 +20,7 @@ const RECENT_WINDOWS: usize = 3;
 const URLS: usize = 2_048;
 /// Maximum number of URLs to count for one class key.
 const URLS_OF_KEY: usize = 512;
-/// Maximum number of class keys of a window; further keys are merged into one.
+/// Maximum number of class keys of a window; further keys are merged into [`OTHER`].
 const MAX_KEYS: usize = 64;
 /// Maximum length of a window in seconds.
 const MAX_WINDOW_S: u64 = 366 * DAY_S as u64;
@@ -34,7 +34,7 @@ pub struct Window {
     pub seconds: u64,
     /// Number of requests.
     pub requests: u64,
-    /// Bytes of all responses.
+    /// Total size of all responses, in bytes.
     pub bytes: u64,
     /// Number of responses without a body.
     pub zero_length: u64,
@@ -54,13 +54,13 @@ pub struct Window {
 pub struct KeyedRequests {
     /// Number of requests.
     pub requests: u64,
-    /// Bytes of all responses.
+    /// Total size of all responses, in bytes.
     pub bytes: u64,
-    /// Sum of the squares of the responses' bytes.
+    /// Sum of the squared sizes of the responses, in bytes².
     pub sum_of_squared_bytes: f64,
-    /// Bytes of the smallest response.
+    /// Size of the smallest response, in bytes.
     pub min_bytes: u64,
-    /// Bytes of the largest response.
+    /// Size of the largest response, in bytes.
     pub max_bytes: u64,
     /// Service times: their sum in nanoseconds, and the number of known service times.
     pub service: (f64, u64),
@@ -71,31 +71,32 @@ pub struct KeyedRequests {
 /// The windows that are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
-    /// Length of a window in seconds, unless the user gave a window.
+    /// Length of a window in seconds; not used if the user specified a window.
     seconds: i64,
-    /// The only window, if the user gave one: start and end, in nanoseconds.
+    /// The window that the user specified: start and end, in nanoseconds since 1970.
     given: Option<(i64, i64)>,
     whole: WholeLog,
-    /// Sizes of responses in dropped windows and outside of the given window.
+    /// Sizes of responses in dropped windows and outside of the specified window.
     sizes: SizeCounts,
     kept: Vec<(Window, u64)>,
     /// Index of the window that was used last.
     current: usize,
-    /// Number of switches from one window to another. Each kept window stores the number at its last use.
+    /// Number of switches from one window to another. `kept` stores for each window the number at its last use.
     clock: u64,
     hasher: RandomState,
 }
 
-/// A window of the whole log, as long as the whole log fits into one window.
+/// The window of the whole log, which exists as long as the log fits into one window.
 #[derive(Clone, Debug)]
 enum WholeLog {
     /// There is no request yet.
     Empty,
-    /// All requests are in the only window that is kept. The number is the start time of the window of the whole log.
+    /// All requests are in the only window that is kept. The number is the start time of the whole log's window, in
+    /// nanoseconds.
     Same(i64),
-    /// A separate window, once several windows are kept.
+    /// The whole log has a separate window, because several windows are kept.
     Own(Box<Window>),
-    /// The log does not fit into one window, or the window is given.
+    /// The log does not fit into one window, or the user specified the window.
     No,
 }
 
@@ -115,7 +116,7 @@ impl Window {
         }
     }
 
-    /// Removes all requests, and sets another start time.
+    /// Removes all requests, and sets the start time to `from_ns`.
     fn begin(&mut self, from_ns: i64) {
         self.from_ns = from_ns;
         (self.requests, self.bytes, self.zero_length, self.zero_length_service) = (0, 0, 0, (0.0, 0));
@@ -124,14 +125,14 @@ impl Window {
         self.keyed.clear();
     }
 
-    /// Whether a time is certainly in the window; false if the window's start is out of range.
+    /// Whether a time is certainly in the window. `false` if the start of the window is out of range.
     #[inline]
     fn contains(&self, time_ns: i64) -> bool {
         let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
         self.from_ns > i64::MIN && time_ns >= self.from_ns && time_ns.abs_diff(self.from_ns) < length_ns
     }
 
-    /// Adds a request; `url` is its URL with its hash.
+    /// Adds a request; `url` is the request's URL with the hash of this URL.
     fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, (url, hash): (&[u8], u64)) {
         let bytes = entry.bytes.unwrap_or(0);
         self.requests += 1;
@@ -191,14 +192,15 @@ fn add_service(sum: &mut (f64, u64), entry: &Entry<'_>) {
 }
 
 impl Windows {
-    /// Creates windows of `seconds` seconds, or only the given window.
+    /// Creates windows of `seconds` seconds or, if `given` is set, only this window.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, MAX_WINDOW_S) as i64;
         let whole = if given.is_none() { WholeLog::Empty } else { WholeLog::No };
         Windows { seconds, given, whole, sizes: SizeCounts::default(), kept: Vec::new(), current: 0, clock: 0, hasher }
     }
 
-    /// Adds a request, unless it is outside of the given window. `url` is its URL with its hash.
+    /// Adds a request, unless it is outside of the specified window. `url` is the request's URL with the hash of this
+    /// URL.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let is_current =
@@ -223,7 +225,7 @@ impl Windows {
         }
     }
 
-    /// Sizes of all responses with a body, whether they are in a window or not.
+    /// Sizes of all responses with a body, inside and outside of windows.
     pub fn sizes(&self) -> SizeCounts {
         let mut all = self.sizes.clone();
         self.kept.iter().for_each(|(window, _)| all.add_all(&window.sizes));
@@ -246,7 +248,7 @@ impl Windows {
         Some(window)
     }
 
-    /// Adds a request to the window of the whole log, if the request fits into it. That window starts a minute before
+    /// Adds a request to the window of the whole log, if the request fits into it. This window starts a minute before
     /// the first request, because earlier requests may follow.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let length_ns = self.seconds * NS;
@@ -263,14 +265,15 @@ impl Windows {
         }
     }
 
-    /// Creates a separate window for the whole log, before a second window is kept.
+    /// Creates a separate window for the whole log. Called before a second window is kept.
     fn split_off_whole(&mut self) {
         if let (&WholeLog::Same(from_ns), Some((window, _))) = (&self.whole, self.kept.get(self.current)) {
             self.whole = WholeLog::Own(Box::new(Window { from_ns, ..window.clone() }));
         }
     }
 
-    /// Start and length of the window that contains a time.
+    /// Start (in nanoseconds) and length (in seconds) of the window that contains a time; `None` if there is no such
+    /// window.
     fn window_of(&self, time_ns: i64) -> Option<(i64, u64)> {
         match self.given {
             Some((from, to)) => {
@@ -283,7 +286,7 @@ impl Windows {
         }
     }
 
-    /// Switches to another window.
+    /// Switches to the window that starts at `from_ns`.
     fn switch_to(&mut self, from_ns: i64, seconds: u64) {
         self.clock += 1;
         let known = self.kept.iter().position(|(window, _)| window.from_ns == from_ns);
@@ -303,7 +306,7 @@ impl Windows {
         }
     }
 
-    /// The least recently used window, except for the busiest.
+    /// Index of the least recently used window that is not the busiest window.
     fn least_recent(&self) -> usize {
         let requests = |place: &usize| self.kept.get(*place).map_or(0, |(window, _)| window.requests);
         let written = |place: &usize| self.kept.get(*place).map_or(0, |(_, written)| *written);

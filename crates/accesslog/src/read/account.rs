@@ -1,7 +1,7 @@
-//! Counts the outcome of each line, which is parsed, malformed or filtered.
+//! Counts the lines of logs by their outcome: parsed, malformed or filtered.
 //!
-//! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
-//! the next lines are detected and added.
+//! `read = parsed + malformed + filtered` after every line. If most of the recent lines of a log are malformed, the
+//! formats of the next lines are detected and added.
 
 use super::{EntryDecision, ReadSummary};
 use crate::detect::Formats;
@@ -12,8 +12,8 @@ use brimful_core::text;
 
 /// Maximum width of a malformed line in messages, in characters.
 const MAX_SHOWN_CHARS: usize = 80;
-/// Number of lines after which to check whether most of these lines are malformed. The interval doubles after each
-/// detection.
+/// After each interval of this many lines, it is checked whether most of the lines are malformed. The interval doubles
+/// after each detection.
 const CHECK_INTERVAL_LINES: u32 = 256;
 /// Maximum number of lines for the detection of a new format.
 const MAX_LINES_TO_DETECT: usize = 500;
@@ -23,15 +23,15 @@ const TOO_LONG: &str = "a line of at most 1 MiB";
 
 /// Settings of an account.
 pub(super) struct Settings {
-    /// Whether detected formats may be added to the given ones.
+    /// Whether detected formats may be added to the formats in use.
     pub may_detect: bool,
-    /// Number of malformed lines to keep for display.
+    /// Maximum number of malformed lines to keep for display.
     pub max_malformed: usize,
     /// Maximum number of bytes of a line, without its newline.
     pub max_line_bytes: usize,
 }
 
-/// The outcomes of the lines so far.
+/// The counts of the lines read so far, by outcome.
 pub(super) struct Account<'a, S> {
     formats: Formats,
     scratch: Scratch,
@@ -42,7 +42,7 @@ pub(super) struct Account<'a, S> {
     ended_sources: usize,
     /// Whether reading was stopped before the end of the logs.
     pub was_stopped: bool,
-    /// The stamp of the last parsed request.
+    /// The timestamp of the last parsed request.
     last_ns: i64,
     watch: MalformedWatch,
     may_detect: bool,
@@ -115,7 +115,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
     }
 
-    /// Counts a line that exceeds the limit. `line` is the beginning of that line.
+    /// Counts a line that exceeds the limit. `line` is the beginning of this line.
     pub fn count_too_long(&mut self, line: &[u8]) {
         self.count_line();
         self.count_malformed(line, &Malformed::at_byte(self.max_line_bytes, TOO_LONG));
@@ -152,7 +152,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
-        // The block ends soon, so it has too few lines for a detection.
+        // The rest of the block has too few lines for a detection.
         if lines.len() < MIN_LINES_TO_DETECT {
             return self.watch.restart(CHECK_INTERVAL_LINES);
         }
@@ -173,7 +173,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     }
 
     pub fn finish(mut self) -> ReadSummary {
-        // If the caller did not stop reading, logs are unread only because the decoder of a damaged log failed.
+        // If the caller did not stop reading, the other logs are unread because the decoder of a damaged log failed.
         let why = if self.was_stopped { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
@@ -185,7 +185,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
     }
 }
 
-/// Counts recent malformed lines.
+/// Counts the malformed lines among the recent lines.
 struct MalformedWatch {
     lines: u32,
     malformed: u32,
@@ -212,9 +212,9 @@ impl MalformedWatch {
     }
 }
 
-/// The beginning of a line for display, with control characters escaped.
+/// The beginning of a line, with control characters escaped for display.
 fn shown(line: &[u8]) -> String {
-    // A character has at most four bytes.
+    // A character has at most four bytes, so these bytes are enough.
     let start = line.get(..MAX_SHOWN_CHARS * 4).unwrap_or(line);
     let mut shown = String::new();
     let mut width = 0;
@@ -238,7 +238,7 @@ mod tests {
     fn what_is_shown_of_a_line_fits() {
         assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
         assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
-        // An escape sequence is never divided.
+        // An escape sequence must not be divided.
         assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
     }
 }

@@ -1,10 +1,11 @@
-//! Chooses times within a second for requests whose stamps are whole seconds.
+//! Chooses times within a second for requests whose timestamps are whole seconds.
 //!
-//! If other lines of the same logs have finer stamps (from another server, or in another format), requests are spread
-//! like these stamps. The gaps between the fine stamps of the last minute, in their order, are placed into the second
-//! and stretched to fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson
-//! process yields a Poisson process again, and bursts remain bursts. With fewer than [`MIN_FINE_STAMPS`] fine stamps,
-//! the requests of a second are spread at equal distances, in the order of the log.
+//! Other lines of the same logs may have finer timestamps, from another server or in another format. If there are
+//! enough, requests are spread like these fine timestamps. The gaps between the fine timestamps of the last minute are
+//! placed into the second in their order, and stretched to fill the second. The second's number selects the first gap,
+//! so that a replay is reproducible. So the requests are a Poisson process or bursty if the fine timestamps are. With
+//! fewer than [`MIN_FINE_STAMPS`] fine timestamps, the requests of a second are spread at equal distances, in the order
+//! of the log.
 //!
 //! Memory: 32 KiB.
 
@@ -12,22 +13,22 @@ use super::SECOND_NS;
 use crate::profile::mix;
 use std::collections::VecDeque;
 
-/// Minimum number of fine stamps for a spread with their gaps.
+/// Minimum number of fine timestamps whose gaps are used to spread requests.
 pub const MIN_FINE_STAMPS: usize = 16;
-/// Maximum number of fine stamps that are stored.
+/// Maximum number of fine timestamps that are stored.
 const MAX_FINE: usize = 4_096;
-/// Time for which fine stamps are stored, in nanoseconds of the log.
+/// Time for which fine timestamps are stored, in nanoseconds of the log's time.
 const FINE_MEMORY_NS: i64 = 60 * SECOND_NS;
 
-/// The recent fine stamps.
+/// The recent fine timestamps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
-    /// The stamps, in the order of time.
+    /// The recent fine timestamps, in nanoseconds since 1970, in ascending order.
     recent: VecDeque<i64>,
 }
 
 impl Spread {
-    /// Stores a fine stamp, which must not be earlier than the previously stored stamps.
+    /// Stores a fine timestamp. If it is earlier than the last stored timestamp, it is ignored.
     pub fn record_stamp(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;
@@ -38,7 +39,7 @@ impl Spread {
         self.recent.push_back(time_ns);
     }
 
-    /// Times of `count` requests, in nanoseconds after the beginning of the second.
+    /// Chooses the times of `count` requests, in nanoseconds after the beginning of the second.
     pub fn request_times(&mut self, second_ns: i64, count: usize) -> Vec<i64> {
         while self.recent.front().is_some_and(|first| *first < second_ns.saturating_sub(FINE_MEMORY_NS)) {
             self.recent.pop_front();
@@ -67,7 +68,7 @@ impl Spread {
     }
 }
 
-/// The midpoints of `count` equal parts of the second.
+/// The midpoints of `count` equal parts of a second, in nanoseconds.
 fn equally(count: usize) -> Vec<i64> {
     let parts = i64::try_from(count).unwrap_or(i64::MAX).max(1);
     (0..parts)
@@ -97,14 +98,14 @@ mod tests {
         let mut few = learnt((0..MIN_FINE_STAMPS as i64 - 1).map(|i| i * MS));
         assert_eq!(few.request_times(SECOND_NS, 1), [500 * MS]);
         let mut old = learnt((0..1_000).map(|i| i * MS));
-        assert_eq!(old.request_times(100 * SECOND_NS, 1), [500 * MS], "old stamps are not used");
+        assert_eq!(old.request_times(100 * SECOND_NS, 1), [500 * MS], "old stamps must not be used");
         let mut same = learnt([5; 100]);
         assert_eq!(same.request_times(SECOND_NS, 1), [500 * MS], "equal stamps have no gaps");
     }
 
     #[test]
     fn bunches_stay_bunches() {
-        // There are ten requests within ten milliseconds, every 100 ms.
+        // The fine timestamps have a burst of ten requests within ten milliseconds, every 100 ms.
         let mut spread = learnt((0..200).map(|i| (i / 10) * 100 * MS + (i % 10) * MS));
         let request_times = spread.request_times(3 * SECOND_NS, 99);
         assert!(
@@ -139,8 +140,8 @@ mod tests {
         }
         let share = first_tenth as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.02, "{share}");
-        // The second moment of the gaps of a Poisson process is twice the square of their mean. The finite sample has a
-        // small effect.
+        // The second moment of the gaps of a Poisson process is twice the square of their mean. The tolerance allows
+        // for the finite sample.
         let moment = squares / 59.0;
         assert!((1.7..2.2).contains(&moment), "{moment}");
     }

@@ -1,5 +1,5 @@
-//! Converts a logged target so that it can be requested again. Clients chose these bytes, so none of them may end the
-//! request line or its path.
+//! Converts a logged request target to a path that can be requested again. Clients chose the bytes of the target, so no
+//! byte may end the request line or the path.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ pub struct MapRule {
 }
 
 impl MapRule {
-    /// Applies the first rule that matches, if there is one.
+    /// Applies the first rule that matches the path. If no rule matches, returns the path unchanged.
     pub fn apply(rules: &[MapRule], path: String) -> String {
         let fits = |rule: &MapRule| path.strip_prefix(rule.from.as_str()).map(|rest| rule.to.clone() + rest);
         rules.iter().find_map(fits).unwrap_or(path)
@@ -31,8 +31,8 @@ impl FromStr for MapRule {
     }
 }
 
-/// The path and query of a target, percent-encoded where necessary; `None` if there is no path. For a whole URL, as
-/// proxies log it, this is the URL's path.
+/// The path and query of a target, percent-encoded where necessary; `None` if there is no path. Proxies log absolute
+/// URLs; the result is then the path and query of the URL.
 pub fn requestable_path(target: &[u8]) -> Option<String> {
     let target = unescaped(target);
     let target = path_of(&target)?;
@@ -58,7 +58,7 @@ fn path_of(target: &[u8]) -> Option<&[u8]> {
     Some(&rest[slash..])
 }
 
-/// Undoes the escapes that nginx and Apache write: `\x22`, `\"`, `\\`.
+/// Decodes the escapes that nginx and Apache write: `\x22`, `\"`, `\\`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let hex =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|n| u8::try_from(n).ok());

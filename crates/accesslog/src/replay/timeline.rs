@@ -1,52 +1,54 @@
-//! Separates the regular stamps of a log ("course") from stamps that are far away from their neighbours.
+//! Distinguishes the regular timestamps of a log, its "course", from timestamps that are far away from their
+//! neighbours.
 //!
-//! A server that stamps the start of a request (Apache) writes an early stamp below later stamps when a long download
-//! ends. A clock that was wrong for a moment causes a stamp that is years ahead. Such stamps must not delay a replay.
-//! So each stamp is judged when the [`LOOK_AHEAD`] requests after it are known:
+//! Some servers (Apache) log the start time of a request when the response has ended. So the line of a long download
+//! has an earlier timestamp than the lines before. A clock that was wrong for a moment causes a timestamp that is years
+//! ahead. Such timestamps must not delay a replay. So each timestamp is classified when the [`LOOK_AHEAD`] following
+//! requests are known:
 //!
-//! - [`Place::Behind`]: the stamp is behind the newest stamp by more than the window, so the request can no longer be
-//!   sorted.
-//! - [`Place::Ahead`]: the stamp is ahead of the newest stamp by more than [`LEAP_NS`], and most of the lines after it
-//!   are not so far ahead.
-//! - If nearly all lines after the stamp continue from an earlier time, the clock was set back (the end of daylight
-//!   saving time, or logs joined in the wrong order): the course continues without a pause.
+//! - [`Place::Behind`]: the timestamp is earlier than the newest by more than the window, so the request can no longer
+//!   be sorted.
+//! - [`Place::Ahead`]: the timestamp is later than the newest by more than [`LEAP_NS`], and most of the following lines
+//!   are not that far ahead.
+//! - If nearly all following lines continue from an earlier time, the clock was set back (at the end of daylight
+//!   saving time, or between logs joined in the wrong order). The course continues without a pause.
 //!
-//! The course begins at the first stamp that is not far before all others: [`first_of_course`].
+//! [`first_of_course`] finds the beginning of the course: the first timestamp that is not far before all others.
 
 use super::SECOND_NS;
 
-/// Number of following requests that must be known before a request is judged.
+/// Number of following requests that must be known before the timestamp of a request is classified.
 pub(super) const LOOK_AHEAD: usize = 64;
-/// A stamp that is further ahead than this may be wrong. Shorter pauses are always accepted.
+/// A timestamp that is further ahead than this time may be wrong. Shorter pauses are always accepted.
 const LEAP_NS: i64 = 60 * SECOND_NS;
-/// Minimum number of stamps to compare with, before a gap at the start or end of a log is suspected.
+/// Minimum number of other timestamps for a decision about a gap at the start or end of a log.
 const MIN_COMPARED: usize = 16;
-/// A gap at the start or end of a log is suspected if it is this many times as long as the longest other gap.
+/// A gap at the start or end of a log is suspicious if it is at least this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
-/// Minimum number of lines at the end of a log that confirm a large step forward in its time.
+/// Minimum number of lines at the end of a log that confirm a large step forward in time.
 const MIN_CONFIRMING_LINES: usize = 8;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// The result of judging a request's stamp.
+/// The classification of a request's timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The request belongs to the course of the log, at this time.
     Course(i64),
-    /// The stamp is too far behind the lines above it to be sorted.
+    /// The timestamp is too far behind the preceding lines, so the request cannot be sorted.
     Behind,
-    /// The stamp is too far ahead of its neighbours to be true.
+    /// The timestamp is too far ahead of its neighbours to be plausible.
     Ahead,
 }
 
-/// The course of a log up to now.
+/// The state of a log's course up to the last classified request.
 #[derive(Debug)]
 pub(super) struct Timeline {
     window_ns: i64,
-    /// The latest stamp of the course, with `shift_ns` added.
+    /// The latest timestamp of the course, with `shift_ns` added; `None` before the first request.
     newest_ns: Option<i64>,
-    /// Nanoseconds that are added to stamps because the clock was set back.
+    /// Number of nanoseconds that are added to timestamps because the clock was set back.
     shift_ns: i64,
-    /// The last stamps of the course, with `shift_ns` added, in the order of the log.
+    /// The last timestamps of the course, with `shift_ns` added, in the order of the log.
     recent: Recent,
     /// Number of times that the clock was set back.
     pub clock_setbacks: u64,
@@ -58,13 +60,13 @@ impl Timeline {
         Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), clock_setbacks: 0 }
     }
 
-    /// The latest time of the course.
+    /// The latest time of the course, in nanoseconds.
     pub fn newest_ns(&self) -> i64 {
         self.newest_ns.unwrap_or(i64::MIN)
     }
 
-    /// Judges a stamp by the stamps that follow it in the log. `sorted_ns` is the time up to which requests have been
-    /// emitted.
+    /// Classifies a timestamp by the timestamps that follow in the log. `sorted_ns` is the time up to which requests
+    /// have been emitted.
     pub fn classify_stamp(
         &mut self,
         stamp_ns: i64,
@@ -100,8 +102,8 @@ impl Timeline {
         Place::Course(time_ns)
     }
 
-    /// Whether the lines after a large step forward contradict it. At the end of a log: whether the step is too large
-    /// for so few following lines.
+    /// Whether the lines after a large step forward contradict the step. At the end of a log, whether the step is too
+    /// large for the few lines that follow.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
@@ -116,7 +118,7 @@ impl Timeline {
             && longest_ns.is_some_and(|longest_ns| leap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO))
     }
 
-    /// Whether seven eighths of the lines that follow continue in order from an earlier time.
+    /// Whether at least seven eighths of the following lines continue in order from an earlier time.
     fn is_set_back(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         if count < MIN_COMPARED {
@@ -136,14 +138,14 @@ impl Timeline {
     }
 }
 
-/// The first stamp of a log's course: the earliest stamp after all suspicious gaps. At most one in eight stamps may be
-/// before such a gap. A suspicious gap is longer than the window, and much longer than any gap between the other
-/// stamps.
+/// The first timestamp of a log's course: the earliest timestamp after all suspicious gaps. A suspicious gap has at
+/// most one in eight timestamps before it. It is longer than the window, and much longer than any gap between the other
+/// timestamps.
 fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
     let first_ns = sorted.first().copied().unwrap_or(0);
-    // The same number of stamps at the end may be wrong, too.
+    // An eighth of the timestamps at the end may be wrong, too, so they are not compared.
     let most = sorted.len() / 8;
     let core_end = sorted.len() - most;
     if core_end < MIN_COMPARED + most {
@@ -155,7 +157,8 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
             _ => 0,
         };
     let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
-    // Goes from the latest candidate to the earliest. Each gap that is not suspicious belongs to the course.
+    // The loop checks the gaps from the latest to the earliest. Timestamps after a gap that is not suspicious belong to
+    // the course.
     for index in (1..=most).rev() {
         let gap_ns = gap_before(index);
         if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO) {
@@ -166,7 +169,7 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     first_ns
 }
 
-/// The last [`LOOK_AHEAD`] stamps of the course.
+/// The last [`LOOK_AHEAD`] timestamps of the course.
 #[derive(Debug, Default)]
 struct Recent {
     stamps: Vec<i64>,
@@ -182,7 +185,7 @@ impl Recent {
         self.next = (self.next + 1) % LOOK_AHEAD;
     }
 
-    /// The longest gap between two consecutive stamps; `None` if there are too few stamps.
+    /// The longest gap between two consecutive timestamps; `None` if there are too few timestamps.
     fn longest_gap_ns(&self) -> Option<i64> {
         if self.stamps.len() < MIN_COMPARED {
             return None;
@@ -200,7 +203,7 @@ mod tests {
 
     const WINDOW_NS: i64 = 5 * SECOND_NS;
 
-    /// The places of stamps (in seconds), and the number of times that the clock was set back.
+    /// Classifies timestamps in seconds. Also returns the number of times that the clock was set back.
     fn places(seconds: &[i64]) -> (Vec<Place>, u64) {
         let mut timeline = Timeline::new(WINDOW_NS);
         let stamps: Vec<i64> = seconds.iter().map(|second| second * SECOND_NS).collect();
@@ -228,7 +231,7 @@ mod tests {
         for (at, earlier) in [(0, 3_000), (1, 2_000), (2, 1_000)] {
             seconds[at] -= earlier;
         }
-        assert_eq!(count(&places(&seconds).0, Place::Behind), 3, "several early stamps at the start of a log");
+        assert_eq!(count(&places(&seconds).0, Place::Behind), 3, "early stamps at the start must be behind");
     }
 
     #[test]
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_goes_on() {
-        // The log has two hours of summer time, then the second hour again.
+        // The log covers two hours of summer time, and then the second hour again, because the clocks were set back.
         let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
         let (places, clock_setbacks) = places(&seconds);
         let times: Vec<i64> = places

@@ -1,7 +1,7 @@
-//! Blocks of whole lines, which another thread can parse in place.
+//! Reads logs in blocks of whole lines, which another thread can parse in place.
 //!
 //! A line that extends over two blocks is copied to the second block; no other bytes are copied. A line longer than the
-//! limit needs no more memory than the limit: its rest is dropped while it is read.
+//! limit needs no more memory than the limit, because the rest of the line is dropped while it is read.
 
 use super::decode::Decoder;
 use brimful_core::text::strip_bom_bytes;
@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 /// The limits of blocks and lines, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Number of bytes per read. The default fits into the second-level cache of a core.
+    /// Number of bytes that are read at a time. The default fits into the second-level cache of a core.
     pub block: usize,
     /// Maximum length of a line, without its newline.
     pub line: usize,
@@ -24,7 +24,7 @@ impl Default for Limits {
 
 /// Minimum size of a block: a byte order mark must fit into it.
 const MIN_BLOCK: usize = 16;
-/// Number of bytes that are kept of a line that is too long.
+/// Number of bytes of a line that is too long that are kept.
 const KEPT_OF_LONG_LINE: usize = 4096;
 
 /// A part of a log. Its memory is reused.
@@ -88,7 +88,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Reads `head`, which is already decoded, and then the rest from `decoder`.
+    /// Creates a reader of a log whose beginning, `head`, is already decoded. `decoder` reads the rest.
     pub fn new(decoder: Decoder, head: Vec<u8>, limits: Limits) -> Blocks {
         Blocks {
             decoder,
@@ -102,13 +102,13 @@ impl Blocks {
         }
     }
 
-    /// Ends the log after the bytes that are already decoded.
+    /// Makes the log end after the bytes that are already decoded. `why` is the reason.
     pub fn end(&mut self, why: String) {
         self.has_ended = true;
         self.cut_short = Some(why);
     }
 
-    /// Number of stored bytes that were read.
+    /// Number of bytes read, as stored: compressed if the log is compressed.
     pub fn bytes_read(&self) -> u64 {
         self.decoder.bytes_read()
     }
@@ -118,7 +118,8 @@ impl Blocks {
         self.decoded
     }
 
-    /// The reason why the log was not read to its end; `None` if it was. It is known when the log has ended.
+    /// Returns the reason why the log was not read to its end; `None` if the log was read to its end. Call this
+    /// function only when the log has ended.
     pub fn truncation_reason(&mut self) -> Option<String> {
         self.cut_short.take()
     }
@@ -127,7 +128,7 @@ impl Blocks {
     pub fn next(&mut self, block: &mut Block) -> BlockContent {
         block.replace_content(&self.carry);
         self.carry.clear();
-        // Number of bytes at the start of the block that contain no newline.
+        // The first `searched` bytes of the block contain no newline.
         let mut searched = 0;
         loop {
             self.fill(block);
@@ -196,7 +197,8 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// The lines of a log without their newlines; `None` for a line that is too long.
+    /// Reads the lines of a log, without their newlines; `None` for a line that is too long. `head` is the number of
+    /// bytes that are decoded in advance.
     fn lines(log: &[u8], head: usize, limits: Limits) -> Vec<Option<Vec<u8>>> {
         let (head, rest) = log.split_at(head);
         let decoder = Decoder::new(Input::new(Box::new(Cursor::new(rest.to_vec())), None));
@@ -210,7 +212,7 @@ mod tests {
                 BlockContent::Lines => {
                     let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
                     lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
-                        // A line inside a block may exceed the limit, too.
+                        // A line in the middle of a block may exceed the limit, too.
                         (line.len() <= limits.line).then(|| line.to_vec())
                     }));
                 }
@@ -235,7 +237,7 @@ mod tests {
                 (length <= longest).then(|| vec![b'a' + u8::try_from(i % 26).unwrap(); length])
             }).collect();
             if !has_end && log.pop().is_some() && lengths.last() == Some(&0) {
-                // An empty text after the last newline is not a line.
+                // The empty text after the last newline is not a line.
                 expected.pop();
             }
             let head = head.min(log.len());

@@ -1,11 +1,11 @@
-//! Decompression, chosen by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
+//! Decompresses logs. The first bytes show the format: gzip (RFC 1952), zstd (RFC 8878), bzip2, or uncompressed.
 //!
-//! A compressed log is a sequence of members, as `cat a.gz b.gz` and parallel compressors create. The members may have
-//! different formats. Zeros may follow the last member, as on tapes. Other bytes after a member are an error, which is
-//! reported after the data before it.
+//! A compressed log is a sequence of members, such as `cat a.gz b.gz` and parallel compressors create. The members may
+//! have different formats. Zeros may follow the last member, as on tapes. Other bytes after a member are an error,
+//! which is reported after the data of this member.
 //!
 //! The memory is the size of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8
-//! MiB. With `--long` or `--ultra` it is more, but never more than 128 MiB.
+//! MiB. With `--long` or `--ultra`, it is larger, but never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -26,7 +26,7 @@ pub(crate) struct Decoder {
     state: State,
     /// The buffers of the last zstd frame, for reuse.
     frame: Option<Box<FrameDecoder>>,
-    /// An error in a zstd frame that will be returned after the data before it.
+    /// An error in a zstd frame. It is returned after the data that precedes the error.
     failed: Option<io::Error>,
     compression: Option<Compression>,
 }
@@ -36,7 +36,7 @@ enum State {
     Gzip(Box<GzDecoder<Input>>),
     Bzip2(Box<BzDecoder<Input>>),
     Zstd(Input, Box<FrameDecoder>),
-    /// The position before the first member, or after a member.
+    /// The position is before the first member, or after a member.
     Between(Input),
     Over(Option<Input>),
 }
@@ -46,7 +46,7 @@ enum Compression {
     Gzip,
     Bzip2,
     Zstd,
-    /// A zstd frame without data.
+    /// A zstd frame whose content is skipped.
     Skippable,
 }
 
@@ -55,12 +55,12 @@ impl Decoder {
         Decoder { state: State::Between(input), frame: None, failed: None, compression: None }
     }
 
-    /// Number of stored bytes that were read.
+    /// Number of bytes read, as stored.
     pub fn bytes_read(&self) -> u64 {
         self.input().map_or(0, Input::bytes_read)
     }
 
-    /// Describes the reason why the log ends early.
+    /// Describes the reason why the log ends early: `error`, and its position.
     pub fn describe_truncation(&self, error: &io::Error) -> String {
         let bytes = quantity::count(self.bytes_read());
         let kind = self.compression.map_or("", Compression::name);
@@ -89,7 +89,7 @@ impl Decoder {
         }
     }
 
-    /// Begins the next member, if there is one.
+    /// Begins the next member; ends the log if no member follows.
     fn begin_member(&mut self) -> io::Result<()> {
         let State::Between(mut input) = mem::replace(&mut self.state, State::Over(None)) else {
             return Ok(());
@@ -185,11 +185,11 @@ enum NextMember {
     Gzip,
     Bzip2,
     Zstd(Box<FrameDecoder>),
-    /// A skippable frame.
+    /// A skippable zstd frame.
     Nothing,
 }
 
-/// The error of a member that could not be started: an error inside its header, or before it.
+/// The error for a member that could not be started: an error inside its header, or before its header.
 enum MemberError {
     Inside(io::Error, Box<FrameDecoder>),
     Between(io::Error),
@@ -222,7 +222,7 @@ impl Compression {
     }
 }
 
-/// Reads from a zstd frame. 0 bytes mean that the frame has ended.
+/// Reads from a zstd frame, and returns the number of bytes; 0 if the frame has ended.
 fn read_frame(
     input: &mut Input,
     frame: &mut FrameDecoder,
@@ -231,8 +231,8 @@ fn read_frame(
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
-            // The decoder keeps up to a window of data, some MiB, for references in later blocks. Ending the frame
-            // yields this data.
+            // For references in later blocks, the decoder keeps data up to the size of the window, some MiB. It returns
+            // this data only when the frame ends, so an empty last block ends the frame here.
             frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
             *failed = Some(io::Error::other(error));
         }
@@ -244,7 +244,7 @@ fn read_frame(
     }
 }
 
-/// Skips a skippable frame: its magic number, its length, and that many bytes.
+/// Skips a skippable frame: its magic number, its length, and its content.
 fn skip(input: &mut Input) -> io::Result<()> {
     let mut head = [0; 8];
     input.read_exact(&mut head)?;
@@ -288,8 +288,8 @@ pub(crate) mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Builds a zstd frame (RFC 8878, 3.1.1): without a checksum, with a window of 128 KiB and raw blocks. A repeated
-    /// byte is encoded as an RLE block.
+    /// Builds a zstd frame (RFC 8878, 3.1.1) without a checksum. The window is 128 KiB. Blocks are raw, except that a
+    /// block of equal bytes is an RLE block.
     pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
         let mut blocks = text.chunks(100_000).peekable();
@@ -363,7 +363,7 @@ pub(crate) mod tests {
             let why = why.unwrap();
             assert!(why.starts_with(&format!("its {kind} data ends in the middle, after ")), "{why}");
         }
-        // A bzip2 block is decoded completely or not at all.
+        // A bzip2 block is either decoded completely or not at all.
         let (read, why) = decoded(bzip2(&text())[..1000].to_vec());
         assert_eq!(read, b"");
         assert_eq!(why.unwrap(), "its bzip2 data ends in the middle, after 1,000 bytes");

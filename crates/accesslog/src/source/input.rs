@@ -1,7 +1,7 @@
-//! The stored bytes of a log.
+//! Reads the stored bytes of a log.
 //!
-//! A file is read up to the size that it had when it was found. Otherwise the end of a profile would depend on the
-//! duration of reading, because the server continues to write lines.
+//! A file is read up to the size that it had when it was found. Otherwise, the end of a profile would depend on how
+//! long reading takes, because the server continues to write lines.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -31,22 +31,23 @@ impl Input {
         self.taken
     }
 
-    /// Whether the end was reached.
+    /// Whether the end of the input was reached.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether a read failed.
+    /// Whether reading has failed.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Number of bytes by which the file is shorter than when it was found.
+    /// Number of bytes by which the file has become shorter since it was found.
     pub fn missing_bytes(&self) -> u64 {
         if self.ended { self.left.unwrap_or(0) } else { 0 }
     }
 
-    /// The next bytes, without consuming them: at least `least` of them, unless the input ends, and at most 64 KiB.
+    /// Returns the next bytes without consuming them: at least `least` bytes, unless the input ends, and at most 64
+    /// KiB.
     pub fn peek(&mut self, least: usize) -> io::Result<&[u8]> {
         while self.to - self.from < least.min(BUFFER_BYTES) && !self.ended {
             self.fill()?;
@@ -54,7 +55,7 @@ impl Input {
         Ok(self.buffer.get(self.from..self.to).unwrap_or_default())
     }
 
-    /// Reads once into the free part of the buffer, which must not be empty.
+    /// Reads once into the free part of the buffer. The buffer must not be full.
     fn fill(&mut self) -> io::Result<()> {
         if self.from > 0 {
             self.buffer.copy_within(self.from..self.to, 0);
@@ -69,7 +70,7 @@ impl Input {
     }
 }
 
-/// Reads once. Returns the number of bytes, and whether the input has ended.
+/// Reads once from `source`. Returns the number of bytes, and whether the input has ended.
 fn read_once(source: &mut dyn Read, left: &mut Option<u64>, into: &mut [u8]) -> io::Result<(usize, bool)> {
     let most = left.map_or(into.len(), |left| usize::try_from(left).unwrap_or(usize::MAX).min(into.len()));
     let into = into.get_mut(..most).unwrap_or_default();
@@ -128,7 +129,7 @@ impl BufRead for Input {
 mod tests {
     use super::*;
 
-    /// A reader that yields its bytes one at a time.
+    /// A reader that returns its bytes one at a time.
     struct Drops(&'static [u8]);
 
     impl Read for Drops {

@@ -1,8 +1,9 @@
-//! The beginnings of logs: their formats, and the order of the logs in time.
+//! Reads the beginnings of logs, detects their formats, and sorts the logs by time.
 //!
-//! Formats are detected from the first lines of all logs together. If no format reads most of these lines, detection
-//! uses only the logs whose own lines are recognized. Rotated sets are sorted by each log's first request, not by name.
-//! Naming schemes differ: in half of the schemes, the highest number is the oldest log.
+//! Formats are detected from the first lines of all logs together. If the detected formats do not read most of these
+//! lines, detection uses only the logs whose own lines are recognized. Rotated sets are sorted by the time of each
+//! log's first request, not by name. In some naming schemes, the highest number is the oldest log, and in others, the
+//! newest.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
@@ -17,10 +18,10 @@ use std::io::{self, ErrorKind, Read};
 const LINES: usize = 500;
 /// Minimum number of lines to inspect of each log.
 const MIN_LINES: usize = 20;
-/// Number of requests at the start of a log whose median stamp decides whether the first stamp is plausible.
+/// Number of requests at the start of a log whose median time decides whether the first timestamp is plausible.
 const COMPARED: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
-/// Maximum number of bytes to decode in advance, over all logs.
+/// Maximum number of bytes to decode in advance, of all logs together.
 const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
@@ -33,7 +34,7 @@ pub(crate) struct OpenedLog {
     is_fully_read: bool,
     /// The error that ended the log within `head`, if there was one.
     pub cut_short: Option<String>,
-    /// Decodes the rest, if the log is a stream.
+    /// Decodes the rest of the log, if the log is a stream.
     rest: Option<Decoder>,
     /// Time of the first request in `head`; set when the logs are sorted.
     pub first_ns: Option<i64>,
@@ -43,7 +44,7 @@ pub(crate) struct OpenedLog {
 ///
 /// # Errors
 ///
-/// Returns an error if a log cannot be read, or is not a log.
+/// Returns an error if a log cannot be read, or if a file is not a log.
 pub(crate) fn open_all(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<OpenedLog>, LogError> {
     let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
     logs.into_iter().map(|log| OpenedLog::new(log, follow_growth, bytes)).collect()
@@ -60,7 +61,8 @@ pub(crate) fn detect(logs: &[OpenedLog]) -> Result<Formats, LogError> {
     let sample = |log| OpenedLog::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
-        // One log may be unknown; its lines then count as malformed.
+        // A log of an unknown format does not prevent the detection of the other logs' formats. Its lines count as
+        // malformed.
         let known = samples.iter().filter(|lines| !lines.is_empty() && Formats::detect(lines).is_ok());
         let known = known.flatten().copied().collect::<Vec<&[u8]>>();
         if known.is_empty() { Err(error) } else { Formats::detect(&known) }
@@ -75,7 +77,8 @@ pub(crate) fn put_in_order(logs: &mut [OpenedLog], formats: &Formats) {
     logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
 }
 
-/// The most common offset from UTC in the first stamps, in seconds east; `None` if no stamp states one.
+/// The most common offset from UTC in the first timestamps of the logs: the number of seconds by which a log's clock is
+/// ahead of UTC. `None` if these timestamps state no offset.
 pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     let mut counts = BTreeMap::<i32, usize>::new();
     let mut scratch = Scratch::default();
@@ -92,7 +95,7 @@ pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(offset_s, _)| offset_s)
 }
 
-/// Returns an error if a log has NUL bytes and no readable line, because the user named a wrong file.
+/// Returns an error if a log has NUL bytes and no readable line: the user probably named a wrong file.
 pub(crate) fn refuse_binary(logs: &[OpenedLog], formats: Option<&Formats>) -> Result<(), LogError> {
     let is_read = |log: &OpenedLog, formats: &Formats| {
         let mut formats = formats.clone();
@@ -163,7 +166,7 @@ impl OpenedLog {
         self.head.is_empty()
     }
 
-    /// The whole log, in blocks.
+    /// Creates a reader of the whole log in blocks.
     pub fn into_blocks(mut self, follow_growth: bool, limits: Limits) -> io::Result<Blocks> {
         if let Some(rest) = self.rest {
             let mut blocks = Blocks::new(rest, self.head, limits);
@@ -172,7 +175,7 @@ impl OpenedLog {
             }
             return Ok(blocks);
         }
-        // Frees the head now, because it would stay in memory while the log is read.
+        // The head is freed now, so that it does not stay in memory while the log is read.
         drop(self.head);
         Ok(Blocks::new(Decoder::new(self.log.open(follow_growth)?), Vec::new(), limits))
     }
@@ -189,8 +192,8 @@ impl OpenedLog {
             .filter(|line| !line.is_empty())
     }
 
-    /// The stamp of the first request whose stamp is close to the median. A wrong stamp that is far ahead would sort
-    /// the log after all other logs.
+    /// The time of the first request whose timestamp is close to the median of the first timestamps. A wrong timestamp
+    /// that is far ahead would sort the log after all other logs.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
         let mut stamps = Vec::new();
@@ -213,7 +216,8 @@ impl OpenedLog {
 enum NotALog {
     Utf16,
     Tar,
-    /// The compression format, and the command that decompresses to standard output.
+    /// A file in another compression format: the name of the format, and the command that decompresses to standard
+    /// output.
     Packed(&'static str, &'static str),
 }
 
@@ -324,7 +328,7 @@ mod tests {
         let binary = opened(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
         let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
         assert!(why.contains("f is no log, but binary data"), "{why}");
-        // Zeros that a crash leaves in a log must not make it unreadable.
+        // Zeros that a crash leaves in a log must not prevent reading the log.
         let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
         let zeros = opened(&[("f", zeros)]).unwrap();
         refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();

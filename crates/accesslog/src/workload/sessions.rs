@@ -1,7 +1,8 @@
-//! Converts the sessions of a profile into a load. New sessions arrive like sessions of independent users, as Poisson
+//! Converts the sessions of a profile to a workload. New sessions arrive like sessions of independent users, as Poisson
 //! arrivals (Paxson & Floyd 1995, §3). Each session has its bursts of calls and its think times.
 //!
-//! Distributions have the profile's percentiles and mean, with linear interpolation between the percentiles.
+//! The distributions of the workload have the percentiles and the mean of the profile. Between percentiles, values are
+//! interpolated linearly.
 
 use brimful_core::Rate;
 use brimful_core::profile::{Profile, Times};
@@ -12,15 +13,17 @@ use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions, Spread};
 const MIN_SESSIONS: u64 = 100;
 /// Minimum mean number of requests per session. Sessions with fewer requests are practically single requests.
 const MIN_REQUESTS: f64 = 1.2;
-/// If the median think time exceeds this number of seconds, servers close connections before the user's next request.
-/// It is Apache's default `KeepAliveTimeout`.
+/// If the median think time exceeds this number of seconds, servers usually close the connection before the user's next
+/// request. The number is Apache's default `KeepAliveTimeout`.
 const KEEP_ALIVE_S: f64 = 5.0;
-/// Number of connections that browsers open to one server.
+/// Number of connections that a browser opens to a server.
 const CONNECTIONS: u32 = 6;
-/// Probability of the one quantile that is not from the log. Its value is chosen so that the mean is preserved.
+/// Probability of an additional quantile that is not from the profile. Its value is chosen so that the mean is
+/// preserved.
 const FITTED_QUANTILE: f64 = 0.999;
 
-/// The sessions of the peak window, and the reason for them. The error is the reason why there are no sessions.
+/// Returns the sessions of the peak window, and the reason why calls arrive in sessions. The error is the reason why
+/// there are no sessions.
 pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     let Some(found) = &profile.sessions else { return Err("sessions were not looked for".to_owned()) };
     if found.sessions < MIN_SESSIONS {
@@ -56,7 +59,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     Ok((sessions, why))
 }
 
-/// The distribution with these percentiles and this mean. No value is below `least`.
+/// The distribution with the percentiles and the mean of `times`. No value is below `least`.
 fn spread(times: &Times, least: f64) -> Spread {
     let mean = times.mean.max(least);
     if times.samples == 0 || times.max <= least {
@@ -71,13 +74,13 @@ fn spread(times: &Times, least: f64) -> Spread {
         points.push([share, value.clamp(before, times.max.max(before))]);
     }
     let [from, low] = points[points.len() - 1];
-    // The rare values preserve the mean. Each quantile represents half of the probability between it and its
-    // neighbours.
+    // The value of the additional quantile preserves the mean. Each quantile contributes to the mean with half of the
+    // probability between its two neighbours.
     let most = times.max.max(low);
     let rest = mean - mean_of(&points) - (FITTED_QUANTILE - from) * low / 2.0 - (1.0 - FITTED_QUANTILE) * most / 2.0;
     let rare = (2.0 * rest / (1.0 - from)).clamp(low, most);
     points.extend([[FITTED_QUANTILE, rare], [1.0, most]]);
-    // If the percentiles are far apart, interpolation may still miss the mean.
+    // If the percentiles are far apart, the mean may still be wrong, so all values are scaled.
     let factor = (mean - least) / (mean_of(&points) - least);
     points.iter_mut().for_each(|point| point[1] = least + (point[1] - least) * factor);
     Spread::Quantiles(points)

@@ -1,4 +1,4 @@
-//! Tests lines of every format, field by field, detected formats, and real logs.
+//! Tests lines of every format field by field, the detection of formats, and real logs.
 
 mod found;
 mod logs;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-/// The expected entry. Its time has a decimal point if the log's time has fractions.
+/// The expected entry of a line. The time is written with a decimal point if the log's time has fractions of a second.
 #[derive(Default)]
 struct Want {
     time: &'static str,
@@ -53,7 +53,7 @@ impl Want {
     }
 }
 
-/// The example line of Apache's documentation.
+/// The expected entry of the example line in Apache's documentation.
 fn apache_pie() -> Want {
     Want {
         time: "2000-10-10T20:55:36Z",
@@ -75,7 +75,7 @@ fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>
     check(format.read(line, &mut Scratch::default()));
 }
 
-/// Removes the offset from UTC, which is tested with the stamps.
+/// Removes the offset from UTC, which the tests of timestamps check.
 fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malformed> {
     Ok(match read? {
         Line::Entry(entry) => Line::Entry(Entry { offset_s: None, ..entry }),
@@ -92,7 +92,7 @@ fn check(name: &str, cases: &[(&str, Want)]) {
     }
 }
 
-/// Like [`check`], and checks that detection finds this format.
+/// Like [`check`], but also checks that detection finds this format.
 fn check_found(name: &str, cases: &[(&str, Want)]) {
     check(name, cases);
     for (line, want) in cases {

@@ -1,5 +1,5 @@
-//! Tests the crate with complete logs.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // A helper of a test may fail as the test does.
+//! Tests the crate's public functions with lines and with whole logs.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // Helpers of tests may panic, like the tests.
 
 mod formats;
 mod merging;

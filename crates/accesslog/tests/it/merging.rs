@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
-/// A line of a JSON log, at a time in milliseconds after midnight. Its path contains the name of the server.
+/// A line of a JSON log. `ms` is its time in milliseconds after midnight, and its path contains the name of the server.
 fn line(server: &str, ms: u64) -> String {
     let second = ms / 1000;
     let (hour, minute, second, ms) = (second / 3600, second / 60 % 60, second % 60, ms % 1000);

@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// The summary of reading lines with these counts.
+/// Creates the summary of logs with these counts of lines.
 fn read_of(parsed: u64, filtered: u64) -> ReadSummary {
     let lines = Lines { read: parsed + filtered, parsed, filtered, ..Lines::default() };
     ReadSummary { lines, sources: Vec::new(), formats: Formats::from_list(Vec::new()) }
@@ -68,9 +68,9 @@ fn profile(requests: &[Request], options: Options) -> Profile {
     try_profile(requests.iter().map(Request::entry), options).unwrap()
 }
 
-/// Generates Poisson arrivals at each hour's rate, from Monday 10:00 on. Popularity follows Zipf's law with exponent
-/// 1.0 over 2,000 URLs. Sizes have a Pareto tail of index 1.2 from 30,000 bytes on. 15 % of the responses are 304 (Not
-/// Modified).
+/// Generates Poisson arrivals from Monday 10:00 on, for one hour at each of the rates. The popularity of the 2,000 URLs
+/// follows Zipf's law with exponent 1.0. Sizes above 30,000 bytes have a Pareto tail with index 1.2. 15 % of the
+/// responses are 304 (Not Modified).
 fn known(rates: &[f64]) -> Vec<Request> {
     let mut rng = Pcg64::seed_from_u64(1);
     let (zipf, clients) = (Zipf::new(2_000.0, 1.0).unwrap(), 5_000u32);
@@ -115,19 +115,19 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!((found.peak.requests, found.arrivals.by_hour[11], found.arrivals.by_hour[9]), (busy, busy, 0));
     assert_eq!((found.arrivals.step_s, found.arrivals.rates.len()), (60, 120));
     assert!((found.arrivals.by_weekday_and_hour[0][11] - busy as f64 / 3_600.0).abs() < 1e-9);
-    // Checks the arrivals.
+    // Check the arrivals.
     assert!(found.dispersion.iter().all(|at| (at.index - 1.0).abs() < 0.8), "{:?}", found.dispersion);
     assert!((found.dispersion[0].index - 1.0).abs() < 0.1);
     assert!(found.hurst.is_some_and(|hurst| (hurst.value - 0.5).abs() < 0.1), "{:?}", found.hurst);
     let pauses = found.interarrival_s.unwrap();
     assert!((pauses.mean - 1.0 / found.arrivals.mean_rate).abs() < 1e-4 && pauses.samples == n - 1);
-    // Checks the URLs.
+    // Check the URLs.
     assert!(found.popularity.zipf.is_some_and(|zipf| (zipf - 1.0).abs() < 0.05), "{:?}", found.popularity.zipf);
     let exact: HashSet<_> = requests.iter().map(|request| &request.target).collect();
     assert!((found.unique_urls as f64 / exact.len() as f64 - 1.0).abs() < 3.0 * found.unique_error);
     assert!((found.unique_clients as f64 / 5_000.0 - 1.0).abs() < 3.0 * found.unique_error);
     assert_eq!(&*found.popularity.urls[0].url, "/page/1?x=1");
-    // Checks the responses.
+    // Check the responses.
     let tail = found.sizes.tail.unwrap();
     assert!((tail.index - 1.2).abs() < 0.1, "{tail:?}");
     assert_eq!(found.sizes.responses + found.zero_length["not_modified"], n);
@@ -135,7 +135,7 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!(found.bytes, requests.iter().filter_map(|request| request.bytes).sum::<u64>());
     let service = found.service_s.unwrap();
     assert!((service.mean / 0.005 - 1.0).abs() < 0.02 && (service.scv - 1.0).abs() < 0.05, "{service:?}");
-    // Checks the classes of the peak window.
+    // Check the classes of the peak window.
     assert_eq!(found.classes.iter().map(|class| class.requests).sum::<u64>(), busy);
     assert_eq!(found.notes, Vec::<String>::new());
 }
@@ -151,8 +151,8 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
     }
     let mut disordered = profile(&requests, Options::default());
     for profile in [&mut ordered, &mut disordered] {
-        // These figures may differ: sums of times are added in another order, and the ends of bursts depend on the
-        // order of requests.
+        // These figures may depend on the order of the requests: sums of times have other rounding errors, and bursts
+        // may end elsewhere.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
         if let Some(service) = &mut profile.service_s {
@@ -187,7 +187,7 @@ fn a_given_peak_window_is_taken() {
     let found = profile(&requests, options((from, from + 900 * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.given), ("2024-03-04T12:10:00Z", 900, true));
     assert!((found.peak.rate - 2.0).abs() < 0.25 && found.classes.iter().all(|class| class.requests < 2_500));
-    // The window extends beyond the log, so only the part that the log covers counts.
+    // The window extends beyond the log, so only the part that the log covers must count.
     let found = profile(&requests, options((MONDAY_S * NS, (MONDAY_S + 11 * 3_600) * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds), ("2024-03-04T10:00:00Z", 3_600));
     let nothing = try_profile(requests.iter().map(Request::entry), options((0, NS))).unwrap_err().to_string();
@@ -329,7 +329,7 @@ fn real_logs_have_profiles() {
         let mut profiler = Profiler::new(Options::default());
         let paths = [path.to_string_lossy().into_owned()];
         let read = read(&paths, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| ());
-        // Some of the samples have invented formats.
+        // Some samples have invented formats, which cannot be read.
         let Ok(read) = read else { continue };
         if read.lines.parsed == 0 {
             continue;

@@ -1,4 +1,4 @@
-//! Tests reading of files, rotated sets and streams from beginning to end.
+//! Tests the reading of whole files, rotated sets and streams.
 
 use brimful_accesslog::read::{EntryDecision, Progress, ReadOptions, ReadSummary, read, read_stream};
 use brimful_accesslog::{Entry, LogError};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use tempfile::TempDir;
 
-/// A line with a stamp at this second of the day.
+/// A line of a log whose timestamp is at this second of the day.
 fn line(second: u32) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let stamp = format!("10/Oct/2000:{hour:02}:{minute:02}:{second:02} +0000");
@@ -27,7 +27,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Creates a directory with these files.
+/// Creates a directory that contains these files.
 fn logs(files: &[(&str, Vec<u8>)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -36,7 +36,8 @@ fn logs(files: &[(&str, Vec<u8>)]) -> TempDir {
     directory
 }
 
-/// Reads files in a directory. Returns the summary, the stamps in the order of reading, and all progress reports.
+/// Reads files in a directory. Returns the summary, the times of the requests in the order of reading, and all progress
+/// reports.
 fn read_in(directory: &Path, paths: &[&str]) -> Result<(ReadSummary, Vec<i64>, Vec<Progress>), LogError> {
     let paths: Vec<_> = paths.iter().map(|path| directory.join(path).to_string_lossy().into_owned()).collect();
     let mut stamps = Vec::new();
@@ -119,7 +120,7 @@ fn a_fifo_is_read_to_its_end_and_only_once() {
     writer.join().unwrap();
     assert_eq!((read.lines.parsed, stamps.len()), (5000, 5000));
     assert_eq!(progress.last().unwrap().total_bytes, None);
-    // A pattern skips FIFOs, because opening them might block forever.
+    // A pattern must skip FIFOs, because opening a FIFO might block forever.
     assert!(matches!(read_in(directory.path(), &["fif?"]), Err(LogError::NoMatch(_))));
 }
 
@@ -147,7 +148,7 @@ fn a_file_without_permission_says_what_to_do() {
     assert!(read_in(directory.path(), &["secret"]).unwrap_err().to_string().contains("sudo"));
 }
 
-/// A reader that yields its bytes in pieces, like a slow program.
+/// A reader that returns its bytes in small pieces, like a slow program.
 struct Pieces {
     bytes: Vec<u8>,
     lengths: Vec<usize>,
@@ -203,7 +204,7 @@ fn real_logs_are_read_to_their_ends() {
         let lines = text.iter().filter(|&&byte| byte == b'\n').count() + usize::from(!text.ends_with(b"\n"));
         let outcome = read_in(Path::new("/"), &[&path.to_string_lossy()]);
         let name = path.file_name().unwrap().to_string_lossy();
-        // In some of these logs, every line is damaged.
+        // In some of the real logs, every line is damaged.
         if name.contains("unmatch") && matches!(outcome, Err(LogError::UnknownFormat(_))) {
             continue;
         }

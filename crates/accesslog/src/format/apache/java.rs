@@ -1,4 +1,4 @@
-//! Patterns of Java's `SimpleDateFormat`, which Tomcat accepts where Apache expects `strftime`.
+//! Translates patterns of Java's `SimpleDateFormat`, which Tomcat accepts where Apache expects a `strftime` format.
 
 /// Translates a pattern to Apache directives: `yyyy-MM-dd HH:mm` → `%{%Y-%m-%d %H:%M}t`. Returns `None` if the text is
 /// not such a pattern.
@@ -20,7 +20,7 @@ pub(super) fn as_strftime(pattern: &str) -> Option<String> {
                 rest = after;
             }
             'S' => directives.push_alone("msec_frac"),
-            // Apache's zone has no colon. After a fraction, the zone needs a separate directive.
+            // Apache writes the zone without a colon. A zone after a fraction needs a separate directive.
             'Z' | 'X' | 'x' => directives.open_strftime("%z"),
             _ => directives.open_strftime(strftime(first, run)),
         }
@@ -72,7 +72,8 @@ impl Directives {
         self.text.push_str("}t");
     }
 
-    /// Closes the open directive, and returns the point or comma at its end, which must be outside of the directive.
+    /// Closes the open directive. If it ends with a point or comma, removes and returns this character, which must be
+    /// outside of the directive.
     fn close(&mut self) -> String {
         if !self.is_open {
             return String::new();

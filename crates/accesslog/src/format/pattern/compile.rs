@@ -1,8 +1,8 @@
-//! Compiles the parts of a format into fields, each with the text that follows it.
+//! Compiles the parts of a format into fields, each with the literal text that follows the field.
 
 use super::{Field, FieldKind, Piece, Tail, Traits};
 
-/// Joins adjacent literals, and adjacent fields whose values can be read as one.
+/// Joins adjacent literals, and adjacent fields whose values can be read as one field.
 pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -39,8 +39,8 @@ fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     }
 }
 
-/// Skips all fields of each purpose except the best one, and the parts of the request if the whole request line is
-/// present.
+/// Of the fields with the same purpose, keeps only the field with the lowest rank, and ignores the values of the
+/// others. If the format has a request line, the separate parts of the request are ignored, too.
 pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     let ranks: Vec<(usize, &'static str, u8)> = pieces
         .iter()
@@ -69,7 +69,7 @@ pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     }
 }
 
-/// The text that lines begin with, and the fields.
+/// Returns the text at the start of each line, and the fields.
 pub(super) fn compile_fields(pieces: Vec<Piece>, traits: Traits) -> (Box<[u8]>, Vec<Field>) {
     let mut head: Box<[u8]> = Box::default();
     let mut fields: Vec<Field> = Vec::new();

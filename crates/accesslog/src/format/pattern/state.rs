@@ -15,7 +15,7 @@ pub(super) struct State<'a> {
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     parts: Parts,
-    /// The sum of the stages; `Some(None)` if a stage is missing.
+    /// Sum of the stages in nanoseconds; `Some(None)` if a stage has no value, `None` before the first stage.
     stages_ns: Option<Option<u64>>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> State<'a> {
         Some(length)
     }
 
-    /// Reads the fields after the format's own fields. A space precedes each of them.
+    /// Reads the fields after the format's own fields. A space precedes each of these fields.
     #[cold]
     pub(super) fn tail(&mut self, line: &'a [u8], at: usize, with_time: bool) -> Result<(), Malformed> {
         let mut times = 0;
@@ -135,8 +135,8 @@ impl<'a> State<'a> {
         match (label, seconds) {
             (b"rt" | b"request_time" | b"reqtime", Some((ns, _))) => entry.service_ns = ns,
             (b"urt" | b"ut" | b"upstream_response_time" | b"apptime", Some((ns, _))) => entry.upstream_ns = ns,
-            // nginx's durations always have a point and three digits (a compression ratio has two). The first duration
-            // is the request's, the second one is the upstream server's.
+            // nginx's durations always have three digits after the point; a compression ratio has two. The first
+            // duration is that of the request, and the second is that of the upstream server.
             (b"", Some((ns, _))) if is_decimal && times == 0 => entry.service_ns = ns,
             (b"", Some((ns, _))) if is_decimal && times == 1 => entry.upstream_ns = ns,
             (b"host" | b"vhost" | b"sn", None) => {

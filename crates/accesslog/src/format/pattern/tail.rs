@@ -1,4 +1,4 @@
-//! Fields after the fields of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each of them.
+//! Reads the fields after the fields of a format, such as `rt=0.012 "-" 0.004, 0.003`. A space precedes each field.
 
 use super::is_escaped;
 use crate::entry::Malformed;
@@ -8,13 +8,13 @@ use memchr::memchr;
 /// A field after the fields of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailField<'a> {
-    /// The text before the equals sign of a field such as `rt=0.012`.
+    /// The text before the equals sign of a field such as `rt=0.012`; empty if the field has no label.
     pub label: &'a [u8],
     pub value: &'a [u8],
     pub is_quoted: bool,
 }
 
-/// Iterates over the fields from a position on, up to the first malformed field.
+/// Iterates over the fields at the end of a line, up to the first malformed field.
 pub(crate) struct TailFields<'a> {
     line: &'a [u8],
     at: usize,

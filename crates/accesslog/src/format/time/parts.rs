@@ -1,9 +1,9 @@
-//! Times in parts, in the form that Apache's `%{format}t` and `strftime` write.
+//! Reads times that consist of several parts, as Apache's `%{format}t` and `strftime` write.
 
 use super::{Stamp, epoch, midnight, month_number, nanoseconds, stamp_from_seconds, two_digits, zone_offset};
 use crate::format::number::whole_number;
 
-/// A part of a time, in the form that `strftime` writes.
+/// A part of a time, as `strftime` writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Year,
@@ -22,9 +22,9 @@ pub(crate) enum Part {
     Fraction,
     Zone,
     Epoch,
-    /// Redundant digits, such as the day of the year.
+    /// Ignored digits, such as the day of the year.
     Digits,
-    /// A redundant word, such as the weekday.
+    /// An ignored word, such as the weekday.
     Word,
 }
 
@@ -53,7 +53,7 @@ impl Parts {
                 self.year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
                 return Some(4);
             }
-            // By POSIX, 69 to 99 are years of the last century.
+            // In POSIX, the numbers 69 to 99 mean 1969 to 1999.
             Part::YearOfCentury => self.year = two().map(|year| if year < 69 { 2000 + year } else { 1900 + year })?,
             Part::Month => self.month = two()?,
             Part::Day => {
@@ -84,7 +84,7 @@ impl Parts {
                 return Some(length);
             }
             Part::Epoch => {
-                // The fraction is a separate part.
+                // Only the whole seconds are read here: the fraction is a separate part.
                 let (_, length) = whole_number(text)?;
                 let (stamp, _) = epoch(text.get(..length)?)?;
                 self.epoch = Some(stamp);
@@ -99,7 +99,7 @@ impl Parts {
         Some(2)
     }
 
-    /// The time that the parts form; `None` if no such time exists.
+    /// The timestamp that the parts form; `None` if the date or time does not exist.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         if let Some(epoch) = self.epoch {
             return Some(self.with_fraction(epoch));
@@ -114,7 +114,7 @@ impl Parts {
         Some(self.with_fraction(Stamp { offset_s, ..stamp }))
     }
 
-    /// Adds the fraction, which was read as a separate part, to a stamp in whole seconds.
+    /// Adds the fraction, which was read as a separate part, to a timestamp in whole seconds.
     pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
         match self.fraction_ns {
             Some(nanos) if !stamp.has_subsecond_time => {

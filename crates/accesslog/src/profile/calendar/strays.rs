@@ -1,23 +1,21 @@
-//! Finds stray requests: a few requests at the start or end of a log, separated from all others by a gap that is longer
-//! than the rest of the log.
+//! Finds stray requests: a few requests at the start or end of a log that a very long gap separates from all others.
 //!
-//! Such stamps are caused by a download that began long before the log, or by a clock that was wrong for a moment. They
-//! would extend the span and lower the rates. At most one request in a hundred is excluded at each end. The gap must
-//! also be longer than the whole rest of the log, and ten times as long as any other gap in the log. A quiet night is
-//! not such a gap.
+//! Such timestamps are caused by a download that began long before the log, or by a clock that was wrong for a moment.
+//! They would extend the span of the log and lower the rates. At each end, at most one request in a hundred is
+//! excluded. The gap must be longer than the whole rest of the log, and at least ten times as long as any other gap in
+//! the log. So a quiet night does not make requests stray.
 
-/// Minimum number of requests for stray requests to be excluded.
+/// In a log with fewer requests than this, no request is stray.
 const MIN_REQUESTS: u64 = 20;
-/// At the start and at the end, at most one request in this many is stray. But a single stray request is always
-/// permitted.
+/// At each end of the log, at most one request in this number may be stray. A single request may always be stray.
 const STRAY_ONE_IN: u64 = 100;
-/// A gap is suspected if it is this many times as long as the longest other gap.
+/// A gap separates stray requests only if it is at least this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
 /// Minimum length of a gap, in seconds; shorter gaps hardly extend the span.
 const MIN_GAP_S: i64 = 300;
 const MINUTE_S: i64 = 60;
 
-/// The time range of the log without stray requests.
+/// The log without its stray requests: its time range and its number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Core {
     /// First second of the first minute.
@@ -26,8 +24,8 @@ pub(super) struct Core {
     pub requests: u64,
 }
 
-/// The log without stray requests. `minutes` are its minutes in order, with their requests. `None` if there are no
-/// stray requests.
+/// Returns the log without stray requests; `None` if there are no stray requests. `minutes` yields the minutes with
+/// requests in order of time, each with its number of requests. `requests` is the total number.
 pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn() -> I, requests: u64) -> Option<Core> {
     if requests < MIN_REQUESTS {
         return None;
@@ -69,13 +67,13 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
 #[derive(Clone, Copy)]
 struct Gap {
     length_s: i64,
-    /// The minute next to the gap, on the side of the log's middle.
+    /// First second of the minute next to the gap, on the inner side.
     after_s: i64,
-    /// Number of requests on the outer side of the gap.
+    /// Number of requests on the outer side: before a gap at the start of the log, or after a gap at its end.
     outside: u64,
 }
 
-/// The widest gap with at most `most` requests on its outer side, which is the side where `minutes` begin.
+/// The longest gap before which `minutes` yields at most `most` requests.
 fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
     let mut widest: Option<Gap> = None;
     let mut outside = 0;
@@ -119,9 +117,9 @@ mod tests {
     #[test]
     fn quiet_hours_are_part_of_a_log() {
         let day: Vec<(i64, u64)> = std::iter::once((0, 1)).chain((360..1_440).map(|minute| (minute, 10))).collect();
-        assert_eq!(found(&day), None, "a night without requests is shorter than the day");
-        assert_eq!(found(&[(0, 100), (600, 100)]), None, "half of the requests are not strays");
-        assert_eq!(found(&[(0, 1), (50, 10)]), None, "few requests all count");
+        assert_eq!(found(&day), None, "a night without requests must not make requests stray");
+        assert_eq!(found(&[(0, 100), (600, 100)]), None, "half of the requests must not be stray");
+        assert_eq!(found(&[(0, 1), (50, 10)]), None, "in a log with few requests, none may be stray");
         assert_eq!(found(&[(0, 300)]), None);
         assert_eq!(found(&[]), None);
     }

@@ -69,20 +69,21 @@ fn a_course_has_all_requests_in_few_steps() {
 
 #[test]
 fn days_of_23_and_25_hours_are_counted_by_their_clocks() {
-    // One request at the middle of each hour of four weeks around the change of 2026-03-29 01:00 UTC.
+    // One request in the middle of each hour, for four weeks around the change of the clocks on 2026-03-29 at 01:00
+    // UTC.
     let times: Vec<i64> = (0..4 * 168).map(|hour| MONDAY + 14 * DAY_S + hour * HOUR_S + 1_800).collect();
     let calendar = calendar(&times);
     let week = calendar.week(&calendar.span().unwrap(), &berlin());
     assert_eq!(week.by_hour.iter().sum::<u64>(), times.len() as u64);
     assert_eq!(week.by_weekday.iter().sum::<u64>(), times.len() as u64);
-    // The log is from Monday 01:30 to Monday 01:30, and one 02:30 was skipped.
+    // In local time, the log extends from Monday 01:30 to Monday 01:30. The clocks skipped 02:30 once.
     assert_eq!((week.by_hour[1], week.by_hour[2], week.by_hour[3]), (29, 27, 28));
     assert_eq!(week.by_weekday[6], 4 * 24 - 1);
     for (hour, rate) in week.rates.iter().flatten().enumerate() {
         assert!((rate * 3_600.0 - 1.0).abs() < 0.35, "hour {hour} of the week: {rate}");
     }
-    assert!((week.rates[2][12] * 3_600.0 - 1.0).abs() < 1e-9, "an hour in the middle of the week occurred four times");
-    // The week contains 2026-10-25 01:00 UTC, after which 02:30 local time occurred a second time.
+    assert!((week.rates[2][12] * 3_600.0 - 1.0).abs() < 1e-9, "a rate must be the mean of four equal hours");
+    // The week contains 2026-10-25. After 01:00 UTC on this day, the local time 02:30 occurred a second time.
     let autumn: Vec<i64> = (0..24 * 7).map(|hour| 1_792_454_400 + hour * HOUR_S + 1_800).collect();
     let calendar = self::calendar(&autumn);
     let week = calendar.week(&calendar.span().unwrap(), &berlin());
@@ -106,7 +107,7 @@ fn stray_stamps_do_not_stretch_the_span() {
     times.extend([0, MONDAY + 400 * DAY_S, MONDAY - 31 * DAY_S]);
     let span = calendar(&times).span().unwrap();
     assert_eq!((span.first_ns, span.last_ns, span.stray_requests), (MONDAY * NS, (MONDAY + 9_990) * NS, 3));
-    // Two logs of the same length, a year apart, count as one log.
+    // Two logs of the same length, a year apart, must count as one log.
     let both: Vec<i64> = (0..100).flat_map(|i| [MONDAY + i, MONDAY + 365 * DAY_S + i]).collect();
     let span = calendar(&both).span().unwrap();
     assert_eq!((span.requests, span.stray_requests, span.first_ns), (200, 0, MONDAY * NS));
@@ -150,6 +151,6 @@ fn the_busiest_hours_keep_their_seconds() {
     assert_eq!(
         calendar.seconds(MONDAY - 7_200..MONDAY - 3_600),
         Some(vec![0; 3_600]),
-        "hours without requests have zeros"
+        "hours without requests must have counts of zero"
     );
 }

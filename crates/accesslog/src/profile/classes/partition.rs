@@ -1,14 +1,15 @@
-//! Joins neighbouring clusters into classes so that the logarithms of sizes vary least within each class. This is the
-//! optimal partition of points on a line (Fisher 1958), by dynamic programming over all positions of the cuts.
+//! Joins neighbouring clusters to classes so that the logarithms of sizes vary least within each class. The result is
+//! the optimal partition of points on a line (Fisher 1958). It is computed by dynamic programming over all positions of
+//! the cuts.
 
 use std::ops::Range;
 
-/// Consecutive sizes that are never separated.
+/// Consecutive sizes that always belong to the same class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Atom {
     /// Index of the spanning tree's cluster to which the sizes belong.
     pub cluster: usize,
-    /// Whether the cluster was divided and this is not its first part.
+    /// Whether these sizes are a part of a divided cluster, but not its first part.
     pub is_remainder: bool,
     /// Index of the first size.
     pub first: usize,
@@ -35,11 +36,12 @@ impl Atom {
     }
 }
 
-/// Returns `k` non-empty ranges of atoms in order, for `k` from 1 to the number of atoms.
+/// Divides the atoms into `k` ranges so that sizes vary least. `k` must be from 1 to the number of atoms.
 pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     let n = atoms.len();
     let spread = Spread::new(atoms);
-    // For each number of parts and each `i`: the least spread of the first `i` atoms, and the start of the last part.
+    // For each number of parts and each `i`: the smallest spread of the first `i` atoms, and the index at which the
+    // last part begins.
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
     for parts in 1..k {
         let before = &best[parts - 1];
@@ -61,7 +63,7 @@ pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The share of the variance that is between the parts; 1 if there is no variance.
+/// The share of the variance that the division into parts explains; 1 if there is no variance.
 pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
     let spread = Spread::new(atoms);
     let all = spread.within(0, atoms.len());
@@ -83,7 +85,7 @@ impl Spread {
         Spread(sums)
     }
 
-    /// The sum of squared distances from the mean, within the atoms `from..to`.
+    /// The sum of the squared distances of logarithms from their mean, for the atoms `from..to`.
     fn within(&self, from: usize, to: usize) -> f64 {
         let a = self.0[from];
         let b = self.0[to];

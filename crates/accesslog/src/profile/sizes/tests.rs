@@ -51,7 +51,7 @@ fn what_is_counted_in_parts_is_counted_as_a_whole() {
         let (mut whole, mut sum) = (SizeCounts::default(), SizeCounts::default());
         for part in 0..parts {
             let mut counts = SizeCounts::default();
-            // The first part has few distinct sizes, unlike the other parts.
+            // The first part has at most 900 distinct sizes.
             let most = if part == 0 { 900 } else { sizes };
             for _ in 0..80_000 {
                 let bytes = 1 + rng.random_range(0..most) * 97;
@@ -119,7 +119,7 @@ fn the_index_of_a_tail_is_found() {
         };
         let sizes: Vec<u64> = (0..60_000).map(draw).map(|bytes| bytes as u64 + 1).collect();
         let tail = described(&sizes).tail.unwrap();
-        // The best threshold tried may be slightly off: allow 0.15 rather than the interval.
+        // The best of the thresholds tried may not be the true threshold. So the tolerance is 15 %, not the interval.
         assert!((tail.index - index).abs() < 0.15 * index, "{index} is estimated as {tail:?}");
         assert!(tail.responses >= 100 && tail.interval95[0] < tail.index && tail.index < tail.interval95[1]);
     }
@@ -131,5 +131,5 @@ fn sizes_that_fall_faster_than_a_power_have_a_steep_tail_or_none() {
     let exponential = Exp::<f64>::new(1.0 / 10_000.0).unwrap();
     let sizes: Vec<u64> = (0..20_000).map(|_| exponential.sample(&mut rng) as u64 + 1).collect();
     assert!(described(&sizes).tail.is_none_or(|tail| tail.index > 3.0), "{:?}", described(&sizes).tail);
-    assert_eq!(described(&sizes[..99]).tail, None, "there are too few sizes for a tail");
+    assert_eq!(described(&sizes[..99]).tail, None, "99 sizes must be too few for a tail");
 }

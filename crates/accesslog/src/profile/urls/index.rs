@@ -1,7 +1,7 @@
 //! Finds slots by hash: a hash table with linear probing, at most half full.
 //!
-//! A cell is 0 (empty), or contains the upper half of a hash and the slot + 1. The lower bits of that upper half select
-//! the position of the cell.
+//! A cell is 0 (empty), or contains the upper half of a hash and the slot + 1. The lower bits of this upper half select
+//! the preferred position of the cell.
 
 /// The hash table. The upper half of each hash must be well mixed.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The slot with this hash for which `is_it` returns true. Different hashes are mostly rejected without a call.
+    /// The slot with this hash for which `is_it` returns `true`. Slots with other hashes are mostly rejected without
+    /// calling `is_it`.
     pub fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = home(hash, mask);
@@ -36,7 +37,7 @@ impl Index {
         self.place((hash >> 32 << 32) | (slot as u64 + 1));
     }
 
-    /// Removes a slot that is in the table. Moves back cells that the slot had displaced.
+    /// Removes a slot that is in the table. Moves the following cells back if they are not at their preferred position.
     pub fn remove(&mut self, hash: u64, slot: usize) {
         self.used -= 1;
         let mask = self.cells.len() - 1;
@@ -84,7 +85,7 @@ impl Index {
     }
 }
 
-/// The preferred position of a hash or of a cell.
+/// The preferred position of a hash. `hash` may also be the content of a cell.
 fn home(hash: u64, mask: usize) -> usize {
     (hash >> 32) as usize & mask
 }
@@ -105,7 +106,8 @@ mod tests {
         let (mut index, mut map, mut rng) = (Index::default(), BTreeMap::new(), Pcg64::seed_from_u64(1));
         for round in 0..20_000 {
             let slot = rng.random_range(0..300usize);
-            // There are few preferred positions, so that there are long runs, also across the end of the table.
+            // The hashes have only seven preferred positions, so that there are long runs of cells, also across the end
+            // of the table.
             let hash = ((slot as u64 % 7) << 32).wrapping_sub(3 << 32);
             match map.remove(&slot) {
                 Some(()) => index.remove(hash, slot),

@@ -8,7 +8,7 @@ fn entry<'a>(method: &'a [u8], target: &'a [u8], bytes: u64) -> Entry<'a> {
     Entry { method, target, bytes: Some(bytes), ..Entry::default() }
 }
 
-/// Checks all invariants of slots, queue and table.
+/// Checks all invariants of the slots, the queue and the hash table.
 fn assert_sound(urls: &TopUrls) {
     assert!(urls.queue.len() <= urls.capacity && urls.index.len() == urls.queue.len());
     assert_eq!(urls.used, urls.queue.len() + urls.free.len());
@@ -59,7 +59,7 @@ fn without_room_counts_are_never_too_low_and_the_popular_ones_are_there() {
     }
     let sorted = urls.sorted();
     assert!(!urls.is_exact() && sorted.len() == 200);
-    assert_eq!(sorted.iter().map(|url| url.requests).sum::<u64>(), total, "each request is counted once");
+    assert_eq!(sorted.iter().map(|url| url.requests).sum::<u64>(), total, "each request must be counted once");
     for url in &sorted {
         let true_count = exact[&*url.url];
         assert!(url.requests >= true_count && url.requests - url.requests_error <= true_count);
@@ -75,7 +75,7 @@ fn it_counts_as_the_definition_does() {
     let (zipf, mut rng) = (Zipf::new(300.0, 0.7).unwrap(), Pcg64::seed_from_u64(3));
     let mut urls = TopUrls::new(40);
     for round in 0..3 {
-        // The name, the requests and their error for each slot.
+        // For each slot: the URL, its number of requests, and the error of this number.
         let mut slots: Vec<(String, u64, u64)> = Vec::new();
         for _ in 0..3_000 {
             let name = format!("/{}", zipf.sample(&mut rng));
@@ -120,7 +120,7 @@ fn the_method_is_that_of_most_requests() {
     }
     assert_eq!((&*urls.sorted()[0].method, urls.sorted()[0].mean_bytes()), (&b"POST"[..], 0.0));
     urls.add(&entry(b"GET", b"", 1));
-    assert_eq!(urls.sorted().len(), 1, "requests without a URL are not counted");
+    assert_eq!(urls.sorted().len(), 1, "requests without a URL must not be counted");
 }
 
 #[test]

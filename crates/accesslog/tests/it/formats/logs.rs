@@ -13,7 +13,7 @@ fn logs() -> Option<PathBuf> {
     Some(directory)
 }
 
-/// The number of lines of a file that are requests, the number that are not, and the first malformed line.
+/// The number of requests in a file, the number of malformed lines, and the first malformed line with its number.
 fn counts(formats: &mut Formats, bytes: &[u8]) -> (u64, u64, Option<(u64, Malformed)>) {
     let (mut read, mut malformed, mut first) = (0, 0, None);
     for (line, number) in bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n').zip(1..) {
@@ -71,7 +71,7 @@ fn logs_of_real_servers_are_read_but_for_broken_lines() {
     }
 }
 
-/// Generates text without quotes, backslashes and control characters, which servers escape.
+/// Generates texts without quotes, backslashes and control characters, because servers escape these.
 fn field() -> impl Strategy<Value = String> {
     "[!#-\\[\\]-~é]{1,20}"
 }

@@ -4,10 +4,11 @@ use super::*;
 
 const REST: &str = r#"[03/Aug/2017:14:58:51 +0000] "GET /a HTTP/1.1" 200 10 "-" "x""#;
 
-/// The client, host and service time of an entry.
+/// The client, the host, and the service time in nanoseconds of an entry.
 type Caller = (String, String, Option<u64>);
 
-/// The name of the format that reads all lines, the entries, and the remarks on the format.
+/// Detects the format of the lines and reads them. Returns the name of the format, the entries, and the remarks about
+/// the format.
 fn found(lines: &[String]) -> (String, Vec<Caller>, Vec<String>) {
     let sample: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     let mut formats = Formats::detect(&sample).unwrap_or_else(|error| panic!("{}: {error}", lines[0]));
@@ -52,7 +53,7 @@ fn a_list_of_proxies_is_no_virtual_host() {
         {
             assert_eq!(client(line.clone()), (first.to_owned(), String::new()), "{line}");
         }
-        // The list is followed by the address of the last proxy.
+        // In this format, the address of the last proxy follows the list.
         if !list.starts_with(['"', '[']) && list != "unix:" {
             let line = format!("{list} 10.0.0.1 - - {REST}");
             let first = if list == "-" || list == "unknown, unknown" { "10.0.0.1" } else { first };
@@ -69,14 +70,14 @@ fn a_virtual_host_is_still_one() {
     assert_eq!(host(format!("www.example.org 203.0.113.7 - - {REST}")), expected("203.0.113.7", "www.example.org"));
     let forwarded = format!("www.example.org:80 203.0.113.7, 10.0.0.1 - - {REST}");
     assert_eq!(host(forwarded), expected("203.0.113.7", "www.example.org"));
-    // The virtual host is an address.
+    // If the first field is always the same address, it must be read as the virtual host.
     let lines: Vec<String> = (1..20).map(|n| format!("192.0.2.80 203.0.113.{n} - - {REST}")).collect();
     let (name, entries, _) = found(&lines);
     assert_eq!(
         (name.as_str(), entries[4].0.as_str(), entries[4].1.as_str()),
         ("%v combined", "203.0.113.5", "192.0.2.80")
     );
-    // Two proxies forward requests of many clients.
+    // If two proxies forward requests of many clients, the first field must be read as the client.
     let lines: Vec<String> = (1..20).map(|n| format!("203.0.113.{n} 10.0.0.{} - - {REST}", n % 2)).collect();
     let (name, entries, _) = found(&lines);
     assert_eq!(
@@ -85,7 +86,7 @@ fn a_virtual_host_is_still_one() {
     );
 }
 
-/// Creates one line per second, each with one of the given texts after the agent.
+/// Creates one line per second. Each line has one of the texts `tails` after the `User-Agent`.
 fn every_second(tails: impl IntoIterator<Item = String>) -> Vec<String> {
     let line = |(second, tail): (usize, String)| {
         let stamp = format!("03/Aug/2017:14:{:02}:{:02} +0000", second / 60, second % 60);
@@ -98,7 +99,7 @@ fn every_second(tails: impl IntoIterator<Item = String>) -> Vec<String> {
     tails.into_iter().enumerate().map(line).collect()
 }
 
-/// A number between 2,000 and 12,000.
+/// A number from 2,000 to 11,999 that varies with `n`.
 fn varied(n: usize) -> u64 {
     2_000 + (n as u64 * 7_919) % 10_000
 }
@@ -122,11 +123,11 @@ fn microseconds_before_a_process_number_are_no_seconds() {
         let [remark] = remarks.as_slice() else { panic!("{name}: {remarks:?}") };
         assert!(remark.contains("read as microseconds") && remark.contains("give --format 'combined + "), "{remark}");
     }
-    // A second column in whole seconds makes the unit certain.
+    // If another column shows the same duration in whole seconds, the unit is certain.
     let (name, entries, remarks) =
         found(&every_second((0..60).map(|n| format!("{} {}", varied(n) * 300 / 1_000_000, varied(n) * 300))));
     assert_eq!((name.as_str(), entries[3].2, remarks.len()), ("combined + _ %D", Some(varied(3) * 300_000), 0));
-    // A single line does not determine the unit.
+    // If the unit is uncertain, a remark must name another possible unit. A single line does not determine the unit.
     let (name, entries, remarks) = found(&every_second(["5040 1234".to_owned()]));
     assert_eq!((name.as_str(), entries[0].2), ("combined + %D _", Some(5_040_000)));
     assert!(remarks[0].contains("They may be milliseconds"), "{remarks:?}");
@@ -162,10 +163,10 @@ fn times_keep_the_unit_that_they_have() {
         let (found_name, entries, remarks) = found(&every_second([tail.to_owned()]));
         assert_eq!((found_name.as_str(), entries[0].2, remarks.len()), (name, Some(ns), 0), "{tail}");
     }
-    // The values are Tomcat's milliseconds, some of which are 0.
+    // Tomcat writes milliseconds, some of which are 0.
     let (name, entries, _) = found(&every_second((0..60).map(|n| (n * 13 % 40).to_string())));
     assert_eq!((name.as_str(), entries[1].2), ("combined + %{ms}T", Some(13_000_000)));
-    // The values are microseconds in JSON. Most numbers in JSON logs are milliseconds.
+    // Numbers in JSON logs are usually milliseconds. These numbers must be read as microseconds.
     let json = |n: usize, name: &str, value: u64| {
         format!(
             r#"{{"time":"2017-08-03T14:58:{n:02}Z","method":"GET","uri":"/","status":200,"size":9000,"{name}":{value}}}"#
@@ -196,7 +197,7 @@ fn traefiks_dash_without_quotes_keeps_the_durations() {
     }
 }
 
-/// The entries of a whole log that contains directives.
+/// Reads a whole log that contains directives, and returns its entries.
 fn w3c(log: &str) -> Vec<(String, String, String, Option<u64>)> {
     let lines: Vec<&[u8]> = log.lines().map(str::as_bytes).collect();
     let mut formats = Formats::detect(&lines).unwrap();
@@ -229,7 +230,7 @@ fn w3c_logs_with_tabs_may_have_spaces_in_values() {
             vec![entry("Mozilla/5.0 (X11; Linux)"); 2]
         );
     }
-    // The log is from Microsoft's proxy.
+    // This log is in the format of Microsoft's proxy.
     let log = "#Fields: c-ip\tc-agent\tdate\ttime\tr-host\ttime-taken\tsc-bytes\ts-operation\tcs-uri\tsc-status\n\
                10.0.0.1\tMozilla/4.0 (compatible)\t2026-03-01\t10:00:00\tintra\t12\t500\tGET\thttp://intra/a b\t200";
     assert_eq!(w3c(log), [entry("Mozilla/4.0 (compatible)")]);
