@@ -15,8 +15,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// The command succeeded.
     Ok = 0,
-    /// The command succeeded, but an objective was missed. For `load`, more calls failed than were completed. For
-    /// `survey`, the server failed calls, or the measurements refuted the model.
+    /// The command succeeded, but an objective was missed. For `load`, more calls failed than were completed, or a
+    /// condition of `--stop-when` ended the load. For `survey`, the server failed calls, or the measurements refuted the model.
     Objective = 1,
     /// Wrong usage, or bad input.
     Usage = 2,
@@ -67,7 +67,11 @@ pub fn code_for_record(record: &Record) -> Exit {
     let failing = record.verdict.failing == Some(true);
     match code_for_verdict(&record.verdict, record.interrupted) {
         Exit::Ok if failing && record.counts.established == 0 && record.counts.sent == 0 => Exit::Environment,
-        Exit::Ok if failing || record.objectives.iter().any(|objective| !objective.met) => Exit::Objective,
+        Exit::Ok
+            if failing || record.stopped_by.is_some() || record.objectives.iter().any(|objective| !objective.met) =>
+        {
+            Exit::Objective
+        }
         exit => exit,
     }
 }

@@ -49,7 +49,7 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     plan.validate()?;
     let stop = progress::stop_flag()?;
     print(&(echo::command_line(&options) + "\n"))?;
-    let observer = RunObserver { detail: true, tap: exchanges::tap(&options) };
+    let observer = RunObserver { detail: true, tap: exchanges::tap(&options), stop_when: None };
     let RunOutput { record, detail } = run(&plan, &observer, &stop)?;
     print(&text(&record, &extra(&options, &record, detail)))?;
     for reason in &record.verdict.reasons {

@@ -21,7 +21,7 @@ use brimful_core::workload::{self, Load, LoadKind, Stage};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
-use brimful_run::{Endpoint, MonitorTarget, RunPlan, client_limit, run};
+use brimful_run::{Endpoint, MonitorTarget, RunObserver, RunPlan, StopConditions, client_limit, run};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{ArrivalProcess, Speed, Trace};
 use keep::PartialRecordFile;
@@ -44,6 +44,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.validate()?;
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
+    let stop_when = stop_conditions(args, &plan)?;
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let hdr = args.hdr.open()?;
@@ -65,7 +66,8 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.result_backup = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::new(&args.tracing, &plan)?;
-    let load = || run(&plan, &trace.observer(), &stop).map(|output| output.record);
+    let observer = RunObserver { stop_when, ..trace.observer() };
+    let load = || run(&plan, &observer, &stop).map(|output| output.record);
     let load = || match &kept {
         Some(kept) => kept.during(&plan, load),
         None => load(),
@@ -83,6 +85,13 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         write_record_page(&record, html),
     ];
     first_failure(delivered, others)
+}
+
+/// The conditions of `--stop-when`; `None` if there are none.
+fn stop_conditions(args: &LoadArgs, plan: &RunPlan) -> Result<Option<Arc<StopConditions>>, UsageError> {
+    let conditions = Some(&args.stop_when).filter(|conditions| !conditions.is_empty());
+    let conditions = conditions.map(|conditions| StopConditions::new(conditions, &plan.workload).map_err(UsageError));
+    Ok(conditions.transpose()?.map(Arc::new))
 }
 
 /// If no flag defines a load, prints which load is generated.

@@ -6,7 +6,7 @@
 //!   [`profile`], [`testbed`]: the documents.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`tls`], [`pem`], [`http2`]: TLS settings and faults; files of certificates and keys; HTTP/2 errors.
-//! - [`slo`]: service level objectives (`p95<200ms`).
+//! - [`slo`], [`stop_condition`]: service level objectives (`p95<200ms`); conditions that end a load (`p99>1s for 5s`).
 //! - [`text`], [`secret`]: escapes untrusted text for terminals; masks credentials.
 //! - [`quantity`]: formats numbers for people (`657 µs`, `−2.8 %`).
 //! - [`moments`]: means and variances.
@@ -35,6 +35,7 @@ pub mod secret;
 pub mod server;
 pub mod slo;
 pub mod status;
+pub mod stop_condition;
 pub mod survey;
 pub mod template;
 pub mod testbed;
@@ -51,5 +52,6 @@ pub use event::{
 pub use http2::Http2Frame;
 pub use slo::{Slo, SloSpec};
 pub use status::StatusClass;
+pub use stop_condition::StopCondition;
 pub use tls::TlsFault;
 pub use units::{Bytes, Nanos, OptionalNanos, Rate};

@@ -46,6 +46,9 @@ pub struct Record {
     pub seed: u64,
     /// Whether the user ended the run early.
     pub interrupted: bool,
+    /// The condition of `--stop-when` that ended the run early, like `p99>1s for 5s`; absent if no condition did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<String>,
     /// Verdict on whether the run's measurements can be trusted.
     pub verdict: Verdict,
     /// Rates per second, as means over `window_s`.

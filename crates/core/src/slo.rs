@@ -146,18 +146,23 @@ impl FromStr for Slo {
         let (left, limit) = text.rsplit_once('<').ok_or_else(|| error("there is no `<`".into()))?;
         let (left, limit) = (left.trim(), limit.trim_start_matches('=').trim());
         let measure = Measure::parse(left).map_err(error)?;
-        let limit = match measure {
-            Measure::Utilization { .. } | Measure::ErrorShare { .. } => {
-                share(limit).ok_or_else(|| error(format!("`{limit}` is no share")))
-            }
-            _ => limit.parse::<Nanos>().map(Nanos::as_secs_f64).map_err(|e| error(e.to_string())),
-        }?;
+        let limit = parse_limit(&measure, limit).map_err(error)?;
         if limit > 0.0 { Ok(Slo { measure, limit }) } else { Err(error("nothing is below 0".into())) }
     }
 }
 
+/// Parses the limit of a measure: a time in seconds, or a share as a fraction.
+pub(crate) fn parse_limit(measure: &Measure, text: &str) -> Result<f64, String> {
+    match measure {
+        Measure::Utilization { .. } | Measure::ErrorShare { .. } => {
+            share(text).ok_or_else(|| format!("`{text}` is no share"))
+        }
+        _ => text.parse::<Nanos>().map(Nanos::as_secs_f64).map_err(|error| error.to_string()),
+    }
+}
+
 impl Measure {
-    fn parse(text: &str) -> Result<Measure, String> {
+    pub(crate) fn parse(text: &str) -> Result<Measure, String> {
         if text == UTILIZATION {
             return Ok(Measure::Utilization { station: None });
         }

@@ -283,6 +283,19 @@ Response: from when a call was due to its last byte; ";
     }
 
     #[test]
+    fn a_run_that_a_condition_stopped_says_which_and_what_still_waited() {
+        let mut record = record();
+        record.stopped_by = Some("p99>1s for 5s".to_owned());
+        record.window_s = 1.5;
+        record.counts.in_flight_at_end = 40;
+        record.counts.unsent_at_end = 2;
+        let text = full_text(&record).replace('\n', " ");
+        let note = "note: The run was stopped by p99>1s for 5s; load was offered for 1.50 s. At that time, 42 calls still \
+                    waited for a response; the times leave out their waits.";
+        assert!(text.contains(note), "{text}");
+    }
+
+    #[test]
     fn a_run_that_measured_nothing_says_what_to_check() {
         let mut record = record();
         record.counts = Counts { scheduled: 10, refused: 10, ..Counts::default() };

@@ -89,6 +89,9 @@ pub enum RunError {
     /// The listener for the calibration of S-Clients cannot be opened.
     #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` lists it, and `ulimit -n`")]
     Listen(std::io::Error),
+    /// The thread that judges the conditions for an early end cannot be started.
+    #[error("cannot start the thread of --stop-when: {0}; raise the limit of processes (`ulimit -u`)")]
+    StopThread(std::io::Error),
     /// An error of the built-in server.
     #[error(transparent)]
     Target(#[from] brimful_target::TargetError),
@@ -104,7 +107,7 @@ impl RunError {
     pub fn is_usage(&self) -> bool {
         use RunError::{
             Arrivals, BadLoad, BadUrl, Engine, FleetProcess, Handshake, Listen, MergeMismatch, Mix, Monitor, NoSocket,
-            NothingListens, Security, Silent, Target, Unresolvable, Workload,
+            NothingListens, Security, Silent, StopThread, Target, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
@@ -119,6 +122,7 @@ impl RunError {
             | NoSocket { .. }
             | NothingListens { .. }
             | Silent { .. }
+            | StopThread(_)
             | MergeMismatch(_) => false,
         }
     }

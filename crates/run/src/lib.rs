@@ -12,6 +12,7 @@ mod plan;
 mod record;
 mod run;
 mod shard;
+mod stop_when;
 mod stream;
 mod valid;
 
@@ -22,4 +23,5 @@ pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};
 pub use plan::{FleetClock, MonitorTarget, RunPlan};
 pub use record::{RunOutput, partial_record};
 pub use run::{run, run_log};
+pub use stop_when::StopConditions;
 pub use stream::{Feed, StreamedCall};

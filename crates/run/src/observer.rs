@@ -1,6 +1,7 @@
 //! Observations that a run makes in addition to its Record: the figures of [`Detail`], and every [`Exchange`], which is
 //! passed to a [`Tap`].
 
+use crate::stop_when::StopConditions;
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
 use brimful_stats::{Collector, Detail};
 use std::fmt;
@@ -13,6 +14,8 @@ pub struct RunObserver {
     pub detail: bool,
     /// The function to which every call is shown.
     pub tap: Option<Tap>,
+    /// The conditions that end the run early.
+    pub stop_when: Option<Arc<StopConditions>>,
 }
 
 type ShowExchange = dyn FnMut(&Exchange) + Send;
@@ -92,6 +95,7 @@ pub(crate) type Observers = (Collector, ShardObserver);
 pub(crate) struct ShardObserver {
     detail: Option<Detail>,
     tap: Option<Tap>,
+    stop_when: Option<Arc<StopConditions>>,
 }
 
 /// The observer's data about a call; `None` without a tap.
@@ -141,11 +145,15 @@ impl Exchange {
 impl ShardObserver {
     /// Makes the observer for a run that offers load for at most `window`.
     pub fn new(observer: &RunObserver, window: Nanos) -> ShardObserver {
-        ShardObserver { detail: observer.detail.then(|| Detail::new(window)), tap: observer.tap.clone() }
+        ShardObserver {
+            detail: observer.detail.then(|| Detail::new(window)),
+            tap: observer.tap.clone(),
+            stop_when: observer.stop_when.clone(),
+        }
     }
 
     fn is_active(&self) -> bool {
-        self.detail.is_some() || self.tap.is_some()
+        self.detail.is_some() || self.tap.is_some() || self.stop_when.is_some()
     }
 
     /// Handles an event. The caller checks first whether there is anything to do, so that runs without these
@@ -154,6 +162,9 @@ impl ShardObserver {
     fn observe(&mut self, PerCall(call): &mut PerCall, event: &Event) {
         if let Some(detail) = &mut self.detail {
             detail.on(&mut (), event);
+        }
+        if let Some(conditions) = &self.stop_when {
+            conditions.observe(event);
         }
         let Some(tap) = &self.tap else { return };
         let call = call.get_or_insert_default();
@@ -253,7 +264,10 @@ mod tests {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let into = shown.clone();
         let tap = Tap::new(8, move |exchange| into.lock().unwrap().push(exchange.clone()));
-        let mut observer = ShardObserver::new(&RunObserver { detail: true, tap: Some(tap) }, Nanos::from_secs(1));
+        let mut observer = ShardObserver::new(
+            &RunObserver { detail: true, tap: Some(tap), ..RunObserver::default() },
+            Nanos::from_secs(1),
+        );
         let mut call = PerCall::default();
         let at = Nanos::from_micros;
         observer.on(&mut call, &Event::Scheduled { class: ClassId(0), due: at(5) });

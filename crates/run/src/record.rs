@@ -29,6 +29,8 @@ pub(crate) struct RunContext {
     pub anchor: clock::ClockAnchor,
     /// The start that the hosts of a fleet agreed on, on `CLOCK_MONOTONIC`.
     pub agreed_start: Option<Nanos>,
+    /// The condition that ended the run early, if any.
+    pub stopped_by: Option<String>,
     pub server: Option<Server>,
     pub host_probe: Option<HostProbe>,
 }
@@ -47,7 +49,8 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
         started_monotonic_ns: run.started_monotonic_ns,
         duration: run.duration,
         window: context.window,
-        interrupted: run.interrupted,
+        interrupted: run.interrupted && context.stopped_by.is_none(),
+        stopped_by: context.stopped_by,
         wants_tls: wants_tls(plan, &account.counts()),
         server: context.server,
         ..planned_facts(plan)

@@ -69,19 +69,24 @@ fn execute(
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::ClockAnchor::now();
     let new_observers = || (new_collector(&valid, window), ShardObserver::new(observer, plan.window));
-    let run = match (&valid.load, feed) {
-        (PlannedLoad::Log { .. }, Some(feed)) => stream::drive(plan, &config, feed, new_observers, stop)?,
+    let drive = || match (&valid.load, feed) {
+        (PlannedLoad::Log { .. }, Some(feed)) => stream::drive(plan, &config, feed, new_observers, stop),
         _ => {
             let new_shard = |shard| Ok((shared.load(shard)?, shared.requests(), new_observers()));
             let shards = plan.shards().map(new_shard).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
+            Ok(brimful_engine::run(&config, shards, stop)?)
         }
     };
+    let run = match &observer.stop_when {
+        Some(conditions) => conditions.judge_during(stop, drive).map_err(RunError::StopThread)??,
+        None => drive()?,
+    };
+    let stopped_by = observer.stop_when.as_ref().and_then(|conditions| conditions.met()).map(str::to_owned);
     let may_end_early = run.interrupted || valid.ends_with_last_call();
     let window = if may_end_early { window.min(run.duration) } else { window };
     let start = Nanos(run.started_monotonic_ns);
     let server = monitor.map(|monitor| monitor.finish(start, Some((start, start + window))));
-    record::finish(plan, run, RunContext { window, anchor, agreed_start, server, host_probe })
+    record::finish(plan, run, RunContext { window, anchor, agreed_start, stopped_by, server, host_probe })
 }
 
 /// Makes the collector of one shard, which collects all figures that the Record of this plan has.

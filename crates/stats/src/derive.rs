@@ -42,6 +42,8 @@ pub struct RunFacts {
     pub seed: u64,
     /// Whether the user ended the run early.
     pub interrupted: bool,
+    /// The condition that ended the run early; `None` if no condition did.
+    pub stopped_by: Option<String>,
     /// HTTP version of the run: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
     /// TLS parameters that were negotiated, if any.
@@ -100,6 +102,7 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
         duration: facts.duration,
         load: facts.load_kind(),
         interrupted: facts.interrupted,
+        stopped: facts.stopped_by.is_some(),
         shards: &facts.shards,
     });
     let hdr = [
@@ -121,6 +124,7 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
         workload: facts.workload,
         seed: facts.seed,
         interrupted: facts.interrupted,
+        stopped_by: facts.stopped_by,
         verdict,
         rates: Rates {
             offered: per_second(counts.scheduled),

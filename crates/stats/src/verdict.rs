@@ -48,6 +48,8 @@ pub struct Evidence<'a> {
     pub load: LoadKind,
     /// Whether the user ended the run early.
     pub interrupted: bool,
+    /// Whether a condition of the user ended the run early.
+    pub stopped: bool,
     /// The parts of the load, if it was made in parts.
     pub shards: &'a [ShardOrigin],
 }
@@ -132,7 +134,7 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
     let lost = evidence.shards.iter().any(|shard| shard.lost_at_s.is_some());
-    let expected = evidence.interrupted || lost || evidence.load != LoadKind::Open;
+    let expected = evidence.interrupted || evidence.stopped || lost || evidence.load != LoadKind::Open;
     let [unsent, all] = [unsent_at_end, scheduled].map(count);
     (!expected && unsent_at_end > 0)
         .then(|| format!("The generator fell so far behind that {unsent} of {all} calls were never begun"))
@@ -267,6 +269,7 @@ mod tests {
         generator: Generator,
         load: LoadKind,
         interrupted: bool,
+        stopped: bool,
     }
 
     /// Completed calls with the given lateness (mean, p99) and mean response time, in µs.
@@ -289,6 +292,7 @@ mod tests {
             generator: Generator { busy: 0.5, ..Generator::default() },
             load: LoadKind::Open,
             interrupted: false,
+            stopped: false,
         }
     }
 
@@ -311,6 +315,7 @@ mod tests {
                 duration: Nanos::from_secs(10),
                 load: self.load,
                 interrupted: self.interrupted,
+                stopped: self.stopped,
                 shards: &[],
                 followed: None,
             })
@@ -393,6 +398,8 @@ mod tests {
         let run = |interrupted| Run { interrupted, ..counted(counts) };
         assert_eq!(run(false).codes(), [ReasonCode::GeneratorLate]);
         assert!(run(true).verdict().valid, "unsent calls do not make an interrupted run invalid");
+        let stopped = Run { stopped: true, ..counted(counts) };
+        assert!(stopped.verdict().valid, "unsent calls do not make a run invalid that a condition stopped");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Bench for ServerBench<'_> {
         });
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let window = self.template.connections.response_timeout + SPARE;
-        run(&self.simple_run(load, 1, window), &RunObserver { detail: false, tap: Some(tap) }, self.stop)?;
+        run(&self.simple_run(load, 1, window), &RunObserver { tap: Some(tap), ..RunObserver::default() }, self.stop)?;
         Ok(last_answer.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 

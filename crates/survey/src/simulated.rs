@@ -427,6 +427,7 @@ impl Bench for Simulated {
             workload: Some(workload.clone()),
             seed,
             interrupted: false,
+            stopped_by: None,
             generator: Generator {
                 max_rate: self.client_max.filter(|_| !self.client_may_offer_more),
                 threads: 1,

@@ -9,7 +9,7 @@ use crate::flags::values::{
 use crate::flags::{DetailArgs, HdrArgs, OutputArgs, RequestArgs};
 use brimful_core::units::Count;
 use brimful_core::workload::{RequestClass, Stage};
-use brimful_core::{Nanos, Rate, Slo};
+use brimful_core::{Nanos, Rate, Slo, StopCondition};
 use brimful_monitor::ProcessSelector;
 use brimful_run::FleetClock;
 use brimful_workload::{Shard, Speed};
@@ -76,6 +76,12 @@ pub struct LoadArgs {
     /// that count as success instead.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
+    /// End the load when this holds, like 'p99>1s for 5s', 'mean>200ms' or 'errors>5%' (repeatable; exit code 1)
+    ///
+    /// It must hold in each second of the time after `for` [default: 5s], counting calls that are still waiting. The Record
+    /// says which condition ended the load. Each part of a load made with --shard judges its own calls.
+    #[arg(long, value_name = "CONDITION", hide_short_help = true)]
+    pub stop_when: Vec<StopCondition>,
     /// S-Clients: keep this many connection attempts pending, with one call each
     ///
     /// Their number does not depend on the server; each attempt is abandoned after --connect-timeout (Banga & Druschel 1997).

@@ -75,7 +75,10 @@ impl CallTrace {
         let Some(calls) = self.0.clone() else { return RunObserver::default() };
         let has_file = calls.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
         let add = move |exchange: &Exchange| calls.lock().unwrap_or_else(PoisonError::into_inner).add(exchange);
-        RunObserver { detail: false, tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)) }
+        RunObserver {
+            tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)),
+            ..RunObserver::default()
+        }
     }
 
     /// Prints the calls of `--print`, and closes the file of `--trace`.

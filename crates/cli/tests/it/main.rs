@@ -46,6 +46,7 @@ mod sessions;
 mod shapes;
 mod signals;
 mod small_disk;
+mod stop_when;
 mod survey;
 mod target;
 mod testbed;

@@ -44,6 +44,7 @@ pub fn record() -> Record {
         target: "http://127.0.0.1:8080/".to_owned(),
         seed: 1,
         interrupted: false,
+        stopped_by: None,
         verdict: Verdict::from_reasons(vec![]),
         rates: Rates {
             offered: 150.0,

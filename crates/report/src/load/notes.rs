@@ -19,6 +19,7 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .into_iter()
         .chain(tls_failures(record))
         .chain(interrupted(record))
+        .chain(stopped(record))
         .chain(empty_lines(record))
         .chain(closed_on_reuse(record))
         .chain(retried(record))
@@ -250,6 +251,20 @@ fn what_to_check(record: &Record) -> String {
 fn interrupted(record: &Record) -> Option<String> {
     let offered = seconds(record.window_s);
     record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
+}
+
+/// A note that a condition ended the run early.
+fn stopped(record: &Record) -> Option<String> {
+    let condition = record.stopped_by.as_ref()?;
+    let offered = seconds(record.window_s);
+    let waiting = match record.counts.in_flight_at_end + record.counts.unsent_at_end {
+        0 => String::new(),
+        calls => format!(
+            " At that time, {} still waited for a response; the times leave out their waits.",
+            counted(calls, "call")
+        ),
+    };
+    Some(format!("The run was stopped by {}; load was offered for {offered}.{waiting}", one_line(condition)))
 }
 
 /// A note for runs in which none or few of the responses are the pages that the user wants to measure.

@@ -1,0 +1,402 @@
+//! Ends a run early when one of the user's conditions holds (`--stop-when 'p99>1s for 5s'`).
+//!
+//! The shards count each call for the conditions that concern it. A thread reads these counts in steps of at most a
+//! second, and ends the run when a condition was true in every step of its time. A percentile is above its limit in a
+//! step if too large a share of the calls of this step was beyond the limit. These calls are the calls that ended in the
+//! step, and the calls that have been waiting longer than the limit at its end. So a server that stops responding ends
+//! the run, too.
+
+use brimful_core::slo::Measure;
+use brimful_core::workload::{RequestClass, Workload};
+use brimful_core::{ClassId, End, Event, Nanos, Outcome, StopCondition};
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+/// The longest step in which a condition is judged.
+const MAX_STEP: Nanos = Nanos::from_secs(1);
+/// How often the thread that judges the conditions checks whether the run has ended.
+const END_CHECK: Duration = Duration::from_millis(20);
+
+/// The conditions that end a run, with the counts of its calls. All shards of a run share one value.
+#[derive(Debug)]
+pub struct StopConditions {
+    rules: Vec<Rule>,
+    met: OnceLock<String>,
+}
+
+/// A condition, and the counts of the calls that it concerns.
+#[derive(Debug)]
+struct Rule {
+    condition: StopCondition,
+    /// The class that the condition concerns; `None` for all classes.
+    class: Option<ClassId>,
+    /// For each class, whether responses with status 5xx or 429 count as errors. The engine judges the responses of the
+    /// other classes by the statuses that the workload expects.
+    judges_status: Vec<bool>,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    scheduled: AtomicU64,
+    ended: AtomicU64,
+    judged: AtomicU64,
+    beyond: AtomicU64,
+    expected: AtomicU64,
+    expected_ns: AtomicU64,
+}
+
+/// The counts of a rule from the start of the run to one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Totals {
+    /// Number of calls that were due.
+    scheduled: u64,
+    /// Number of calls that ended in any way.
+    ended: u64,
+    /// Number of calls whose end says something about the server.
+    judged: u64,
+    /// Number of calls that were slower than the limit or had no expected response. For error shares, only the latter.
+    beyond: u64,
+    /// Number of calls that had an expected response.
+    expected: u64,
+    /// Sum of the response times of these calls, in nanoseconds.
+    expected_ns: u64,
+}
+
+impl StopConditions {
+    /// Conditions for a run of this workload.
+    ///
+    /// # Errors
+    /// A message if a condition concerns a class that the workload lacks.
+    pub fn new(conditions: &[StopCondition], workload: &Workload) -> Result<StopConditions, String> {
+        let rules = conditions.iter().map(|condition| Rule::new(condition, workload)).collect::<Result<_, _>>()?;
+        Ok(StopConditions { rules, met: OnceLock::new() })
+    }
+
+    /// The condition that ended the run, if any.
+    pub fn met(&self) -> Option<&str> {
+        self.met.get().map(String::as_str)
+    }
+
+    /// Counts an event.
+    pub(crate) fn observe(&self, event: &Event) {
+        match event {
+            Event::Scheduled { class, .. } => {
+                self.rules.iter().filter(|rule| rule.concerns(*class)).for_each(|rule| {
+                    rule.counters.scheduled.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            Event::Ended(outcome) => {
+                self.rules.iter().filter(|rule| rule.concerns(outcome.call.class)).for_each(|rule| rule.count(outcome));
+            }
+            _ => {}
+        }
+    }
+
+    /// Runs `body`, and sets `stop` as soon as a condition holds.
+    ///
+    /// # Errors
+    /// When the thread that judges the conditions cannot be started.
+    pub(crate) fn judge_during<T>(&self, stop: &AtomicBool, body: impl FnOnce() -> T) -> io::Result<T> {
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // Also set if `body` panics: the scope waits for its threads.
+            let _done = SetOnDrop(&done);
+            for rule in &self.rules {
+                let judge = || {
+                    if rule.holds_before(&done) {
+                        // If several conditions hold, the first one is the reason.
+                        let _ = self.met.set(rule.condition.to_string());
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                };
+                thread::Builder::new().name("stop-when".to_owned()).spawn_scoped(scope, judge)?;
+            }
+            Ok(body())
+        })
+    }
+}
+
+/// Sets a flag when it is dropped.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Rule {
+    fn new(condition: &StopCondition, workload: &Workload) -> Result<Rule, String> {
+        let class = condition.measure.class().map(|name| class_named(name, condition, workload)).transpose()?;
+        let judges_status = workload.classes.iter().map(|class| !expects_status(class)).collect();
+        Ok(Rule { condition: condition.clone(), class, judges_status, counters: Counters::default() })
+    }
+
+    fn concerns(&self, class: ClassId) -> bool {
+        self.class.is_none_or(|concerned| concerned == class)
+    }
+
+    fn count(&self, outcome: &Outcome) {
+        let Counters { ended, judged, beyond, expected, expected_ns, .. } = &self.counters;
+        ended.fetch_add(1, Ordering::Relaxed);
+        let is_expected = match outcome.end {
+            // These calls say nothing about the server.
+            End::ClientLimited(_) | End::Unfinished { .. } => return,
+            End::Completed { status } => !self.is_error(outcome.call.class, status),
+            _ => false,
+        };
+        judged.fetch_add(1, Ordering::Relaxed);
+        let response_time = Nanos(outcome.at.0.saturating_sub(outcome.due.0));
+        if is_expected {
+            expected.fetch_add(1, Ordering::Relaxed);
+            expected_ns.fetch_add(response_time.0, Ordering::Relaxed);
+        }
+        let is_slow = self.limits_time() && response_time > self.limit();
+        if !is_expected || is_slow {
+            beyond.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_error(&self, class: ClassId, status: u16) -> bool {
+        let judges_status = self.judges_status.get(usize::from(class.0)).is_none_or(|judges| *judges);
+        judges_status && (status >= 500 || status == 429)
+    }
+
+    fn limits_time(&self) -> bool {
+        !matches!(self.condition.measure, Measure::ErrorShare { .. })
+    }
+
+    /// The limit of a response time.
+    fn limit(&self) -> Nanos {
+        Nanos::from_secs_f64(self.condition.limit)
+    }
+
+    /// Waits until the condition holds, or until the run is `done`. Returns whether the condition holds.
+    fn holds_before(&self, done: &AtomicBool) -> bool {
+        let hold = self.condition.hold;
+        let steps = hold.0.div_ceil(MAX_STEP.0).max(1);
+        let step = Duration::from_nanos(hold.0 / steps);
+        let mut judge = Judge::new(self, steps);
+        let start = Instant::now();
+        let mut next = start + step;
+        loop {
+            while let Some(left) = next.checked_duration_since(Instant::now()) {
+                if done.load(Ordering::Relaxed) {
+                    return false;
+                }
+                thread::sleep(left.min(END_CHECK));
+            }
+            if judge.add_step(start.elapsed(), self.counters.totals()) {
+                return !done.load(Ordering::Relaxed);
+            }
+            // After a stall of this process, the missed steps are left out.
+            next = (next + step).max(Instant::now());
+        }
+    }
+}
+
+fn expects_status(class: &RequestClass) -> bool {
+    class.expect.as_ref().is_some_and(|expect| expect.status.is_some())
+}
+
+fn class_named(name: &str, condition: &StopCondition, workload: &Workload) -> Result<ClassId, String> {
+    let names: Vec<&str> = workload.classes.iter().map(|class| class.name.as_str()).collect();
+    let index = names.iter().position(|candidate| *candidate == name).and_then(|index| u16::try_from(index).ok());
+    index.map(ClassId).ok_or_else(|| {
+        format!("`{condition}` is about a class that the workload lacks; its classes are: {}", names.join(", "))
+    })
+}
+
+impl Counters {
+    fn totals(&self) -> Totals {
+        // `ended` is read first, so that a call that ends meanwhile counts as waiting at most.
+        let ended = self.ended.load(Ordering::Relaxed);
+        Totals {
+            ended,
+            scheduled: self.scheduled.load(Ordering::Relaxed),
+            judged: self.judged.load(Ordering::Relaxed),
+            beyond: self.beyond.load(Ordering::Relaxed),
+            expected: self.expected.load(Ordering::Relaxed),
+            expected_ns: self.expected_ns.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Judges a condition step by step.
+struct Judge<'a> {
+    rule: &'a Rule,
+    /// Number of successive steps in which the condition must be true.
+    steps: u64,
+    /// Number of the latest successive steps in which the condition was true.
+    true_steps: u64,
+    last: Totals,
+    /// The numbers of calls that were due by the ends of earlier steps, as far as they are still needed.
+    scheduled: VecDeque<(Duration, u64)>,
+    /// Number of calls that were due at least the limit ago.
+    scheduled_before_limit: u64,
+}
+
+impl<'a> Judge<'a> {
+    fn new(rule: &'a Rule, steps: u64) -> Judge<'a> {
+        Judge {
+            rule,
+            steps,
+            true_steps: 0,
+            last: Totals::default(),
+            scheduled: VecDeque::new(),
+            scheduled_before_limit: 0,
+        }
+    }
+
+    /// Judges the step that ends now, `elapsed` after the start of the first step. Returns whether the condition has now
+    /// been true for long enough.
+    fn add_step(&mut self, elapsed: Duration, now: Totals) -> bool {
+        let overdue = self.overdue(elapsed, now);
+        self.true_steps = if self.is_true(now, overdue) { self.true_steps + 1 } else { 0 };
+        self.last = now;
+        self.true_steps >= self.steps
+    }
+
+    /// A lower bound of the number of calls that have been waiting longer than the limit. Calls may end in another order
+    /// than they were due, so their exact number is not known.
+    fn overdue(&mut self, elapsed: Duration, now: Totals) -> u64 {
+        if !self.rule.limits_time() {
+            return 0;
+        }
+        self.scheduled.push_back((elapsed, now.scheduled));
+        let limit = Duration::from(self.rule.limit());
+        while let Some(&(_, scheduled)) = self.scheduled.front().filter(|(at, _)| *at + limit < elapsed) {
+            self.scheduled_before_limit = scheduled;
+            self.scheduled.pop_front();
+        }
+        self.scheduled_before_limit.saturating_sub(now.ended)
+    }
+
+    fn is_true(&self, now: Totals, overdue: u64) -> bool {
+        let beyond = now.beyond - self.last.beyond + overdue;
+        let calls = now.judged - self.last.judged + overdue;
+        let condition = &self.rule.condition;
+        match condition.measure {
+            Measure::Mean { .. } => {
+                // Overdue calls matter only if no call ended: of their waits, only a lower bound is known, the limit.
+                let expected = now.expected - self.last.expected;
+                let sum_ns = now.expected_ns - self.last.expected_ns;
+                if expected > 0 { sum_ns as f64 > condition.limit * 1e9 * expected as f64 } else { overdue > 0 }
+            }
+            Measure::Percentile { percent, .. } => beyond as f64 > calls as f64 * (1.0 - percent / 100.0),
+            Measure::ErrorShare { .. } | Measure::Utilization { .. } => beyond as f64 > calls as f64 * condition.limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::CallSpec;
+
+    const MS: u64 = 1_000_000;
+
+    fn rule(condition: &str) -> Rule {
+        Rule::new(&condition.parse().unwrap(), &Workload::single("GET", "/")).unwrap()
+    }
+
+    fn end(rule: &Rule, response_ms: u64, end: End) {
+        let (due, at) = (Nanos(0), Nanos(response_ms * MS));
+        let call = CallSpec::for_class(ClassId(0));
+        rule.counters.scheduled.fetch_add(1, Ordering::Relaxed);
+        rule.count(&Outcome { call, due, at, end, bytes_sent: 1, bytes_received: 1 });
+    }
+
+    /// Whether the condition holds after each second, when each second has these calls.
+    fn seconds(condition: &str, calls: &[&dyn Fn(&Rule)]) -> Vec<bool> {
+        let rule = rule(condition);
+        let mut judge = Judge::new(&rule, rule.condition.hold.0.div_ceil(MAX_STEP.0));
+        let add_step = |(second, calls): (usize, &&dyn Fn(&Rule))| {
+            calls(&rule);
+            judge.add_step(Duration::from_secs(second as u64 + 1), rule.counters.totals())
+        };
+        calls.iter().enumerate().map(add_step).collect()
+    }
+
+    fn fast(rule: &Rule) {
+        (0..100).for_each(|_| end(rule, 10, End::Completed { status: 200 }));
+    }
+
+    fn slow(rule: &Rule) {
+        fast(rule);
+        (0..3).for_each(|_| end(rule, 1_001, End::Completed { status: 200 }));
+    }
+
+    fn failing(rule: &Rule) {
+        fast(rule);
+        (0..9).for_each(|_| end(rule, 1, End::Refused));
+    }
+
+    fn hanging(rule: &Rule) {
+        rule.counters.scheduled.fetch_add(100, Ordering::Relaxed);
+    }
+
+    fn silent(_: &Rule) {}
+
+    #[test]
+    fn a_percentile_must_exceed_its_limit_in_every_second() {
+        assert_eq!(seconds("p99>1s for 2s", &[&slow, &fast, &slow, &slow]), [false, false, false, true]);
+        assert_eq!(seconds("p95>1s for 1s", &[&slow]), [false]);
+        assert_eq!(seconds("p99>2s for 1s", &[&slow]), [false]);
+        assert_eq!(seconds("p99>1s for 1s", &[&silent, &fast, &silent]), [false; 3]);
+    }
+
+    #[test]
+    fn failures_count_as_slow_and_as_errors() {
+        assert_eq!(seconds("p99>1s for 1s", &[&failing]), [true]);
+        assert_eq!(seconds("errors>8% for 1s", &[&failing]), [true]);
+        assert_eq!(seconds("errors>9% for 1s", &[&failing]), [false]);
+        assert_eq!(seconds("errors>0% for 1s", &[&slow]), [false]);
+        let overloaded = |rule: &Rule| end(rule, 1, End::Completed { status: 503 });
+        assert_eq!(seconds("errors>50% for 1s", &[&overloaded]), [true]);
+        let cut_off = |rule: &Rule| end(rule, 1, End::Unfinished { sent: true });
+        assert_eq!(seconds("errors>0% for 1s", &[&cut_off]), [false]);
+    }
+
+    #[test]
+    fn a_server_that_stops_responding_exceeds_every_limit_of_a_time() {
+        let run: [&dyn Fn(&Rule); 5] = [&fast, &hanging, &silent, &silent, &silent];
+        assert_eq!(seconds("p99>1s for 2s", &run), [false, false, false, false, true]);
+        assert_eq!(seconds("mean>1s for 2s", &run), [false, false, false, false, true]);
+        assert_eq!(seconds("errors>1% for 2s", &run), [false; 5]);
+    }
+
+    #[test]
+    fn a_mean_covers_the_expected_responses() {
+        assert_eq!(seconds("mean>38ms for 1s", &[&slow]), [true]);
+        assert_eq!(seconds("mean>39ms for 1s", &[&slow]), [false]);
+        assert_eq!(seconds("mean>5ms for 1s", &[&silent]), [false]);
+    }
+
+    #[test]
+    fn an_unknown_class_is_an_error_that_names_the_classes() {
+        let workload = Workload::single("GET", "/");
+        let error = StopConditions::new(&["api:p99>1s".parse().unwrap()], &workload).unwrap_err();
+        assert!(error.contains(&workload.classes[0].name), "{error}");
+    }
+
+    #[test]
+    fn a_condition_that_holds_stops_the_run_and_is_the_reason() {
+        let workload = Workload::single("GET", "/");
+        let conditions = ["errors>1% for 100ms", "p99>1h for 100ms"].map(|text| text.parse().unwrap());
+        let conditions = StopConditions::new(&conditions, &workload).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = || {
+            while !stop.load(Ordering::Relaxed) {
+                failing(&conditions.rules[0]);
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        conditions.judge_during(&stop, run).unwrap();
+        assert_eq!(conditions.met(), Some("errors>0.01 for 100ms"));
+    }
+}
