@@ -31,6 +31,7 @@ DOCUMENTS = {
     "site": "Site",
     "solution": "Solution",
     "survey": "Survey",
+    "sweep": "Sweep",
     "what-if": "WhatIf",
 }
 

@@ -26,7 +26,7 @@ from ._binary import UsageError as UsageError
 from ._binary import find_program as binary
 from ._binary import version as version
 from ._command import as_files, run_command
-from .documents import Calibration, Forecast, Model, Profile, Record, Server, Site, Solution, Survey, WhatIf
+from .documents import Calibration, Forecast, Model, Profile, Record, Server, Site, Solution, Survey, Sweep, WhatIf
 
 __all__ = [
     "BrimfulError",
@@ -41,6 +41,7 @@ __all__ = [
     "Site",
     "Solution",
     "Survey",
+    "Sweep",
     "UsageError",
     "WhatIf",
     "binary",
@@ -49,6 +50,7 @@ __all__ = [
     "merge",
     "plan",
     "survey",
+    "sweep",
     "version",
     "watch",
 ]
@@ -79,6 +81,22 @@ def load(
     """
     own_flags = {"rate": rate, "clients": clients, "duration": duration, "requests": requests, "workload": workload}
     return run_command(Record, ["load", "--quiet"], [url], {**own_flags, "slo": list(slo), "seed": seed, **flags})
+
+
+def sweep(
+    url: str,
+    *,
+    rates: str | None = None,
+    s_clients: str | None = None,
+    duration: str | None = None,
+    **flags: Any,
+) -> Sweep:
+    """Makes the same load at rising `rates`, like "100:16000:x2", or with rising numbers of `s_clients`.
+
+    Each level lasts `duration`. `flags` are the flags of `brimful load`.
+    """
+    own_flags = {"sweep": rates, "sweep_clients": s_clients, "duration": duration}
+    return run_command(Sweep, ["load", "--quiet"], [url], {**own_flags, **flags}, page="--html")
 
 
 def survey(

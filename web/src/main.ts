@@ -10,6 +10,7 @@ import { whatIfPage } from "./plan/what-if.ts";
 import { redrawOnChange } from "./plot.ts";
 import { profilePage } from "./profile.ts";
 import { surveyPage } from "./survey-page.ts";
+import { sweepPage } from "./sweep.ts";
 
 const PAGES: Record<string, (json: string) => Page> = {
   "brimful.survey/1": surveyPage,
@@ -18,6 +19,7 @@ const PAGES: Record<string, (json: string) => Page> = {
   "brimful.calibration/1": (json) => calibrationPage(parseDocument(json)),
   "brimful.forecast/1": (json) => forecastPage(parseDocument(json)),
   "brimful.profile/1": (json) => profilePage(parseDocument(json)),
+  "brimful.sweep/1": (json) => sweepPage(parseDocument(json)),
   "brimful.record/1": (json) => loadPage(parseDocument(json)),
 };
 
@@ -28,7 +30,7 @@ try {
   const page = PAGES[String(schema)];
   if (page === undefined) {
     const kind = schema == null ? "no schema" : `the schema ${schema}`;
-    throw new Error(`This page shows surveys, loads, plans and profiles of brimful, but the document in this file has ${kind}.`);
+    throw new Error(`This page shows surveys, loads, sweeps, plans and profiles of brimful, but the document in this file has ${kind}.`);
   }
   show(page(json));
 } catch (problem) {

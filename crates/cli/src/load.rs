@@ -4,6 +4,7 @@ pub mod args;
 mod choosers;
 mod keep;
 mod sessions;
+mod sweep;
 mod trace;
 
 use crate::exit::{Exit, UsageError};
@@ -45,6 +46,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
     let stop_when = stop_conditions(args, &plan)?;
+    if let Some(levels) = args.sweep.levels() {
+        return sweep::main(args, plan, levels);
+    }
     let out = OutFile::create_optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::create_optional(args.html.as_deref(), "--html")?;
     let hdr = args.hdr.open()?;
@@ -267,6 +271,9 @@ fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
 fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));
+    if let Some(levels) = args.sweep.levels() {
+        return load(levels.load(levels.first(), &args.arrivals)?);
+    }
     if let Some(sessions) = args.sessions.load()? {
         return load(sessions);
     }

@@ -1,4 +1,4 @@
-//! Reports of documents: Records, surveys, plans, profiles and figures of servers as terminal text and as a
+//! Reports of documents: Records, sweeps, surveys, plans, profiles and figures of servers as terminal text and as a
 //! self-contained HTML page for people, and as JSON for scripts.
 //!
 //! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate neither
@@ -15,6 +15,7 @@ pub mod profile;
 pub mod replay;
 pub mod server;
 pub mod survey;
+pub mod sweep;
 mod thresholds;
 
 pub use format::{DEFAULT_WIDTH, with_width};

@@ -19,6 +19,7 @@ mod percentile;
 mod statuses;
 
 pub use client_limit::client_limit;
+pub(crate) use main_figures::server_share;
 pub use notes::warning;
 
 use addresses::addresses;

@@ -2,6 +2,7 @@
 
 use super::choosers::ChooserArgs;
 use super::sessions::SessionArgs;
+use super::sweep::SweepArgs;
 use crate::flags::values::{
     Arrivals, MaxConnections, parse_arrivals, parse_clock_offset, parse_instant, parse_max_connections, parse_method,
     parse_shard, parse_time,
@@ -88,6 +89,9 @@ pub struct LoadArgs {
     #[arg(long, value_name = "D", conflicts_with_all = ["rate", "clients", "arrivals", "stages", "speed"])]
     #[arg(hide_short_help = true)]
     pub s_clients: Option<Count>,
+    /// Flags for loads at rising levels.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
     /// Divide the gaps of a trace by this factor, like 2x
     #[arg(long, value_name = "FACTOR", hide_short_help = true)]
     pub speed: Option<Speed>,

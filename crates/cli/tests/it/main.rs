@@ -48,6 +48,7 @@ mod signals;
 mod small_disk;
 mod stop_when;
 mod survey;
+mod sweep;
 mod target;
 mod testbed;
 mod tls;

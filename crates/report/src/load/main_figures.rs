@@ -91,7 +91,7 @@ fn redirects(redirects: &Redirects) -> String {
 }
 
 /// Share of the watched CPUs' time that the watched programs used.
-pub(super) fn server_share(server: &Server) -> Option<f64> {
+pub(crate) fn server_share(server: &Server) -> Option<f64> {
     let cores: f64 = server.process.iter().map(|program| program.cores).sum();
     let share = ratio(cores, server.kernel.cpus.len() as f64);
     share.filter(|_| !server.process.is_empty())

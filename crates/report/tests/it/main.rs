@@ -5,7 +5,7 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server, SocketRequests};
 use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey};
-use brimful_core::{testbed::Testbed, workload::Workload};
+use brimful_core::{sweep::Sweep, testbed::Testbed, workload::Workload};
 use brimful_report::plan::{
     calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed,
 };
@@ -36,6 +36,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
         ("calibration", schema_for!(Calibration)),
         ("what-if", schema_for!(Changed)),
         ("forecast", schema_for!(Forecasted)),
+        ("sweep", schema_for!(Sweep)),
         ("testbed", schema_for!(Testbed)),
         ("site", schema_for!(Site)),
     ];
