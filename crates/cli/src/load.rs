@@ -22,13 +22,15 @@ use brimful_core::workload::{self, Load, LoadKind, Stage};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
-use brimful_run::{Endpoint, MonitorTarget, RunObserver, RunPlan, StopConditions, client_limit, run};
+use brimful_run::{
+    Endpoint, MAX_WARM_UP, MonitorTarget, RunObserver, RunPlan, StopConditions, client_limit, run, warm_up,
+};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{ArrivalProcess, Speed, Trace};
 use keep::PartialRecordFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use trace::CallTrace;
 
@@ -69,6 +71,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.client_max_rate = limit.or(args.distributed.client_max.map(|max| max.0));
     plan.result_backup = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
+    let warm_up_s = warmed_up(args, &plan, &stop)?;
     let trace = CallTrace::new(&args.tracing, &plan)?;
     let observer = RunObserver { stop_when, ..trace.observer() };
     let load = || run(&plan, &observer, &stop).map(|output| output.record);
@@ -78,6 +81,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     };
     let mut record = progress::with_progress_bar("load", plan.window, plan.live.as_deref(), load)?;
     let judged = judge_objectives(&record, &args.slo).map(|objectives| record.objectives = objectives);
+    record.warm_up_s = warm_up_s;
     record.calibration = found.and_then(|record| record.calibration);
     // The Record is the main result, so it is delivered before everything else.
     let delivered = deliver_record(&record, &args.output, args.detail, out);
@@ -96,6 +100,22 @@ fn stop_conditions(args: &LoadArgs, plan: &RunPlan) -> Result<Option<Arc<StopCon
     let conditions = Some(&args.stop_when).filter(|conditions| !conditions.is_empty());
     let conditions = conditions.map(|conditions| StopConditions::new(conditions, &plan.workload).map_err(UsageError));
     Ok(conditions.transpose()?.map(Arc::new))
+}
+
+/// Warms the server up as `--warm-up` requests. Returns the length of the warm-up in seconds; `None` without one.
+fn warmed_up(args: &LoadArgs, plan: &RunPlan, stop: &AtomicBool) -> anyhow::Result<Option<f64>> {
+    let Some(kind) = args.warm_up else { return Ok(None) };
+    let live = Arc::default();
+    let shown = progress::is_shown(MAX_WARM_UP, args.output.quiet).then_some(&*live);
+    let load = || warm_up(plan, kind, &live, stop);
+    let outcome = progress::with_progress_bar("warm-up", kind.max_length(), shown, load)?;
+    if !outcome.is_steady && !stop.load(Ordering::Relaxed) {
+        let length = outcome.length.to_rounded_string();
+        print_note(&format!(
+            "response times still changed after a warm-up of {length}; give a longer one, like --warm-up 5m"
+        ));
+    }
+    Ok(Some(outcome.length.as_secs_f64()))
 }
 
 /// If no flag defines a load, prints which load is generated.

@@ -49,6 +49,9 @@ pub struct Record {
     /// The condition of `--stop-when` that ended the run early, like `p99>1s for 5s`; absent if no condition did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+    /// Length of the warm-up before the run, in seconds. Its calls are in no figure of this Record. Absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up_s: Option<f64>,
     /// Verdict on whether the run's measurements can be trusted.
     pub verdict: Verdict,
     /// Rates per second, as means over `window_s`.

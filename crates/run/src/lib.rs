@@ -15,6 +15,7 @@ mod shard;
 mod stop_when;
 mod stream;
 mod valid;
+mod warm_up;
 
 pub use crew::FleetProcess;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, Name};
@@ -25,3 +26,4 @@ pub use record::{RunOutput, partial_record};
 pub use run::{run, run_log};
 pub use stop_when::StopConditions;
 pub use stream::{Feed, StreamedCall};
+pub use warm_up::{MAX_WARM_UP, WarmUp, WarmUpOutcome, warm_up};

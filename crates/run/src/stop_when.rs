@@ -121,7 +121,7 @@ impl StopConditions {
 }
 
 /// Sets a flag when it is dropped.
-struct SetOnDrop<'a>(&'a AtomicBool);
+pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {

@@ -44,6 +44,8 @@ pub struct RunFacts {
     pub interrupted: bool,
     /// The condition that ended the run early; `None` if no condition did.
     pub stopped_by: Option<String>,
+    /// Length of the warm-up before the run, in seconds; `None` without one.
+    pub warm_up_s: Option<f64>,
     /// HTTP version of the run: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
     /// TLS parameters that were negotiated, if any.
@@ -125,6 +127,7 @@ pub fn derive(account: &Account, facts: RunFacts) -> Record {
         seed: facts.seed,
         interrupted: facts.interrupted,
         stopped_by: facts.stopped_by,
+        warm_up_s: facts.warm_up_s,
         verdict,
         rates: Rates {
             offered: per_second(counts.scheduled),

@@ -22,6 +22,7 @@
 //! derive         Account, RunFacts → Record
 //! └ verdict      did the run measure the server, or the generator?
 //!   └ parts      was a load that was made in parts complete?
+//! warm_up        has a run become steady?
 //! detail         figures of connections and sessions for httperf's report
 //! objectives     did the run meet its objectives?
 //! merge          Records of shards → the Record of their load
@@ -53,6 +54,7 @@ mod student;
 mod tally;
 mod thresholds;
 mod verdict;
+mod warm_up;
 
 pub use account::Account;
 pub use batch::BatchMeans;
@@ -70,3 +72,4 @@ pub use result_backup::ResultBackup;
 pub use series::Series;
 pub use student::t_95;
 pub use verdict::{Evidence, judge};
+pub use warm_up::{is_steady, truncation_point};

@@ -428,6 +428,7 @@ impl Bench for Simulated {
             seed,
             interrupted: false,
             stopped_by: None,
+            warm_up_s: None,
             generator: Generator {
                 max_rate: self.client_max.filter(|_| !self.client_may_offer_more),
                 threads: 1,

@@ -8,7 +8,7 @@ use brimful_core::units::{Count, ParseUnitError};
 use brimful_engine::{Close, Engine};
 use brimful_http::Version;
 use brimful_monitor::{DutyCycle, GroupName, Intervals};
-use brimful_run::FleetClock;
+use brimful_run::{FleetClock, WarmUp};
 use brimful_workload::{ArrivalProcess, ArrivalsError, Shard};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
@@ -220,6 +220,11 @@ pub fn parse_time(text: &str) -> Result<Nanos, ParseUnitError> {
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if seconds { format!("{text}s") } else { text.to_owned() };
     with_unit.parse().or_else(|_| text.parse())
+}
+
+/// Parses the length of a warm-up: `auto`, or a time as in [`parse_time`].
+pub fn parse_warm_up(text: &str) -> Result<WarmUp, ParseUnitError> {
+    if text == "auto" { Ok(WarmUp::Auto) } else { parse_time(text).map(WarmUp::Fixed) }
 }
 
 /// Parses a method, and makes the standard methods upper case. Other methods keep their case.

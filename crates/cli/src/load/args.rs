@@ -5,14 +5,14 @@ use super::sessions::SessionArgs;
 use super::sweep::SweepArgs;
 use crate::flags::values::{
     Arrivals, MaxConnections, parse_arrivals, parse_clock_offset, parse_instant, parse_max_connections, parse_method,
-    parse_shard, parse_time,
+    parse_shard, parse_time, parse_warm_up,
 };
 use crate::flags::{DetailArgs, HdrArgs, OutputArgs, RequestArgs};
 use brimful_core::units::Count;
 use brimful_core::workload::{RequestClass, Stage};
 use brimful_core::{Nanos, Rate, Slo, StopCondition};
 use brimful_monitor::ProcessSelector;
-use brimful_run::FleetClock;
+use brimful_run::{FleetClock, WarmUp};
 use brimful_workload::{Shard, Speed};
 use clap::Args;
 use std::path::PathBuf;
@@ -77,10 +77,17 @@ pub struct LoadArgs {
     /// that count as success instead.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
-    /// End the load when this holds, like 'p99>1s for 5s', 'mean>200ms' or 'errors>5%' (repeatable; exit code 1)
+    /// Make the same load first and leave it out of all figures
     ///
-    /// It must hold in each second of the time after `for` [default: 5s], counting calls that are still waiting. The Record
-    /// says which condition ended the load. Each part of a load made with --shard judges its own calls.
+    /// For this time, or with `auto` until response times are steady. For compilers at run time and caches. `auto` detects by
+    /// MSER-5 (White 1997) when the median response time no longer changes, in 5 s to 60 s.
+    #[arg(long, value_name = "auto|TIME", value_parser = parse_warm_up, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["stages", "speed", "shard", "start_at", "sweep", "sweep_clients"])]
+    pub warm_up: Option<WarmUp>,
+    /// End the load when this holds, like 'p99>1s for 5s' or 'errors>5%' (repeatable)
+    ///
+    /// The exit code is then 1, and the Record says which condition ended the load. It must hold in each second of the time
+    /// after `for` [default: 5s], counting calls that are still waiting. With --shard, each part judges its own calls.
     #[arg(long, value_name = "CONDITION", hide_short_help = true)]
     pub stop_when: Vec<StopCondition>,
     /// S-Clients: keep this many connection attempts pending, with one call each

@@ -30,7 +30,7 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 /// Loads at rising levels.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// Make the load at rising rates, like 100:16000:x2 or 1000:5000:+500, and print a row for each
+    /// Make the load at rising rates, like 100:16000:x2 or 1000:5000:+500
     ///
     /// Each rate is offered for --duration, after a rest of a second. The table shows how much the server completes at and
     /// beyond its capacity.
@@ -38,7 +38,7 @@ pub struct SweepArgs {
     #[arg(conflicts_with_all = ["rate", "clients", "s_clients", "stages", "speed", "requests", "calibrate", "slo"])]
     #[arg(conflicts_with_all = ["wsess", "wsesslog", "users", "shard", "start_at", "keep", "print", "trace", "hdr", "sweep_clients"])]
     pub sweep: Option<Steps>,
-    /// Make the load with rising numbers of S-Clients, like 32:4096:x2, and print a row for each
+    /// Make the load with rising numbers of S-Clients, like 32:4096:x2
     #[arg(long, value_name = "FROM:TO:STEP", hide_short_help = true)]
     #[arg(conflicts_with_all = ["rate", "clients", "s_clients", "arrivals", "stages", "speed", "requests", "calibrate", "slo"])]
     #[arg(conflicts_with_all = ["wsess", "wsesslog", "users", "shard", "start_at", "keep", "print", "trace", "hdr"])]

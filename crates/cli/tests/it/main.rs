@@ -53,4 +53,5 @@ mod target;
 mod testbed;
 mod tls;
 mod unix_socket;
+mod warm_up;
 mod watch;

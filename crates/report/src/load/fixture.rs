@@ -45,6 +45,7 @@ pub fn record() -> Record {
         seed: 1,
         interrupted: false,
         stopped_by: None,
+        warm_up_s: None,
         verdict: Verdict::from_reasons(vec![]),
         rates: Rates {
             offered: 150.0,

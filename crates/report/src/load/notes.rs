@@ -20,6 +20,7 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(tls_failures(record))
         .chain(interrupted(record))
         .chain(stopped(record))
+        .chain(warm_up(record))
         .chain(empty_lines(record))
         .chain(closed_on_reuse(record))
         .chain(retried(record))
@@ -265,6 +266,12 @@ fn stopped(record: &Record) -> Option<String> {
         ),
     };
     Some(format!("The run was stopped by {}; load was offered for {offered}.{waiting}", one_line(condition)))
+}
+
+/// A note that calls before the run are in no figure.
+fn warm_up(record: &Record) -> Option<String> {
+    let length = seconds(record.warm_up_s?);
+    Some(format!("The server was warmed up by the same load for {length} first; no figure includes these calls."))
 }
 
 /// A note for runs in which none or few of the responses are the pages that the user wants to measure.
