@@ -1,15 +1,17 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
-//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D. For any
+//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D. In any
 //! order of service, no customer is served faster than a lone customer. A customer waits at most for all others at
-//! every station; this is valid for one class, and for several classes in product form. Elsewhere the lower bound of
-//! the throughput is 0, because classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik,
-//! Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the
-//! same total demand spread evenly, and no slower than one whose stations are all as slow as the slowest. They are
-//! valid in product form, for one class and single servers.
+//! every station. This upper bound of the wait is valid for one class, and for several classes in product form. For
+//! several classes out of product form the lower bound of the throughput is 0, because classes of higher priority may
+//! prevent service.
 //!
-//! D is the total demand of a class at queues, Dmax its largest D/m, Z its think time and delays. Cost: stations ×
-//! classes.
+//! Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a
+//! network is no faster than one with the same total demand spread evenly, and no slower than one whose stations are
+//! all as slow as the slowest. These bounds are valid in product form, for one class and single servers.
+//!
+//! D is the total demand of a class at queues, Dmax its largest D/m, Z its think time plus its time at delay stations.
+//! The cost is proportional to stations × classes.
 
 use crate::ModelError;
 use crate::network::Network;
@@ -23,8 +25,8 @@ use serde::Serialize;
 pub struct Bounds {
     /// X: throughput, in requests per second.
     pub throughput: Range,
-    /// R: response time in seconds, without think time and with delay stations. If no upper bound is known, it is
-    /// infinite (JSON: null).
+    /// R: response time in seconds, excluding think time and including delay stations. If no upper bound is known, the
+    /// upper value is infinite (JSON: null).
     pub response_time: Range,
 }
 
@@ -42,8 +44,8 @@ pub struct Range {
 pub struct AsymptoticBounds {
     /// The bounds at the class's population.
     pub bounds: Bounds,
-    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X meet. Queueing must begin
-    /// there.
+    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X meet. From this population
+    /// on, requests must queue.
     pub saturation_population: f64,
 }
 
@@ -86,7 +88,7 @@ pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
     Ok(class.bounds(bound(class.largest, n), bound(d / visited as f64, 1.0)))
 }
 
-/// Validates a network of closed classes with demands.
+/// Builds the network. Returns an error if a class is open or has no demand.
 fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     let network = under_load::network(model)?;
     network.check_visits()?;
@@ -104,15 +106,15 @@ fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
 struct Class {
     /// N: number of customers.
     customers: f64,
-    /// Think time without delay stations, in seconds.
+    /// Think time in seconds, without delay stations.
     think: f64,
-    /// Z: think time and delay stations, in seconds.
+    /// Z: think time plus the time at delay stations, in seconds.
     delay: f64,
-    /// Σ R at the queues for a lone customer.
+    /// Sum of the residence times at the queues for a lone customer, in seconds.
     quickest: f64,
-    /// Σ R at the queues for a customer that waits for all others everywhere.
+    /// Sum of the residence times at the queues for a customer that waits for all others everywhere, in seconds.
     slowest: f64,
-    /// The class's largest D/m.
+    /// Dmax: the class's largest D/m, in seconds.
     largest: f64,
 }
 
@@ -137,7 +139,7 @@ impl Class {
         class
     }
 
-    /// The bounds of the class, from bounds on X that ignore the slowest station.
+    /// Computes the bounds of the class. `least` and `most` are bounds on X that ignore the slowest station.
     fn bounds(&self, least: f64, most: f64) -> Bounds {
         let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
         let response = |x: f64| self.customers / x - self.think;
@@ -148,9 +150,9 @@ impl Class {
     }
 }
 
-/// The range of a queue's speed with 1 to N customers.
+/// The range of a queue's speed while 1 to N customers are present.
 struct Speeds {
-    /// Minimum and maximum of n/α(n), which is R/D with n customers.
+    /// Minimum and maximum of n/α(n), the ratio of R to D while n customers are present.
     quickest: f64,
     slowest: f64,
     /// Maximum of α(n): the greatest speed.

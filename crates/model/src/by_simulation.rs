@@ -1,9 +1,9 @@
 //! Solves networks by [`mod@crate::simulate`] if no formula is valid for them.
 //!
-//! These are networks with closed classes at stations out of product form. There, the rules of [`crate::residence`]
-//! would be wrong by a factor of several. A run ends when throughputs and response times are known to within
-//! [`PRECISION`], or after [`EVENTS`], which takes a fraction of a second. The seed is fixed, so the models before and
-//! after a change are simulated with the same random numbers.
+//! Such networks have closed classes at stations out of product form. For these networks the rules of
+//! [`crate::residence`] would be wrong by a factor of several. A run ends when throughputs and response times are known
+//! to within [`PRECISION`], or after [`EVENTS`] events, which take a fraction of a second. The seed is fixed, so the
+//! models before and after a change are simulated with the same random numbers.
 
 use crate::ModelError;
 use crate::closed::approximate;
@@ -18,13 +18,14 @@ const PRECISION: f64 = 0.02;
 /// Upper bound of the number of events.
 const EVENTS: u64 = 1_000_000;
 
-/// An open class that completes less than this share of its requests is taken to be saturated.
+/// An open class counts as saturated if it completes less than this share of its requests.
 const MIN_COMPLETED: f64 = 0.95;
 
-/// Minimum number of arrivals of a class for the conclusion that it is saturated.
+/// Minimum number of arrivals from which a class can be judged to be saturated.
 const MIN_ARRIVALS: f64 = 30.0;
 
-/// Solves a network by simulation. If closed classes cannot be simulated, the Linearizer solves it, with a caveat.
+/// Solves a network by simulation. If the simulation fails and there are closed classes, the Linearizer solves the
+/// network instead, and the solution has a caveat.
 pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
@@ -40,7 +41,8 @@ pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution
 fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Solution, ModelError> {
     (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
     let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
-    // A class with hardly any requests may not have visited every station.
+    // A class with hardly any requests may not have visited every station. The Linearizer supplies the missing
+    // residence times.
     let unseen = if found.residence.iter().all(seen) { None } else { Some(approximate::linearizer(network)?.1) };
     let residence = |(k, row): (usize, &Vec<Option<crate::Estimate>>)| -> Vec<f64> {
         let figure = |(c, figure): (usize, &Option<crate::Estimate>)| match (figure, &unseen) {
@@ -64,7 +66,8 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
-    // Closed customers find idle servers with a probability that differs from the law's assumption.
+    // The law of the idle cost assumes Poisson arrivals. Closed customers find idle servers with another probability,
+    // so the simulated utilization is used.
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }
@@ -76,7 +79,7 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
     Ok(solution)
 }
 
-/// Returns an error if a class is hardly ever served because closed classes of higher priority use the whole capacity.
+/// Returns an error if closed classes of higher priority use the whole capacity, so that a class is hardly ever served.
 fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Result<(), ModelError> {
     let (rate, throughput) = (network.rates[class], found.throughput[class]);
     let served = match network.population[class] {

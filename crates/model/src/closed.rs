@@ -1,8 +1,8 @@
 //! Closed classes: a fixed number of customers, each of which thinks, sends a request and waits for the answer.
 //!
 //! - [`mva`]: exact solution at single servers and delays.
-//! - [`convolution`]: exact solution at stations whose speed depends on the number of customers, which are those with
-//!   several servers or rate multipliers.
+//! - [`convolution`]: exact solution at stations whose speed depends on the number of customers present. Such stations
+//!   have several servers or rate multipliers.
 //! - [`approximate`]: the fixed point of Bard & Schweitzer, and the Linearizer, for any population and order of
 //!   service.
 
@@ -15,11 +15,11 @@ mod wide;
 
 pub(crate) use effort::effort;
 
-/// A network of closed classes in product form: its queueing centres, and the time that customers spend elsewhere.
+/// A network of closed classes in product form: its queueing centres, and the time that customers spend outside them.
 pub(crate) struct Closed {
     /// N: number of customers of each class, at least 1.
     pub(crate) population: Vec<u32>,
-    /// Z: think time and time at delay stations, for each class.
+    /// Z: think time plus time at delay stations, for each class, in seconds.
     pub(crate) delay: Vec<f64>,
     /// The queueing centres.
     pub(crate) centres: Vec<Centre>,
@@ -27,25 +27,26 @@ pub(crate) struct Closed {
 
 /// A queueing centre.
 pub(crate) struct Centre {
-    /// D: demand of each class.
+    /// D: demand of each class, in seconds.
     pub(crate) demands: Vec<f64>,
-    /// α: the centre's speed with 1, 2, … customers present; the last value applies to larger numbers. `[1.0]` is a
-    /// single server.
+    /// α: the centre's speed while 1, 2, … customers are present. The last value applies to larger numbers. `[1.0]` is
+    /// a single server.
     pub(crate) multipliers: Vec<f64>,
 }
 
-/// The steady state of closed classes.
+/// The steady state of a network of closed classes.
 pub(crate) struct Steady {
-    /// X: throughput of each class.
+    /// X: throughput of each class, in requests per second.
     pub(crate) throughput: Vec<f64>,
-    /// R: residence times, centres × classes.
+    /// R: residence times in seconds, centres × classes.
     pub(crate) residence: Vec<Vec<f64>>,
-    /// For each centre, the probabilities of 0, 1, … customers, for as many customers as it has multipliers.
+    /// For each centre, the probabilities of 0, 1, … customers. There are as many probabilities as the centre has
+    /// multipliers.
     pub(crate) probabilities: Vec<Vec<f64>>,
 }
 
 impl Closed {
-    /// Computes the exact solution, by the cheaper of the two algorithms.
+    /// Computes the exact solution by the cheaper of two algorithms: mean value analysis or convolution.
     pub(crate) fn solve(mut self) -> Steady {
         let scale = self.normalize();
         let plain = self.centres.iter().all(|centre| centre.multipliers.len() == 1);
@@ -59,8 +60,8 @@ impl Closed {
         steady
     }
 
-    /// Divides demands by constant rates, and uses the largest time of each class as the class's unit of time. The
-    /// weights of populations then remain within the range of `f64`.
+    /// Divides demands by constant rates, and each class's times by the largest time of the class. The weights of
+    /// populations then remain within the range of `f64`. Returns the divisors of the classes, in seconds.
     fn normalize(&mut self) -> Vec<f64> {
         for centre in self.centres.iter_mut().filter(|centre| centre.multipliers.len() == 1) {
             centre.demands.iter_mut().for_each(|d| *d /= centre.multipliers[0]);

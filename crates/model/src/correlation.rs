@@ -1,13 +1,13 @@
 //! Correlation matrices, and random normal numbers with given correlations.
 //!
 //! A correlation matrix is symmetric and positive semidefinite, with ones on its diagonal. It may be singular, for
-//! example if several classes share one unknown demand. So the Cholesky factorization does not divide by vanishing
-//! pivots.
+//! example if several classes share one unknown demand. Therefore the Cholesky factorization skips vanishing pivots
+//! instead of dividing by them.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-/// Rounding error of the entries of a matrix in a document.
+/// Tolerated rounding error of a matrix entry that was read from a document.
 const ROUNDING: f64 = 1e-6;
 
 /// Whether a matrix is a correlation matrix of `classes` classes.
@@ -40,13 +40,13 @@ pub(crate) fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     Some(l)
 }
 
-/// Draws standard normal numbers. `factor` is the [`factor`] of their correlations.
+/// Draws standard normal numbers. `factor` is the result of [`factor`] for the correlation matrix of the numbers.
 pub(crate) fn draw(factor: &[Vec<f64>], rng: &mut impl Rng) -> Vec<f64> {
     let independent: Vec<f64> = factor.iter().map(|_| rng.sample(StandardNormal)).collect();
     factor.iter().map(|row| row.iter().zip(&independent).map(|(l, z)| l * z).sum()).collect()
 }
 
-/// The identity matrix, which means that there are no correlations.
+/// The identity matrix, which stands for uncorrelated classes.
 pub fn identity(classes: usize) -> Vec<Vec<f64>> {
     (0..classes).map(|i| (0..classes).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }

@@ -1,6 +1,6 @@
 //! M/M/m: waiting times for one of m servers (A. K. Erlang, 1917).
 //!
-//! `offered` is the offered load a = λ·S in erlangs, the mean number of busy servers. There is no steady state for a ≥
+//! `offered` is the offered load a = λ·S in erlangs: the mean number of busy servers. There is no steady state for a ≥
 //! m.
 
 /// Probability that an arriving request must wait in M/M/m (Erlang's C formula). It is 0 without load, and 1 at or
@@ -50,8 +50,8 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
-/// Mean wait in seconds at a first-come-first-served station where the service of each class is exponential. It is the
-/// wait of M/M/m times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
+/// Mean wait in seconds at a first-come-first-served station where the service times of each class are exponential.
+/// This is the wait of M/M/m times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
 ///
 /// `rates` are λ per second, `demands` D in seconds, by class. Background work uses the share `background` (0..1) of
 /// the capacity. The wait is infinite at saturation.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // The tabulated values of B(10, 5) and C(10, 8).
+        // Values of B(10, 5) and C(10, 8) from published tables.
         assert!((erlang_b(10, 5.0) - 0.018_384_570).abs() < 1e-9);
         assert!((erlang_c(10, 8.0) - 0.409_180_2).abs() < 1e-7);
         assert_eq!(erlang_c(1, 0.7), 0.7);

@@ -1,10 +1,11 @@
 //! Waiting times at servers that must be woken up: a request that finds a server idle takes longer ([`IdleCost`] above
 //! 0).
 //!
-//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S, times a
-//! random factor with the same scv. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
-//! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A
-//! request that waits takes no additional time, so the rest of a busy period is served as without w.
+//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S. Here w and p
+//! are the seconds and the power of the station's [`IdleCost`]. The total is multiplied by a random factor with the scv
+//! of the service. Poisson arrivals find J = I/(1 − b) on average, which implies the law of [`crate::station_demands`].
+//! For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A request that waits takes no
+//! additional time, so only the first service of a busy period depends on w.
 //!
 //! - First come, first served: a request with the service s and the wait v adds s·v + s²/2 to the integral of
 //!   unfinished work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several
@@ -16,16 +17,16 @@
 //!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0),
 //!   from the response of M/M/1 found empty (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and
 //!   R = N/λ (Little): exact for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %)
-//!   slower, and scv = 4 up to 3 % faster. For m servers, the residence beyond service is the wait in order of arrival,
-//!   times the m-th root of the ratio of the two at one server: within 3 % (6 %) for exponential service. Of the
-//!   additional residence caused by w, each class has the same own part, and a share of the rest in proportion to its
-//!   demand.
+//! slower, and scv = 4 up to 3 % faster. For m servers, the residence beyond service is the wait in order of arrival,
+//! multiplied by the m-th root of a ratio. This is the ratio of the two quantities at one server. It is within 3 % (6
+//! %) for exponential service. The additional residence caused by w has two parts: one part is equal for all classes,
+//! and the rest is shared among the classes in proportion to their demands.
 //!
-//! No such formula is known to us for priorities, or for closed classes, whose arrivals do not find the mean state. In
-//! these cases, the mean of the additional time is part of every demand. The simulator always adds the additional time
-//! to the requests that find servers idle.
+//! We know no such formula for priorities. We know none for closed classes either, whose arrivals do not find the mean
+//! state. In both cases, the mean of the additional time is part of every demand. The simulator always adds the
+//! additional time to the requests that find servers idle.
 //!
-//! Times are in seconds, rates per second; both are by class.
+//! Times are in seconds, rates per second. Demands and rates are lists by class.
 
 use crate::erlang::{erlang_c, exponential_wait};
 use crate::idle_law::{station_demands, wakeup_time};
@@ -35,8 +36,8 @@ use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 /// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential. For another
 /// scv, multiply the wait by (1 + scv)/2.
 ///
-/// `demands` are the model's demands at saturation, in seconds by class; `rates` are per second. At a station without
-/// an [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
+/// `demands` are the model's demands at saturation, in seconds by class; `rates` are per second. Without an
+/// [`IdleCost`] above 0, the result is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
 /// saturation, and 0 at a delay.
 pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
@@ -59,15 +60,14 @@ fn must_be_woken(station: &Station) -> bool {
 }
 
 impl Network<'_> {
-    /// Whether servers of a station must be woken up and a formula is known, which requires open classes without
-    /// priorities.
+    /// Whether a formula is known for the waking of the station's servers. It needs open classes without priorities.
     pub(crate) fn is_exceptional(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;
         known && must_be_woken(station)
     }
 
-    /// The queue at a station; `None` unless its servers must be woken up and a formula is known.
+    /// The queue at a station; `None` if its servers need not be woken up, or if no formula is known.
     pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
         let servers = self.model.stations[k].servers;
         self.is_exceptional(k)
@@ -80,18 +80,19 @@ pub(crate) struct Exceptional {
     /// m: number of servers.
     count: u32,
     servers: f64,
-    /// w·Iᵖ⁻¹: additional service time of a request that finds all servers idle.
+    /// w·Iᵖ⁻¹: additional service time, in seconds, of a request that finds all servers idle.
     pub(crate) max_extra_s: f64,
-    /// Σ λ·Sᵏ of the classes that visit the station, for k = 0, 1, 2, without additional times.
+    /// Σ λ·Sᵏ of the classes that visit the station, for k = 0, 1, 2. S excludes the additional times.
     moments: [f64; 3],
-    /// Number of busy servers, with additional times.
+    /// Mean number of busy servers, including the additional times.
     pub(crate) busy: f64,
     /// E\[J\] and E\[J²\] of the share J of servers that an arrival finds idle.
     idle: [f64; 2],
 }
 
 impl Exceptional {
-    /// Builds the queue from the demands at saturation and under the load, both divided by 1 − b.
+    /// Builds the queue. `saturated` are the demands at saturation, `under_load` the demands under the present load;
+    /// both are divided by 1 − b.
     pub(crate) fn new(servers: u32, max_extra_s: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {
         let visits = || saturated.iter().zip(rates).filter(|(demand, _)| **demand > 0.0);
         let moment = |k: i32| visits().map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>();
@@ -109,8 +110,8 @@ impl Exceptional {
         }
     }
 
-    /// The shares of servers that arrivals find idle, above 0, with their probabilities in M/M/m, the smallest share
-    /// first. For many servers, the result has only the mean share.
+    /// The shares of servers that arrivals find idle, if above 0, and their probabilities in M/M/m. The smallest share
+    /// is first. With more than [`MAX_DISTINGUISHED`] servers, the result has only the mean share.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
         if self.count > MAX_DISTINGUISHED {
@@ -149,8 +150,9 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds. Also
-    /// the ratio of this stretch to the stretch of an arbitrary request at servers that need not be woken up.
+    /// Processor sharing, for a request that finds an idle server and needs `takes` seconds of service. Returns two
+    /// figures: the request's stretch beyond 1, and the ratio of this stretch to the stretch of an arbitrary request at
+    /// servers that need not be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -166,7 +168,7 @@ impl Exceptional {
             return demand + self.max_extra_s * self.idle[0];
         }
         let mean = work / visits;
-        // The same queue with equal demands of all requests.
+        // The same queue if all requests had equal demands.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
         let shared = Shared::new(mean, self.max_extra_s, work / self.servers, self.idle[0]);
         let all = mean + self.max_extra_s * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);
@@ -181,9 +183,9 @@ const MAX_DISTINGUISHED: u32 = 16;
 
 /// One server with processor sharing.
 struct Shared {
-    /// Residence time minus service time, divided by the mean wait of the same queue served first come, first served.
+    /// Ratio of the residence time beyond service to the mean wait of the same queue served first come, first served.
     wait: f64,
-    /// Part of the additional residence that is due to the request's own additional time.
+    /// Part of the additional residence that the request's own additional time causes.
     own: f64,
 }
 

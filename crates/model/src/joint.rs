@@ -1,14 +1,14 @@
 //! Classes whose demands are known only jointly ([`JointDemand`]).
 //!
-//! If classes always occurred in the same proportions, only the demand of their mean request is known: the demand of a
-//! single class may be anything between 0 and the whole joint demand. So it is an error if a model depends on how the
-//! classes share the joint demand.
+//! If classes always occurred in the same proportions, only the demand of their mean request is known. The demand of a
+//! single class may then be anything between 0 and the whole joint demand. So it is an error if the result of a model
+//! depends on how the classes share the joint demand.
 
 use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
 use brimful_core::quantity::percent;
 
-/// Greatest relative difference between shares that count as equal.
+/// Largest relative difference between two shares that still count as equal.
 const MAX_CHANGE: f64 = 0.01;
 
 /// Returns an error if classes with a joint demand are closed, are sent in other proportions than measured, or differ
@@ -28,7 +28,7 @@ pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     })
 }
 
-/// Returns the index of the station, and the indices of the classes.
+/// Returns the index of the joint demand's station, and the indices of its classes.
 pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<usize>), ModelError> {
     let station = model.stations.iter().position(|station| station.name == joint.station);
     let class = |name: &String| model.classes.iter().position(|class| class.name == *name);

@@ -38,11 +38,11 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
     Ok((throughput, parts.chunks_exact(2).map(whole).collect()))
 }
 
-/// The network that remains for the closed classes.
+/// The network that the closed classes experience.
 struct Reduction {
     /// The closed classes.
     classes: Vec<usize>,
-    /// The queueing stations, with the effect of the open classes.
+    /// The queueing stations, with the speed that the open classes leave.
     queues: Vec<(usize, OpenLoad)>,
 }
 

@@ -1,7 +1,7 @@
 //! A validated model in the form that the solvers need.
 //!
-//! Background work slows a queue down, so its demands are divided by 1 − b here, and only here. Utilization refers to
-//! the nominal capacity and uses the demands of the document. Matrices are stations × classes.
+//! Background work slows a queue down, so only this module divides demands by 1 − b. Utilization refers to the nominal
+//! capacity and uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
@@ -15,11 +15,11 @@ use std::collections::HashSet;
 /// A validated model.
 pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
-    /// D under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
+    /// D in seconds under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
     pub(crate) nominal: Vec<Vec<f64>>,
-    /// D/(1 − b) under the load of the open classes.
+    /// D/(1 − b) in seconds under the load of the open classes.
     pub(crate) demands: Vec<Vec<f64>>,
-    /// D/(1 − b) at saturation.
+    /// D/(1 − b) in seconds at saturation.
     pub(crate) saturated: Vec<Vec<f64>>,
     /// For each station: additional service time of a request that finds all servers idle, in seconds
     /// ([`crate::exceptional`]).
@@ -54,7 +54,7 @@ impl<'a> Network<'a> {
         self.model.stations.iter().enumerate().map(load_dependent).collect()
     }
 
-    /// Replaces the nominal demands by the demands under another load.
+    /// Replaces the nominal demands by the demands under another load. Both are in seconds.
     pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
         let stations = || self.model.stations.iter().zip(&nominal);
         let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);
@@ -63,20 +63,20 @@ impl<'a> Network<'a> {
         Ok(Self { scv, demands, nominal, ..self })
     }
 
-    /// Computes the nominal demands when the classes are served at these rates.
+    /// Computes the nominal demands when the classes are served at the rates `rates`.
     pub(crate) fn demands_at(&self, rates: &[f64]) -> Vec<Vec<f64>> {
         let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
-    /// For each station: additional service time of a request that finds all servers idle, when the classes are served
-    /// at these rates.
+    /// For each station: additional service time of a request that finds all servers idle, in seconds. `rates` are the
+    /// rates at which the classes are served.
     pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
         let waking = |(station, row): (&Station, &Vec<f64>)| wakeup_time(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
     }
 
-    /// Builds a network that may have saturated stations. `load_dependent` is empty.
+    /// Builds a network whose stations may be saturated. `load_dependent` is empty.
     pub(crate) fn unchecked_stability(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
@@ -123,13 +123,13 @@ impl<'a> Network<'a> {
         self.population.iter().map(|n| u64::from(*n)).sum()
     }
 
-    /// Number of servers of a queue that the open classes would keep busy. It may exceed the number of servers.
+    /// Number of servers of a queue that the open classes would keep busy. It may exceed the queue's number of servers.
     pub(crate) fn open_load(&self, station: usize) -> f64 {
         products(&self.demands[station], &self.rates).sum()
     }
 
-    /// The lowest rate of all classes together, in the proportions of `mix`, at which a station saturates, and the
-    /// index of that station. The rate is infinite if no queue has any work.
+    /// The lowest rate of all classes together at which a station saturates, and the index of that station. The classes
+    /// have the proportions of `mix`. The rate is infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
             StationKind::Queue => products(&self.saturated[k], mix).sum::<f64>() / max_speed(&self.model.stations[k]),
@@ -159,7 +159,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The demands at a station, slowed down by its background work.
+/// The demands at a station in seconds, increased by its background work.
 fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
     match station.kind {
         StationKind::Queue => demands.iter().map(|d| d / (1.0 - station.background)).collect(),
@@ -189,8 +189,8 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
     a.iter().zip(b).map(|(a, b)| a * b)
 }
 
-/// Squared coefficient of variation of the service times of each class: the station's `scv`, or one derived from its
-/// `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
+/// Squared coefficient of variation of the service times of each class: the station's `scv`, or the value that follows
+/// from its `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
 ///
 /// # Errors
 /// When the differences between the demands alone exceed the total variation, or when closed classes have unequal
@@ -225,7 +225,7 @@ fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u3
     Err(ModelError::Shape(text))
 }
 
-/// Rounding error of a squared coefficient of variation.
+/// Tolerated rounding error of a squared coefficient of variation.
 const ROUNDING: f64 = 1e-9;
 
 /// Checks that names are unique, because bottlenecks, errors and changes refer to them.
