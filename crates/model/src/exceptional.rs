@@ -17,10 +17,10 @@
 //!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0),
 //!   from the response of M/M/1 found empty (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and
 //!   R = N/λ (Little): exact for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %)
-//! slower, and scv = 4 up to 3 % faster. For m servers, the residence beyond service is the wait in order of arrival,
-//! multiplied by the m-th root of a ratio. This is the ratio of the two quantities at one server. It is within 3 % (6
-//! %) for exponential service. The additional residence caused by w has two parts: one part is equal for all classes,
-//! and the rest is shared among the classes in proportion to their demands.
+//!   slower, and scv = 4 up to 3 % faster. For m servers, the residence beyond service is the wait in order of arrival,
+//!   multiplied by the m-th root of a ratio: residence beyond service to wait, at one server. The result is within 3 %
+//!   (6 %) for exponential service. The additional residence caused by w has two parts: one part is equal for all
+//!   classes, and the rest is shared among the classes in proportion to their demands.
 //!
 //! We know no such formula for priorities. We know none for closed classes either, whose arrivals do not find the mean
 //! state. In both cases, the mean of the additional time is part of every demand. The simulator always adds the

@@ -47,7 +47,7 @@ pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Sol
     Ok(solution)
 }
 
-/// Returns a caveat if the formulas are approximations. This is so at several servers out of product form, and where
+/// Returns a caveat if the formulas are approximations. They are at several servers out of product form, and where
 /// arrivals are not Poisson because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
@@ -70,12 +70,14 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     ))
 }
 
-/// Usual error of mean response times in the networks of `tests/it/ordered.rs`, in percent. That test checks the value.
+/// Usual and worst error of mean response times, in percent. The test `tests/it/ordered.rs` checks both in random
+/// networks.
 const USUAL: u32 = 12;
 const WORST: u32 = 40;
 
-/// Returns the rate of all classes together at which the first station saturates, and its name. The rate is infinite
-/// and the name empty if no queue has any work. The network need not be stable. The mix is as in [`solve_open`].
+/// Returns the rate of all classes together at which the first station saturates, and the station's name. If no queue
+/// has any work, the rate is infinite and the name is empty. The network may be unstable. The mix is as in
+/// [`solve_open`].
 pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     check_open(model)?;
     let network = Network::unchecked_stability(model)?;
@@ -140,7 +142,8 @@ mod tests {
 
     #[test]
     fn under_fcfs_the_unequal_wait_for_the_long_ones() {
-        // Pollaczek and Khinchine: λE[S²]/2 over 1 − ρ, which is (40·0.01² + 0.8·0.5²)·(1 + scv)/2 over 0.2.
+        // Pollaczek and Khinchine: the wait is λE[S²]/2 over 1 − ρ. Here λE[S²]/2 = (40·0.01² + 0.8·0.5²)·(1 + scv)/2,
+        // and 1 − ρ = 0.2.
         for scv in [0.0, 1.0, 3.0] {
             let unequal = model(station(1, Scheduling::Fcfs, scv, 0.0), &[(40.0, 0.01), (0.8, 0.5)]);
             let response = solve_open(&unequal, Method::Erlang).unwrap().response_time;
@@ -154,7 +157,7 @@ mod tests {
         let classes = [(1.0, 0.1), (0.5, 0.8)];
         let total = |total| Station { total_scv: Some(total), ..station(2, Scheduling::Fcfs, 1.0, 0.0) };
         let response = |station| solve_open(&model(station, &classes), Method::Erlang).map(|s| s.response_time);
-        // The unequal demands alone have an scv of 1.5·0.33/0.5² − 1 = 0.98.
+        // Unequal demands alone make the scv 1.5·0.33/0.5² − 1 = 0.98.
         for scv in [1.0, 4.0] {
             let wait = crate::mmm_wait(1.5, 0.5 / 1.5, 2, 0.0) * (1.0 + scv) / 2.0;
             let found = response(total(scv)).unwrap();

@@ -1,26 +1,26 @@
-//! Effect of open classes on a station whose speed depends on the number of requests present, including several
-//! servers.
+//! Effect of open classes on closed classes at a station whose speed depends on the number of requests present.
+//! Stations with several servers are the most common case.
 //!
 //! With n closed customers at a station of multipliers α, the number k of open requests has the weight
 //! C(n + k, k)·ρᵏ/Π α(n+1..n+k). Let E(n) be the sum of these weights. For the closed classes, the station then has the
-//! multipliers α(n)·E(n − 1)/E(n); an open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo
-//! & Afshari, 1984). All terms are positive, so nothing cancels. Valid for ρ below the last multiplier, which applies
-//! to any larger n. Cost: (last level)².
+//! multipliers α(n)·E(n − 1)/E(n). An open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo
+//! & Afshari, 1984). All terms are positive, so nothing cancels. The formulas are valid for ρ below the last
+//! multiplier, which applies to all larger n. Cost: the square of the number of multipliers.
 
-/// A station whose speed depends on the number of requests, as its closed and its open classes experience it.
+/// A station whose speed depends on the number of requests present, as open and closed classes experience it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenLoad {
-    /// Ratio of the service rate for 1, 2, … closed customers present to the rate of a lone request. The last value
-    /// applies to larger numbers.
+    /// Speed of the station for closed classes while 1, 2, … closed customers are present, relative to a lone request.
+    /// The last value applies to larger numbers.
     pub(crate) multipliers: Vec<f64>,
-    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present. The last value applies to larger
-    /// numbers.
+    /// R/(D·(n + 1)) of an open request while n = 0, 1, … closed customers are present. The last value applies to
+    /// larger numbers.
     open: Vec<f64>,
 }
 
 impl OpenLoad {
-    /// Computes the effect at ρ = `load`, with α(n) = `rate(n)`. The speed α is constant from n = `levels` on. There
-    /// are at most `customers` closed customers.
+    /// Computes the effect of open classes with ρ = `load` on a station with α(n) = `rate(n)`. The speed α is constant
+    /// from n = `levels` on. There are at most `customers` closed customers.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
@@ -30,18 +30,19 @@ impl OpenLoad {
         }
     }
 
-    /// R/D of a closed customer that finds `others` closed customers. It is approximate, because it depends only on
-    /// their mean number.
+    /// R/D of a closed customer that finds `others` other closed customers on average. The result is approximate,
+    /// because it depends only on this mean.
     pub(crate) fn closed_residence(&self, others: f64) -> f64 {
         (1.0 + others) / between(&self.multipliers, others)
     }
 
-    /// R/D of an open request, from the mean number of closed customers. It is exact if there are no closed customers.
+    /// R/D of an open request, from the mean number of closed customers. The result is exact if there are none.
     pub(crate) fn open_residence(&self, closed: f64) -> f64 {
         (1.0 + closed) * between(&self.open, closed)
     }
 
-    /// R/D of an open request, from the probabilities of 0, 1, … closed customers and their mean number.
+    /// R/D of an open request. `probabilities` are those of 0, 1, … closed customers, `mean` is the mean number of
+    /// closed customers.
     pub(crate) fn exact_open_residence(&self, probabilities: &[f64], mean: f64) -> f64 {
         let last = self.open[self.open.len() - 1];
         let few = probabilities.iter().zip(&self.open).enumerate();
@@ -53,7 +54,8 @@ impl OpenLoad {
     }
 }
 
-/// ln E(n) for n = 0..=wanted. First the terms from the last inwards are added, then the tail, where α is constant.
+/// Computes ln E(n) for n = 0..=wanted. The sum begins with the tail, where α is constant, and then adds the other
+/// terms from the last to the first.
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
     // The sum over i of xⁱ·Π (levels + l)/(levels − n + l), l = 1..=i.
@@ -68,17 +70,17 @@ fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usiz
     (0..=wanted).map(&mut sum).collect()
 }
 
-/// The number value·e^log. The tails alone exceed the range of `f64` at some hundreds of levels.
+/// The number value·e^log. Without the logarithm, the tails would exceed the range of `f64` at some hundreds of levels.
 #[derive(Clone, Copy)]
 struct Scaled {
     value: f64,
-    /// The number 1 on the same scale as `value`.
+    /// e^(−log): the number 1 on the same scale as `value`.
     one: f64,
     log: f64,
 }
 
 impl Scaled {
-    /// 1 + factor × self.
+    /// Computes 1 + factor × self.
     fn one_plus(self, factor: f64) -> Self {
         Self { value: self.one + factor * self.value, ..self }.normalized()
     }
@@ -95,7 +97,7 @@ impl Scaled {
     }
 }
 
-/// Interpolates linearly between the values at whole numbers.
+/// Interpolates linearly between the values at the whole numbers next to `n`.
 fn between(values: &[f64], n: f64) -> f64 {
     let at = |i: usize| values[i.min(values.len() - 1)];
     let (i, part) = (n.floor() as usize, n - n.floor());
@@ -155,8 +157,8 @@ mod tests {
 
     #[test]
     fn hundreds_of_servers_are_no_trap() {
-        // If closed customers occupy all m servers, open requests have ρ = a/m at each server: E(n)/E(n − 1) → 1/(1 −
-        // ρ).
+        // If closed customers occupy all m servers, open requests have ρ = a/m at each server. So E(n)/E(n − 1) tends
+        // to 1/(1 − ρ).
         for (m, load) in [(400, 360.0), (5000, 4900.0), (5000, 1.0)] {
             let many = servers(m, load, 2 * m);
             let last = many.multipliers[m - 1];

@@ -1,13 +1,13 @@
 //! Distribution of response times: percentiles from a solved network.
 //!
 //! A response time is modelled as a sum of independent times, one for each station. Each of these times has a known
-//! Laplace–Stieltjes transform (`percentile/station.rs` has the formulas, their sources, and when they are exact). The
-//! transform of the sum is their product, and is inverted numerically (`percentile/inversion.rs`). Each station is
-//! visited once, as in the simulator.
+//! Laplace–Stieltjes transform. `percentile/station.rs` has the formulas and their sources, and says when they are
+//! exact. The transform of the sum is the product of the transforms. It is inverted numerically
+//! (`percentile/inversion.rs`). Each station is visited once, as in the simulator.
 //!
-//! The table shows the errors in comparison with simulations of 3 million events, for about 240 response times of each
-//! kind. The random networks have 1 to 5 stations and 1 to 3 classes, at 30 to 90 % of saturation. The simulated p99
-//! has an error of about 2 % itself.
+//! The table compares the percentiles with simulations of 3 million events, for about 240 response times of each kind.
+//! The random networks have 1 to 5 stations and 1 to 3 classes, at 30 to 90 % of saturation. The simulated p99 itself
+//! has an error of about 2 %.
 //!
 //! | network | p95: median, largest | p99: median, largest |
 //! |---|---|---|
@@ -19,9 +19,9 @@
 //! | open, first come first served, scv 0 to 4 | 1.1 %, 16 % | 1.2 %, 13 % |
 //! | open, priorities | 0.6 %, 15 % | 0.9 %, 20 % |
 //!
-//! For the last two kinds, the mean response time is itself an approximation, with an error of the same size at worst.
-//! Service times are assumed to be of a standard family: gamma for an scv below 1, hyperexponential above, as in
-//! [`crate::Service::Standard`].
+//! In the last two kinds of networks, the mean response time is itself an approximation, and its error is at worst as
+//! large. Service times are assumed to be of a standard family: gamma for an scv below 1, hyperexponential above 1. The
+//! simulator uses the same families ([`crate::Service::Standard`]).
 
 mod inversion;
 mod service;
@@ -44,7 +44,7 @@ pub struct ResponseDistributions<'a> {
     solution: &'a Solution,
 }
 
-/// The response time distributions of a network with this solution.
+/// Prepares the response time distributions of `model`. `solution` is the model's solution.
 pub fn response_distributions<'a>(
     model: &'a Model,
     solution: &'a Solution,
@@ -57,14 +57,14 @@ pub fn response_distributions<'a>(
 }
 
 impl ResponseDistributions<'_> {
-    /// Share of a class's requests, or of all requests, with a response time of at most `seconds`. It is NaN for an
-    /// unknown class.
+    /// Share of the requests with a response time of at most `seconds`: of the requests of a class, or of all requests
+    /// for `None`. It is NaN for an unknown class.
     pub fn share_within(&self, class: Option<usize>, seconds: f64) -> f64 {
         if self.has(class) { share_within(&self.network, self.solution, class, seconds) } else { f64::NAN }
     }
 
-    /// Percentile of the response time of a class, or of all requests, in seconds. It is NaN for an unknown class, and
-    /// for a `percent` that is not between 0 and 100.
+    /// Percentile of the response time in seconds: of one class, or of all requests for `None`. It is NaN for an
+    /// unknown class, and for a `percent` that is not between 0 and 100.
     pub fn percentile(&self, class: Option<usize>, percent: f64) -> f64 {
         let asked = self.has(class) && percent > 0.0 && percent < 100.0;
         if asked { percentile(&self.network, self.solution, class, percent) } else { f64::NAN }
@@ -81,7 +81,7 @@ pub(crate) fn share_within(network: &Network<'_>, solution: &Solution, class: Op
     combined_share(&times(&stations, solution, class), seconds)
 }
 
-/// Percentile of the response time.
+/// Percentile of the response time, in seconds.
 pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Option<usize>, percent: f64) -> f64 {
     let stations = station_views(network, solution);
     let times = times(&stations, solution, class);
@@ -104,13 +104,14 @@ pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Opti
     high
 }
 
-/// Relative precision of a percentile.
+/// Relative precision of a computed percentile.
 const PRECISION: f64 = 1e-7;
 
-/// Upper bound of the bisection steps; it is reached only at the ends of the range of `f64`.
+/// Upper bound of the bisection steps. The bisection reaches it only at the ends of the range of `f64`.
 const MAX_STEPS: usize = 200;
 
-/// Upper bound of the alternatives of a class's response time.
+/// Upper bound of the number of alternatives of a class's response time. Above it, the alternatives at a station are
+/// combined.
 const MAX_ALTERNATIVES: usize = 64;
 
 /// Share of all requests with a response time of at most `seconds`. Each alternative is weighted by its share of the
@@ -119,7 +120,7 @@ fn combined_share(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
 }
 
-/// The alternatives of the response time of a class, or of all classes, with their shares.
+/// The alternatives of the response time of a class, or of all classes. Each alternative has its share of the requests.
 fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
     if let Some(c) = class {
         return Time::alternatives(stations, c, 1.0);
@@ -130,7 +131,7 @@ fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option
     visible.flat_map(|(c, share)| Time::alternatives(stations, c, share / total)).collect()
 }
 
-/// A response time, as the sum of the times at the stations.
+/// A response time: the sum of the times at the stations, in seconds.
 #[derive(Clone)]
 struct Time<'a> {
     mean: f64,
@@ -139,7 +140,7 @@ struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// The alternatives of the response time of one class, whose shares sum to `share`.
+    /// The alternatives of the response time of one class. Their shares sum to `share`.
     fn alternatives(stations: &'a [StationView<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
         let mut all = vec![(Time { mean: 0.0, constant: 0.0, parts: Vec::new() }, share)];
         for alternatives in
@@ -170,7 +171,7 @@ impl<'a> Time<'a> {
     }
 
     fn share_within(&self, seconds: f64) -> f64 {
-        // The time is constant, except for rounding errors.
+        // The time is constant up to rounding errors.
         if self.mean - self.constant <= 1e-9 * self.mean {
             return f64::from(u8::from(seconds >= self.constant));
         }

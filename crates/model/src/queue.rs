@@ -1,4 +1,4 @@
-//! Single stations in detail: more than the mean values that networks need.
+//! Single stations in more detail than networks need.
 //!
 //! - [`mg1()`]: one server, any distribution of service times.
 //! - [`mmmk()`]: several servers and a waiting room that fills up.

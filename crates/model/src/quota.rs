@@ -10,10 +10,10 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// Times below this number of seconds are rounding errors.
+/// Calls and quotas with less than this number of seconds of work left count as finished; the rest is a rounding error.
 const ROUNDING: f64 = 1e-9;
 
-/// A limit of the CPU time in each period.
+/// A limit of the CPU time that the servers of a station may use in each period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quota {
     /// Highest mean number of busy servers that the quota permits.
@@ -32,7 +32,7 @@ pub struct Sojourns {
 }
 
 /// Simulates a station with and without a quota, for the same calls. Background work is ignored, because it does not
-/// use the quota. `demands` are in seconds by class, `rates` per second.
+/// use the quota. `demands` are in seconds by class, `rates` in calls per second by class.
 ///
 /// # Errors
 /// When the station is invalid.
@@ -67,7 +67,8 @@ pub fn sojourns_with_quota(
     })
 }
 
-/// Mean response time of calls (arrival time, work), first come, first served.
+/// Mean response time of calls in seconds, first come, first served. Each call is an arrival time and its work, both in
+/// seconds.
 fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f64 {
     let (work, period) = quota.map_or((f64::INFINITY, f64::INFINITY), |q| (q.servers * q.period_s, q.period_s));
     // Arrival time and remaining work of each call. The calls at the front are in service.
@@ -82,7 +83,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 break;
             }
             if next_call >= refill {
-                // The station was idle until this call.
+                // The station was idle until this call, so its quota has been refilled.
                 refill += ((next_call - refill) / period).floor() * period + period;
                 left = work;
             }
@@ -96,7 +97,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 let done = then - now;
                 present.iter_mut().take(served).for_each(|call| call.1 -= done);
                 left -= done * served as f64;
-                // A remainder below this is a rounding error.
+                // A smaller rest of the quota is a rounding error.
                 if left < ROUNDING {
                     left = 0.0;
                 }
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn short_periods_make_a_slower_server() {
-        // The station is half as fast: M/M/1 with demands twice as long.
+        // The station is half as fast: M/M/1 with doubled demands.
         let quota = Quota { servers: 0.5, period_s: 0.000_02 };
         let sojourns = sojourns_with_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
         assert!((sojourns.with_quota / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
@@ -155,11 +156,11 @@ mod tests {
 
     #[test]
     fn in_long_periods_most_calls_are_served_at_full_speed() {
-        // The calls use a tenth of the quota, in pieces of 1 ms: hardly any call waits for the next period.
+        // The calls use a tenth of the quota, and each call needs 1 ms. So hardly any call waits for the next period.
         let quota = Quota { servers: 0.5, period_s: 0.1 };
         let sojourns = sojourns_with_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
         assert!((sojourns.with_quota / sojourns.without_quota - 1.0).abs() < 0.01, "{sojourns:?}");
-        // A call that is alone and needs 1.5 times the quota takes one period and the rest of its work.
+        // A lone call that needs 1.5 times the quota takes a whole period, and then the rest of its work.
         let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();
         assert!((mean_sojourn(1, Some(quota), &alone) - 0.125).abs() < 1e-6);
         // Two servers use up the quota twice as fast.

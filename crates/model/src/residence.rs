@@ -1,10 +1,10 @@
 //! Residence time of a request at a station, from the state that it finds on arrival.
 //!
-//! Open networks and the approximations for closed networks use the same rule. A request arrives at m servers, of which
-//! B are busy with each class, and at which W customers of each closed class wait. It must wait with probability P,
-//! which is Erlang's C at the utilization it finds. It then waits for a departure (the remaining service r shared by m
-//! servers) and for the service of the requests ahead. The number of *open* requests ahead follows from Little's law, λ
-//! × the same wait.
+//! Open networks and the approximations for closed networks use the same rule. A request arrives at a station of m
+//! servers. It finds B servers busy with requests of each class, and W waiting customers of each closed class. It must
+//! wait with probability P, which is Erlang's C at the utilization that it finds. A waiting request waits for a
+//! departure (the remaining service r, shared by m servers) and for the service of the requests ahead. The number of
+//! *open* requests ahead follows from Little's law: λ × the same wait.
 //!
 //! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), where a is the number of servers that open classes keep
 //!   busy. This is exact for open classes (Baskett, Chandy, Muntz & Palacios, 1975). With one server it is the arrival
@@ -104,14 +104,14 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     Err(ModelError::Starved { station, class })
 }
 
-/// R/D under processor sharing, from the number of waiting closed customers and the number of `busy` servers, of which
-/// `open` serve open classes.
+/// R/D with processor sharing, from the number of waiting closed customers and the number of busy servers. `open` of
+/// the busy servers serve open classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
     1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
 }
 
 impl MustWait {
-    /// The probability that an arrival must wait, with this many busy servers.
+    /// The probability that an arrival must wait while `busy` of the servers are busy.
     fn probability(self, servers: u32, busy: f64) -> f64 {
         match self {
             MustWait::Erlang => erlang_c(servers, busy),
@@ -134,8 +134,8 @@ impl Arrival<'_> {
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
-    /// The wait of class `c`, computed level by level from the most urgent one. The open classes of the levels above it
-    /// are served first.
+    /// The wait of class `c`, computed level by level from the most urgent level. Open requests of more urgent levels
+    /// that arrive during the wait are served first.
     fn priority_wait(&self, c: usize) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true);
         let mut open_above = 0.0;
@@ -155,15 +155,16 @@ impl Arrival<'_> {
         let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
         let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
-        // Preemption adds 1/(1 − σ) − 1 of the service time, where σ is the share of the servers that more urgent classes
-        // keep busy. With several servers, this is multiplied by P/U.
+        // Preemption prolongs service by the factor 1/(1 − σ), where σ is the share of the servers that more urgent
+        // classes keep busy. With several servers, the additional time is multiplied by P/U.
         let (busy, urgent) = (self.busy(counts), self.busy(above));
         let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
     }
 
-    /// Time until the waiting customers of closed classes down to this level are served. Open classes of the levels
-    /// above overtake them; open classes of the same level queue behind them.
+    /// Time in seconds until the waiting customers of closed classes are served, from the most urgent level down to
+    /// `level`. Open requests of more urgent levels overtake these customers; open requests of the same level queue
+    /// behind them.
     fn urgent_backlog_wait(&self, level: u32) -> f64 {
         let (mut wait, mut ahead) = (0.0, 0.0);
         for here in self.levels().into_iter().filter(|here| *here <= level) {
@@ -186,7 +187,7 @@ impl Arrival<'_> {
         self.must_wait.probability(self.network.model.stations[self.k].servers, self.busy(counts))
     }
 
-    /// Mean remaining time of a service in progress. An arrival is more likely to find a long service.
+    /// Mean remaining time of a service in progress, in seconds. An arrival is more likely to find a long service.
     fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
         let scv = self.network.scv[self.k];
         let busy = self.busy(&counts);
@@ -199,8 +200,8 @@ impl Arrival<'_> {
         self.sum(counts, |j| self.found.waiting[j] * self.network.demands[self.k][j])
     }
 
-    /// Number of servers that remain after classes that are served first, and after open classes of the same level,
-    /// which keep arriving during the wait.
+    /// Number of servers that the waiting request can use. Other servers work for the classes in `first`, which are
+    /// served first, and for the open classes in `same`, which keep arriving during the wait.
     fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
         (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
     }
@@ -243,7 +244,8 @@ mod tests {
 
     #[test]
     fn the_head_of_the_line_is_cobhams() {
-        // W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ above)·(1 − σ to here)).
+        // Cobham: W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent levels, and σ₂ also
+        // includes the class's own level.
         let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];
         let solution = solve(&model(queue(Scheduling::Priority, 1, 3.0), &classes), Method::Auto).unwrap();
         let left: f64 = classes.iter().map(|(c, s)| c.rate.unwrap() * s * s * 2.0).sum();
@@ -261,7 +263,8 @@ mod tests {
 
     #[test]
     fn whoever_may_interrupt_does_not_see_the_others() {
-        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ above) + W to here ÷ ((1 − σ above)·(1 − σ to here)).
+        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ₁) + W/((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent
+        // levels. σ₂ and W also include the class's own level.
         let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];
         let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
         let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;

@@ -1,9 +1,9 @@
 //! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where no formula is
 //! valid.
 //!
-//! Requests of a class visit once each of the stations where the class has a demand, in the model's order. Number and
-//! order of visits make no difference in product-form networks (processor sharing, delays, FCFS with exponential
-//! service and equal demands), but may in others. `background` slows a queue to 1 − b of its rate. Think times are
+//! Requests of a class visit each station where the class has a demand once, in the model's order. Number and order of
+//! visits make no difference in product-form networks (processor sharing, delays, FCFS with exponential service and
+//! equal demands). In other networks they may. `background` slows a queue to 1 − b of its rate. Think times are
 //! exponential. With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take
 //! longer, in proportion to the share of idle servers ([`crate::exceptional`]). An `idle_cost` below 0 is part of every
 //! demand.
@@ -49,9 +49,11 @@ use world::World;
 pub struct SimulationOptions {
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Arrival process of each class; the process of a closed class has no effect. If empty, all are Poisson processes.
+    /// Arrival process of each class; ignored for closed classes. If the list is empty, all classes have Poisson
+    /// arrivals.
     pub arrivals: Vec<Arrivals>,
-    /// Family of the service times of each station. If empty, all are of the standard family of their scv.
+    /// Family of the service times of each station. If the list is empty, all stations have the standard family of
+    /// their scv.
     pub service: Vec<Service>,
     /// The run ends when the relative half widths of the 95 % intervals of every class's throughput and mean response
     /// time do not exceed this precision. `None` uses all events or all time.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 
-/// A number that was fitted or simulated.
+/// A number that was fitted or simulated, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The estimated value.
@@ -25,13 +25,13 @@ pub enum Method {
     Auto,
     /// The exact solution; an error if it is not available.
     Exact,
-    /// Several servers by Erlang's C formula; for open classes only.
+    /// Erlang's C formula for several servers; for open classes only.
     Erlang,
-    /// Several servers as one fast server and a delay. This method is pessimistic; older papers use it.
+    /// One fast server and a delay for several servers. This method is pessimistic; older papers use it.
     Seidmann,
-    /// Bard & Schweitzer (1979): the quickest for closed classes, often within 5 to 10 %.
+    /// The fixed point of Bard & Schweitzer (1979): the quickest method for closed classes, often within 5 to 10 %.
     Schweitzer,
-    /// Chandy & Neuse (1982): for closed classes of any population.
+    /// The Linearizer of Chandy & Neuse (1982): for closed classes of any population.
     Linearizer,
     /// A discrete-event simulation, which is also valid where no formula is valid.
     Simulation,

@@ -10,20 +10,21 @@
 //! | `simulation` | as [`mod@crate::simulate`] | as [`mod@crate::simulate`] | any; to within 2 %, or as 1 million events allow | a fraction of a second |
 //! | `auto` | `erlang` | in product form `exact` if it is quick, else `linearizer`; out of product form `simulation` | any | at most about a second |
 //!
-//! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of
-//! service times, and first come, first served where service is exponential with the same mean for all classes.
-//! `schweitzer` and `linearizer` also solve stations out of product form: by Pollaczek & Khinchine's remaining service,
-//! Lee & Longton's formula for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. Their errors
-//! are unknown and may be several times the figure: a caveat of the solution says so, and `auto` simulates. A
-//! first-come-first-served station with rate multipliers is solved as processor sharing. Servers that must be woken up
-//! ([`crate::exceptional`]) are out of product form in open networks. With closed classes or priorities, the mean of
-//! the additional time is part of every demand, except in a simulation.
+//! Product form (Baskett, Chandy, Muntz & Palacios 1975) permits processor sharing and delays with any distribution of
+//! service times. It permits first come, first served if service is exponential with the same mean for all classes.
+//! `schweitzer` and `linearizer` also solve stations out of product form. They use Pollaczek & Khinchine's remaining
+//! service, Lee & Longton's formula for several servers, and the rules of Cobham (1954) and Jaiswal (1968) for
+//! priorities. Their errors are unknown there and may be several times the figure. A caveat of the solution says so,
+//! and `auto` simulates instead. A first-come-first-served station with rate multipliers is solved as processor
+//! sharing. Stations whose servers must be woken up ([`crate::exceptional`]) are out of product form in open networks.
+//! With closed classes or priorities, the mean of the additional time is part of every demand, except in a simulation.
 //!
-//! Mixed networks (open and closed classes): the closed classes are solved at stations that the open classes slow down
-//! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984).
-//! The residence of an open request follows from the number of closed customers. This is exact in product form.
+//! Mixed networks have open and closed classes. The closed classes are solved at stations that the open classes slow
+//! down (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari
+//! 1984). The residence of an open request follows from the number of closed customers. This is exact in product form.
 //!
-//! A solution that would not fit in memory, or take more than half a minute, is an error that states its size.
+//! It is an error if an exact solution would not fit in memory or would take more than half a minute. The error states
+//! the memory and the time.
 
 use crate::ModelError;
 use crate::closed::{approximate, effort};
@@ -33,7 +34,7 @@ use crate::under_load;
 use crate::{by_simulation, mixed, open};
 use brimful_core::model::Model;
 
-/// Solves a network of any classes.
+/// Solves a network of open classes, closed classes, or both.
 ///
 /// # Errors
 /// When the model is invalid, a class has no demand, open classes saturate a station, or the method cannot solve the
@@ -68,7 +69,7 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
     Ok(solution)
 }
 
-/// Whether this method simulates the network.
+/// Whether the network is simulated if the caller asks for this method.
 pub(crate) fn is_simulated(network: &Network<'_>, method: Method) -> bool {
     let ordered = || network.closed().next().is_some() && network.check_product_form().is_err();
     method == Method::Simulation || method == Method::Auto && ordered()

@@ -11,17 +11,17 @@ use crate::{ModelError, station_demands};
 use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 
-/// Slowness of a host over time: a factor on service times that changes at given instants. The first factor also
+/// Slowness of a host over time: a factor on service times that changes at certain instants. The first factor also
 /// applies before the first instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostSlowness {
-    /// Instants in seconds, in order, and the factor that applies from each of them on.
+    /// The instants in seconds, in order. Each instant has the factor that applies from then on.
     steps: Vec<(f64, f64)>,
 }
 
 impl HostSlowness {
-    /// Creates the slowness over consecutive intervals, each with its length in seconds and its factor. The last factor
-    /// applies to all later times.
+    /// Creates the slowness of consecutive intervals. Each interval is its length in seconds and its factor. The last
+    /// factor applies to all later times.
     pub fn from_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut at = 0.0;
         let begin = |(length, factor): (f64, f64)| {
@@ -50,9 +50,9 @@ pub struct Sojourn {
     pub response: f64,
 }
 
-/// Simulates the passage of arrivals (instants in seconds, in order, and classes) through the model's stations. The
-/// rates of the model's classes determine the mean idleness of its servers, on which the cost of waking them may
-/// depend.
+/// Simulates requests that pass through the model's stations. Each arrival is its time in seconds and the index of its
+/// class; arrivals are in order of time. The rates of the model's classes determine the mean idleness of the servers,
+/// on which the cost of waking may depend.
 ///
 /// # Errors
 /// When the model is invalid.
@@ -98,11 +98,12 @@ impl Line {
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
         let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // The mean additional demand is W·Iᵖ, and a share I of the requests has it.
+        // The mean additional demand is w·Iᵖ. Without background work, a share I of the servers is idle when a request
+        // arrives.
         let waking = if cost.seconds > 0.0 { cost.seconds * idle.powi(cost.power as i32 - 1) } else { 0.0 };
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
-            // A cost that grows with the load is part of every demand.
+            // A negative cost is part of every demand. The demands then grow with the load.
             demands: if cost.seconds < 0.0 { under_load } else { demands.to_vec() },
             waking,
             stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },
@@ -164,7 +165,8 @@ mod tests {
         }
     }
 
-    /// Checks that E[wait] = λ·E[s²]/(2(1 − λS)), where a share 1 − U of the requests takes S₀.
+    /// Checks that E[wait] = λ·E[s²]/(2(1 − λS)) if a share 1 − U of the requests takes S₀ and all other requests take
+    /// S.
     #[test]
     fn waking_is_paid_by_those_who_find_the_server_idle() {
         let (rate, s, s0) = (700.0, 0.001, 0.0015);

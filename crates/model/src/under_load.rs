@@ -1,14 +1,14 @@
-//! Demands that depend on the load ([`crate::idle_law`]) in networks with closed classes.
+//! Networks with closed classes whose demands depend on the load ([`crate::idle_law`]).
 //!
-//! The throughputs (by the Linearizer) and the demands depend on each other, so they are computed alternately until
-//! they converge. Networks with only open classes need no iteration, because their throughputs are known.
+//! The throughputs (by the Linearizer) and the demands depend on each other. They are computed alternately until the
+//! demands converge. Networks with only open classes need no iteration, because their throughputs are known.
 
 use crate::ModelError;
 use crate::closed::approximate::linearizer;
 use crate::network::Network;
 use brimful_core::model::Model;
 
-/// Relative change of the demands below which they have converged.
+/// Largest relative change of the demands in one iteration at which they count as converged.
 const TOLERANCE: f64 = 1e-6;
 
 /// Upper bound of the iterations.
@@ -76,8 +76,8 @@ mod tests {
                 let idle: f64 = 0.9 - used;
                 let demand = 0.1 + cost.seconds * idle.powi(cost.power as i32);
                 assert!((used - rate * demand / 2.0).abs() < 1e-12, "{cost:?} {rate} {solution:?}");
-                // Where requests contend, the result equals the solution of a network with these constant demands.
-                // Waking a server causes no contention.
+                // A negative cost gives the solution of a network with these constant demands. Waking a server adds no
+                // contention, so responses may then be shorter.
                 let mut plain = open(None, rate);
                 plain.demands[0][0] = demand;
                 let plain = solve(&plain, Method::Auto).unwrap().response_time[0];
@@ -108,7 +108,8 @@ mod tests {
             let used = solution.utilization[0][0];
             let demand = 2.0 * used / solution.throughput[0];
             let law = 0.1 + 0.05 * (0.9 - used).max(0.0).powi(2);
-            // The iteration uses the Linearizer's throughput as an estimate of the true throughput.
+            // The iteration estimates the throughput by the Linearizer, so the demand is only approximately as in the
+            // law.
             assert!((demand / law - 1.0).abs() < 0.02, "{customers}: {demand} {law}");
             let simulated = simulate(&model, &SimulationOptions::default()).unwrap();
             assert!((simulated.throughput[0].value / solution.throughput[0] - 1.0).abs() < 0.03, "{customers}");

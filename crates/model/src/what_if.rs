@@ -1,15 +1,15 @@
 //! What-if: predicts a model before and after changes, or along a range of changes (Menascé, Peraino, Dinh & Dinh, CMG
 //! 1999, §7).
 //!
-//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), of classes that are added
-//! ([`NewClass`]), and of clients at the end of slow lines ([`Client`], Figs. 8 and 9 of that paper). [`what_if`]
-//! solves the model without and with the scenario. The result states which stations saturate first, the response time
-//! of each class, and how far the load can still grow before an [`Slo`] is missed. The intervals of the figures follow
-//! from the intervals of the demands. A range of numbers yields a curve.
+//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), of added classes ([`NewClass`]), and
+//! of clients at the end of slow lines ([`Client`], Figs. 8 and 9 of that paper). [`what_if`] solves the model without
+//! and with the scenario. The result states which stations saturate first, the response time of each class, and how far
+//! the load can grow before an [`Slo`] is missed. The confidence intervals of the figures follow from the confidence
+//! intervals of the demands. A range of numbers yields a curve.
 //!
-//! A saturated network is a result here, not an error: the result states the station that saturates, and the rate at
-//! which it does. Rates are per second, times in seconds, matrices stations × classes. Headroom and saturation are for
-//! all classes together at their present mix.
+//! A saturated network is a result here, not an error. The result names the station that saturates and the rate at
+//! which it saturates. Rates are per second, times in seconds, matrices stations × classes. Headroom and saturation
+//! refer to all classes together at their present mix.
 
 mod amount;
 mod change;
@@ -48,7 +48,7 @@ pub struct WhatIfOptions {
     pub method: Method,
     /// Objectives whose headroom is computed.
     pub slos: Vec<Slo>,
-    /// Number of random draws of the demands for the intervals; 0 for no intervals.
+    /// Number of random draws of the demands from which intervals are computed; 0 for no intervals.
     pub draws: usize,
     /// Seed of the random draws.
     pub seed: u64,
@@ -67,7 +67,7 @@ pub struct WhatIf {
     pub changes: Vec<String>,
     /// The model without the changes.
     pub before: Outlook,
-    /// The model with all changes; `None` if one of them is a range.
+    /// The model with all changes; `None` if one of the changes is a range.
     pub after: Option<Outlook>,
     /// The ratios of the figures after the changes to those before; `None` if the demands have no intervals.
     pub effect: Option<Effect>,

@@ -2,14 +2,19 @@
 //!
 //! An arriving customer finds the network as it is with one customer fewer of its class. Schweitzer (1979; Bard, 1979)
 //! assumes that every class's distribution over the stations does not change with one customer fewer. This method
-//! iterates on the whole population alone; errors are mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982;
-//! its sums as in de Souza e Silva & Muntz, 1990) also solves the populations with one customer fewer. From these
-//! solutions, it derives how the distributions shift, and assumes that this shift is constant. Its error is at most 0.9
-//! % on average and 20 % at worst, in 300 random networks in product form (`cargo test -p brimful-model --test it
-//! approximations`). Residence times follow from the state that an arrival finds ([`crate::residence`]). So several
-//! servers, order of arrival, priorities and open classes are supported, though with unknown errors outside product
-//! form. With several servers, the shifts of the throughputs are used too. Cost: iterations × stations × classes; for
-//! the Linearizer, this × classes × rounds; where the order of service matters, × classes once more.
+//! iterates on the whole population alone; errors are mostly within 5 to 10 %.
+//!
+//! The Linearizer (Chandy & Neuse, 1982; with the sums of de Souza e Silva & Muntz, 1990) also solves the populations
+//! with one customer fewer. From these solutions, it derives how the distributions shift, and assumes that this shift
+//! is constant. With several servers, it also uses the shifts of the throughputs. In 300 random networks in product
+//! form, its error is at most 0.9 % on average and 20 % at worst (`cargo test -p brimful-model --test it
+//! approximations`).
+//!
+//! Residence times follow from the state that an arrival finds ([`crate::residence`]). So several servers, order of
+//! arrival, priorities and open classes are supported, but errors are unknown outside product form.
+//!
+//! Cost: iterations × stations × classes. The Linearizer costs classes × rounds times as much. Where the order of
+//! service matters, the cost is multiplied by the number of classes once more.
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
@@ -17,29 +22,29 @@ use crate::network::{Network, products};
 use crate::residence::{MustWait, StateAtArrival, check_served, residence, sharing};
 use brimful_core::model::{Scheduling, StationKind};
 
-/// Tolerance of a fixed point: the largest change of a share of a class's time.
+/// Largest change of a share of a class's time at which a fixed point counts as reached.
 const FINAL_TOLERANCE: f64 = 1e-13;
 
-/// Tolerance while the Linearizer computes the shifts.
+/// Larger tolerance that is used while the Linearizer computes the shifts.
 const SHIFT_TOLERANCE: f64 = 1e-7;
 
-/// Tolerance of the starting point.
+/// Tolerance of the fixed points that lead to the starting point.
 const START_TOLERANCE: f64 = 1e-4;
 
-/// Number of customers of a class at which the search for the starting point begins.
+/// Number of customers of the largest class with which the search for the starting point begins.
 const START_CUSTOMERS: f64 = 4.0;
 
-/// The Linearizer ends when no shift changes by more than this in one round.
+/// The Linearizer ends when no shift changes by more than this value in one round.
 const MAX_SHIFT_CHANGE: f64 = 1e-4;
 
-/// Upper bound of the Linearizer's rounds. Its authors use three rounds, which are mostly enough.
+/// Upper bound of the Linearizer's rounds. Its authors use three rounds, which are usually enough.
 const MAX_ROUNDS: usize = 10;
 
 /// Share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio reaches 1.0009 in an
 /// example of its authors, and at worst 1.004 with processor sharing.
 const MAX_EXCESS: f64 = 0.005;
 
-/// The throughput X of each class, and the residence times R, stations × classes.
+/// The throughput X of each class, and the residence times R in seconds, stations × classes.
 pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
 
 /// Solves the closed classes by the fixed point of Bard & Schweitzer.
@@ -72,11 +77,11 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
 }
 
 /// Mean behaviour of one customer of each class. The vector begins with the shares of the customer's time at each
-/// queue, queue by queue. It ends, for each class, with the ratio of a lone customer's cycle time to the present cycle
-/// time. The type is also used for the change of these figures with one customer fewer.
+/// queue, queue by queue. Then it has one ratio for each class: a lone customer's cycle time to the present cycle time.
+/// The type is also used for the change of these figures with one customer fewer.
 type Shares = Vec<f64>;
 
-/// The constants of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
+/// The inputs of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
 struct Iteration<'a> {
     network: &'a Network<'a>,
     classes: Vec<usize>,
@@ -104,13 +109,13 @@ struct Queue {
     dependent: bool,
 }
 
-/// Sums over a population and over the shifts. The first index is the queue.
+/// Sums over a population and over the shifts; the first index of each field is the queue.
 struct Shifted {
-    /// For each arriving class: 1 plus the number of additional customers that it finds because of the shifts.
+    /// For each arriving class: 1 plus the number of additional customers that an arrival finds because of the shifts.
     joined: Vec<Vec<f64>>,
-    /// For each arriving class: the number of additional busy servers.
+    /// For each arriving class: the number of additional busy servers that an arrival finds because of the shifts.
     busy: Vec<Vec<f64>>,
-    /// Whether customers may have to wait; false if there is a server for each visitor.
+    /// Whether customers may have to wait at the queue. False if there is a server for each visitor.
     crowded: Vec<bool>,
 }
 
@@ -144,9 +149,9 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Computes a starting point near the fixed point. From a distant starting point, the iteration does not converge
-    /// if several stations are nearly saturated. So a small population is solved first; the population is then doubled
-    /// until it is complete.
+    /// Computes a starting point near the fixed point, because from a distant starting point the iteration may not
+    /// converge if several stations are nearly saturated. A small population is solved first. The population is then
+    /// doubled until it is complete.
     fn start(&self) -> Result<Shares, ModelError> {
         let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
         let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
@@ -164,7 +169,7 @@ impl<'a> Iteration<'a> {
         vec![vec![0.0; (self.queues.len() + 1) * self.classes.len()]; self.classes.len()]
     }
 
-    /// The change of the shares with one customer fewer; 0 for a class without remaining customers.
+    /// The change of the shares when a class has one customer fewer. It is 0 for a class without remaining customers.
     fn shift(&self, whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
         let change = |(i, (whole, less)): (usize, (&f64, &f64))| {
             if population[i % population.len()] > 0.0 { less - whole } else { 0.0 }
@@ -172,7 +177,8 @@ impl<'a> Iteration<'a> {
         whole.iter().zip(less).enumerate().map(change).collect()
     }
 
-    /// Computes the fixed point for a population, given the shifts at the arrival of a customer of each class.
+    /// Computes the fixed point for a population. `shifts` are the shifts that an arriving customer of each class
+    /// finds.
     fn settle(
         &self,
         population: &[f64],
@@ -223,8 +229,8 @@ impl<'a> Iteration<'a> {
         alone.iter_mut().zip(&self.alone).zip(&rounds).for_each(|((share, alone), rounds)| *share = alone * rounds);
     }
 
-    /// For each class: number of customers at a queue, and number of servers busy with them, as an arrival of class `c`
-    /// finds them.
+    /// For each class: the number of customers at queue `i`, and the number of servers that serve them, as an arrival
+    /// of class `c` finds them.
     fn found(&self, i: usize, c: usize, population: &[f64], shifts: &[f64], shares: &[f64]) -> Vec<(f64, f64)> {
         let classes = self.classes.len();
         let share = |at: usize, j: usize| (shares[at * classes + j] + shifts[at * classes + j]).max(0.0);
@@ -239,7 +245,7 @@ impl<'a> Iteration<'a> {
     fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
         let (network, k) = (self.network, queue.station);
         let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
-        // There cannot be more busy servers than servers.
+        // There cannot be more busy servers than the station has.
         let fit = if queue.dependent { 1.0 } else { ((f64::from(queue.servers) - queue.open) / busy).min(1.0) };
         let mut all_busy: Vec<f64> = products(&network.rates, &network.demands[k]).collect();
         let mut waiting = vec![0.0; all_busy.len()];
@@ -274,8 +280,8 @@ impl<'a> Iteration<'a> {
         Ok((throughput, residence))
     }
 
-    /// Limits the throughput of stations to their capacity, up to the known error of the method. Classes that visit an
-    /// overloaded station get a longer cycle: the time is added to their residence at that station.
+    /// Limits the throughput of each station to its capacity, up to the known error of the method. The cycle of a class
+    /// that visits an overloaded station becomes longer: the time is added to the class's residence at that station.
     fn fit(&self, throughput: &mut [f64], residence: &mut [Vec<f64>]) {
         let excess = |queue: &Queue| {
             let busy: f64 = self.classes.iter().zip(&queue.demands).map(|(c, demand)| throughput[*c] * demand).sum();
@@ -294,15 +300,15 @@ impl<'a> Iteration<'a> {
 }
 
 impl Queue {
-    /// Whether there can be more customers at this queue than servers.
+    /// Whether more customers than servers can be at this queue.
     fn is_crowded(&self, population: &[f64]) -> bool {
         let visitors = population.iter().zip(&self.demands).filter(|(_, demand)| **demand > 0.0).map(|(n, _)| n);
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R of each class with processor sharing. Only the number of customers matters and, with several servers, the
-    /// number of busy servers. `at` are the shares of time at this queue, `rates` the throughputs per customer of each
-    /// class, and `shifted` the additions that the shifts make for each arriving class.
+    /// R of each class with processor sharing, written to `new`. Only the numbers of customers and of busy servers
+    /// matter. `at` are the shares of each class's time at this queue, and `rates` the throughput per customer of each
+    /// class. `shifted` has the additions to the two numbers for each arriving class.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;
@@ -328,7 +334,7 @@ fn difference(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Number of customers of class `j`, apart from one customer of class `c`.
+/// Number of customers of class `j` that a customer of class `c` can find: all of them, except itself.
 fn others(population: &[f64], c: usize, j: usize) -> f64 {
     if c == j { (population[j] - 1.0).max(0.0) } else { population[j] }
 }

@@ -1,18 +1,18 @@
-//! Normalizing constants by convolution, for centres of any speed (Buzen 1973; several classes, Reiser & Kobayashi
-//! 1975).
+//! Exact solution by convolution of normalizing constants, for centres of any speed (Buzen 1973; several classes,
+//! Reiser & Kobayashi 1975).
 //!
-//! G(n) is the sum of the weights of all distributions of the population n over the centres; X = G(N − 1)/G(N).
+//! G(n) is the sum of the weights of all distributions of the population n over the centres, and X = G(N − 1)/G(N).
 //! Load-dependent mean value analysis computes P(0) by subtraction, which fails for some tens of customers. Here every
-//! term is positive and of unlimited range (`wide.rs`). So each result has an error of about (customers + centres)
-//! roundings.
+//! term is positive and of unlimited range (`wide.rs`). So the rounding error of each result is about (customers +
+//! centres) roundings.
 //!
-//! A centre is added level by level. With `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is h(j)
-//! = `T[h(j − 1)]`/α(j). From where α is constant, the levels sum up to H = h + `T[H]`/α. That costs min(m, N) passes
-//! over the populations; convolution term by term would cost their square. The queues at a centre whose speed changes
-//! require the constants of all other centres. Halving the set of centres recursively computes them in K·log K
-//! convolutions.
+//! A centre is added level by level. Let `T[h](n)` be Σ D·h(n − 1) over the classes. Then the weight of j customers is
+//! h(j) = `T[h(j − 1)]`/α(j). Where α is constant, the sum H over all further levels satisfies H = h + `T[H]`/α. This
+//! costs min(m, N) passes over the populations; convolution term by term would cost the square. The queues at a centre
+//! whose speed changes require the constants of all other centres. Halving the set of K centres recursively computes
+//! all of them in K·log K convolutions.
 //!
-//! It is valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
+//! The method is valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 
 use super::mva::count;
 use super::wide::Wide;
@@ -44,14 +44,14 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
 struct Solver<'a> {
     lattice: Lattice,
     closed: &'a Closed,
-    /// G of the network with all centres.
+    /// G of the network with all centres, for each population.
     whole: Vec<Wide>,
     throughput: Vec<f64>,
     steady: Steady,
 }
 
 impl Solver<'_> {
-    /// Computes the queues at a single server: N = D·(G with the server twice)(N − 1)/G.
+    /// Computes the mean queues at a single server: N = D·G₂(N − 1)/G(N). G₂ are the constants with this server twice.
     fn plain(&mut self, k: usize) {
         let centre = &self.closed.centres[k];
         let mut twice = self.whole.clone();
@@ -61,7 +61,8 @@ impl Solver<'_> {
         self.steady.residence[k] = self.residence(k, &found);
     }
 
-    /// Computes the queues at these centres, whose speed changes. `others` are the constants of all other centres.
+    /// Computes the mean queues at the centres `centres`, whose speeds change. `others` are the constants of all other
+    /// centres.
     fn changing(&mut self, others: Vec<Wide>, centres: &[usize]) {
         if let [k] = centres {
             return self.one_changing(others, *k);
@@ -73,8 +74,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Computes N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G). Beyond the last level, the sum has a closed form: Σ (J + i)·Tⁱ = (J
-    /// − 1)/(1 − T) + 1/(1 − T)².
+    /// Computes the mean queue at centre `k`: N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G). Beyond the last level J, the sum has
+    /// a closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1 − T)².
     fn one_changing(&mut self, others: Vec<Wide>, k: usize) {
         let Centre { demands, multipliers } = &self.closed.centres[k];
         let (levels, last) = (multipliers.len(), multipliers[multipliers.len() - 1]);
@@ -100,7 +101,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Computes R = N/X, where N = D × found.
+    /// Computes R = N/X of each class at centre `k`, where N = D × found.
     fn residence(&self, k: usize, found: &[f64]) -> Vec<f64> {
         let demands = self.closed.centres[k].demands.iter();
         demands.zip(found).zip(&self.throughput).map(|((d, found), x)| d * (found / x)).collect()
@@ -110,7 +111,8 @@ impl Solver<'_> {
 /// All populations, ordered so that a population comes after all populations with one customer fewer.
 struct Lattice {
     most: Vec<u32>,
-    /// For each class: distance in the order to the population with one customer fewer.
+    /// For each class: distance between the index of a population and the index of the population with one customer
+    /// fewer.
     back: Vec<usize>,
     populations: usize,
 }
@@ -131,7 +133,7 @@ impl Lattice {
         self.populations - 1
     }
 
-    /// Π Zⁿ/n!: the weight of each population if all of it is at the delays.
+    /// Π Zⁿ/n!: the weight of each population if all customers are at the delays.
     fn delays(&self, delays: &[f64]) -> Vec<Wide> {
         let mut g = vec![Wide::ONE; self.populations];
         let mut present = vec![0; self.most.len()];
@@ -144,7 +146,7 @@ impl Lattice {
         g
     }
 
-    /// Adds a centre to the constants G.
+    /// Adds a centre to the constants G, and returns the new constants.
     fn add(&self, g: Vec<Wide>, centre: &Centre) -> Vec<Wide> {
         let Centre { demands, multipliers } = centre;
         let mut sum = vec![Wide::ZERO; g.len()];
@@ -159,7 +161,7 @@ impl Lattice {
         sum
     }
 
-    /// h ← T[h]/α. The loop proceeds from the last population down, so the values that it reads are the old ones.
+    /// Replaces h by T[h]/α. The loop proceeds from the last population down, so it reads old values.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -169,8 +171,7 @@ impl Lattice {
         }
     }
 
-    /// h ← h + T[h]/α + T²[h]/α² + …. The loop proceeds from the first population up, so the values that it reads are
-    /// the new ones.
+    /// Replaces h by h + T[h]/α + T²[h]/α² + …. The loop proceeds from the first population up, so it reads new values.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];
@@ -180,7 +181,7 @@ impl Lattice {
         }
     }
 
-    /// start + Σ factor × h, over the populations with one customer fewer.
+    /// start + Σ factor × h, where h is read at the populations with one customer fewer of each class.
     #[inline]
     fn below(&self, h: &[Wide], here: usize, present: &[u32], factors: &[f64], start: Wide) -> Wide {
         let classes = present.iter().zip(factors).zip(&self.back);
@@ -188,7 +189,7 @@ impl Lattice {
     }
 }
 
-/// Steps to the previous population. The empty population is followed by the last one.
+/// Steps to the previous population. After the empty population, it starts again at the largest one.
 fn count_down(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n > 0 {

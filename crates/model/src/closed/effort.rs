@@ -25,7 +25,7 @@ const MAX_SECONDS: f64 = 30.0;
 /// Upper bound of the time of an exact solution that `auto` chooses, in seconds.
 const QUICK_SECONDS: f64 = 1.0;
 
-/// Time of one addition and multiplication in either recursion, in seconds.
+/// Time of one multiplication and addition, in seconds, in mean value analysis and in convolution.
 const STEP: f64 = 1.5e-9;
 
 /// Additional cost of mean value analysis for each class and population, in steps.
@@ -43,7 +43,8 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let customers = network.customers() as f64;
     let queues = || network.model.stations.iter().enumerate().filter(|(_, s)| s.kind == StationKind::Queue);
     let levels = |s: &Station| (s.rate_multipliers.len() as f64).max(f64::from(s.servers));
-    // The effect of open classes is a sum over all levels of a station, for each level that closed classes can reach.
+    // The effect of open classes is a sum over all levels of a station. It is computed for each level that closed
+    // classes can reach.
     let prepared = |(k, s): (usize, &Station)| {
         if network.open_load(k) > 0.0 { PER_LEVEL * levels(s) * levels(s).min(customers + 1.0) } else { 0.0 }
     };
@@ -62,7 +63,7 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
 }
 
 impl Effort {
-    /// Whether the solution takes little time.
+    /// Whether the solution is quick enough for `auto`.
     pub(crate) fn is_quick(&self) -> bool {
         self.seconds <= QUICK_SECONDS && self.bytes <= MAX_BYTES
     }

@@ -2,19 +2,20 @@
 //!
 //! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each
 //! round combines the last few rounds so that their residuals f(x) − x cancel if f is linear. If the residual
-//! increases, the algorithm returns to the plain iteration. If it does not converge, it takes shorter and shorter
-//! steps, because full steps may oscillate where the order of service matters. Cost in addition to f: depth × length.
+//! increases, the algorithm returns to the plain iteration. If the iteration does not converge, it takes shorter and
+//! shorter steps, because full steps may oscillate where the order of service matters. Cost in addition to f:
+//! depth × length of x.
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
 
-/// Number of rounds that are combined.
+/// Number of rounds that one accelerated round combines.
 const DEPTH: usize = 6;
 
 /// A residual that exceeds the best one by this factor resets the acceleration.
 const MAX_RESIDUAL_GROWTH: f64 = 10.0;
 
-/// Number of accelerated rounds before steps are halved. Acceleration that converges takes at most about a hundred
+/// Number of accelerated rounds before steps are halved. If acceleration converges, it takes at most about a hundred
 /// rounds.
 const ACCELERATED_ROUNDS: usize = 300;
 
@@ -24,7 +25,7 @@ const ROUNDS_PER_STEP: usize = 1000;
 /// Upper bound of the number of rounds.
 const MAX_ROUNDS: usize = 20 * ROUNDS_PER_STEP;
 
-/// Returns non-negative numbers that f changes by at most `tolerance`. f writes its result into its second argument.
+/// Returns non-negative numbers x with |f(x) − x| ≤ `tolerance`. f writes its result into its second argument.
 pub(super) fn fixed_point(
     start: Vec<f64>,
     tolerance: f64,
@@ -56,7 +57,8 @@ pub(super) fn fixed_point(
     Err(ModelError::Unsettled { rounds: MAX_ROUNDS })
 }
 
-/// The changes of image and residual from round to round. A new change replaces the oldest one.
+/// The changes of image and residual from round to round. A new change replaces the oldest one once there are
+/// [`DEPTH`].
 #[derive(Default)]
 struct History {
     last: Option<(Vec<f64>, Vec<f64>)>,
@@ -72,7 +74,7 @@ impl History {
         self.last = Some((image.to_vec(), residual));
     }
 
-    /// Returns the image, corrected by the combination of the last changes.
+    /// Returns the image f(x), corrected by a combination of the last changes.
     fn accelerate(&mut self, image: &[f64], residual: &[f64]) -> Vec<f64> {
         let mut next = image.to_vec();
         let Some((last_image, last_residual)) = &self.last else { return next };
@@ -95,14 +97,14 @@ impl History {
         for i in 0..self.changes.len() {
             let product = dot(&self.changes[i].1, &self.changes[here].1);
             (self.normal[i][here], self.normal[here][i]) = (product, product);
-            // The current residual is the previous one plus its change.
+            // The current residual is the previous residual plus its change.
             self.right[i] += product;
         }
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The combination of the residuals' changes that is nearest to the residual. The equations are slightly
-    /// regularized in case rounds are alike.
+    /// The weights of the last changes whose combination is nearest to the residual. The equations are slightly
+    /// regularized in case several rounds are alike.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);
@@ -117,7 +119,7 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// The inner product. It is computed as four independent sums, which the processor can compute in parallel.
+/// The inner product, as four independent sums that the processor can compute in parallel.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(a, b)| a * b).sum();

@@ -1,9 +1,9 @@
 //! Exact mean value analysis (Reiser & Lavenberg, 1980): single servers and delays, any number of classes.
 //!
 //! An arriving customer finds the network as it is without this customer: R = D·(1 + N(n − 1)), X = n/(Z + Σ R), N =
-//! X·R, starting with the empty network. No step subtracts, so the recursion is numerically stable. It is valid in
-//! product form. Cost: time Π (N + 1) × centres × classes; memory for one queue per centre and per population of all
-//! classes except the largest.
+//! X·R. The recursion starts with the empty network. No step subtracts, so the recursion is numerically stable. It is
+//! valid in product form. Time: Π (N + 1) × centres × classes. Memory: one queue length per centre, for each population
+//! of all classes except the largest.
 
 use super::{Closed, Steady};
 
@@ -16,8 +16,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
     let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
     let demands: Vec<Vec<f64>> = demands.collect();
-    // Distance to the population with one customer fewer of class c. It is 0 for the first class, because the new
-    // queues overwrite the queues of the previous round in place.
+    // Distance between the index of a population and the index of the population with one customer fewer of class c. It
+    // is 0 for the first class, because the new queues overwrite the old queues in place.
     let mut back = vec![0; classes];
     let mut plane = 1;
     for c in 1..classes {
@@ -41,7 +41,7 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The loop ended with the whole population, so these are its figures.
+    // The loop ended with the whole population, so the last figures are its figures.
     let place = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
     let row = |k: usize| (0..classes).map(|c| residence[place(c)][k]).collect();
     Steady {
@@ -51,7 +51,7 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     }
 }
 
-/// Computes the residences of an arriving customer, and returns their sum.
+/// Writes the residence times of an arriving customer to `residence`, and returns their sum.
 fn arrive(demands: &[f64], found: &[f64], residence: &mut [f64]) -> f64 {
     let mut sum = 0.0;
     for ((r, d), n) in residence.iter_mut().zip(demands).zip(found) {
@@ -61,7 +61,8 @@ fn arrive(demands: &[f64], found: &[f64], residence: &mut [f64]) -> f64 {
     sum
 }
 
-/// Steps to the next population; the first class changes fastest. The last population is followed by the empty one.
+/// Steps to the next population. The number of customers of the first class changes fastest. After the last population,
+/// it starts again at the empty one.
 pub(super) fn count(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n < *most {

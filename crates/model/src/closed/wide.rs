@@ -1,4 +1,4 @@
-//! Positive numbers of unlimited range. Normalizing constants of some hundreds of customers exceed the range of `f64`.
+//! Positive numbers of unlimited range, for normalizing constants. With some hundreds of customers these exceed `f64`.
 
 /// The number mantissa · 2^(512·exponent). The mantissa is 0 or within 2^±256.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(Wide::ONE.plus(tiny), Wide::ONE);
         assert_eq!(tiny.plus(Wide::ZERO), tiny);
         assert_eq!(Wide::ZERO.plus(tiny), tiny);
-        // Checks that no digits are lost where the exponent changes.
+        // Checks that no digits are lost where the exponent of a sum changes.
         let edge = Wide::ONE.times(0.75 * HIGH);
         let sum = edge.plus(edge);
         assert_eq!(sum.over(edge), 2.0);

@@ -1,7 +1,7 @@
 //! Numerical inversion of a Laplace transform.
 //!
-//! This is the algorithm EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability
-//! distributions". It computes the Bromwich integral by the trapezoidal rule, whose alternating series is summed by
+//! The algorithm is EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability
+//! distributions". It computes the Bromwich integral by the trapezoidal rule, and sums the alternating series by
 //! Euler's method. The discretization error is below e^−A, about 10⁻⁸; the rounding error is smaller. The method fails
 //! where a distribution jumps, so constants must be removed first. Cost: [`TERMS`] values of the transform.
 
@@ -11,9 +11,9 @@ use std::f64::consts::{LN_2, PI};
 
 /// A: the discretization error is at most e^−A.
 const A: f64 = 18.4;
-/// Number of terms that are summed without averaging.
+/// Number of first terms of the series that are not averaged.
 const PLAIN: usize = 15;
-/// Weights of the terms that are averaged: C(11, k)/2¹¹.
+/// Weights of the partial sums that are averaged: C(11, k)/2¹¹, here multiplied by 2¹¹.
 const AVERAGED: [f64; 12] = [1.0, 11.0, 55.0, 165.0, 330.0, 462.0, 462.0, 330.0, 165.0, 55.0, 11.0, 1.0];
 /// Number of values of the transform that are computed.
 #[cfg(test)]

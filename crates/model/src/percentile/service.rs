@@ -11,24 +11,24 @@ pub(super) const ONE: Complex<f64> = Complex::new(1.0, 0.0);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Family {
     Constant,
-    /// A gamma distribution with this scv.
+    /// A gamma distribution. The number is its squared coefficient of variation.
     Gamma(f64),
     Exponential,
     /// A hyperexponential distribution. The number is the probability of the first branch.
     Hyperexponential(f64),
 }
 
-/// A gamma distribution. At shape 0 it is the constant `scale`.
+/// A gamma distribution of a time in seconds. At shape 0 it is the constant `scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gamma {
     shape: f64,
     scale: f64,
 }
 
-/// Range of scv in which a gamma distribution is used; outside of it, a constant replaces the distribution.
+/// Range of scv for which a gamma distribution is used. Outside this range, a constant replaces the distribution.
 const GAMMA_SCV: std::ops::Range<f64> = 1e-6..1e12;
 
-/// A smaller scv counts as 0: it would not change results, but would cause rounding errors.
+/// Smallest scv that is not treated as 0. A smaller scv would not change results, but would cause rounding errors.
 const MIN_SCV: f64 = 1e-4;
 
 impl Family {
@@ -64,7 +64,7 @@ impl Family {
         }
     }
 
-    /// E\[zS − 1 + e^(−zS)\] for a service time S with mean 1.
+    /// E\[zS − 1 + e^(−zS)\] for a service time S with mean 1 and this scv.
     pub(super) fn settled(self, z: f64, scv: f64) -> f64 {
         if z < 1e-3 {
             // For small z, the difference would cancel, so the first terms of the series are used.
@@ -93,15 +93,15 @@ impl Gamma {
         if self.shape > 0.0 { (s * self.scale + 1.0).powf(-self.shape) } else { (-s * self.scale).exp() }
     }
 
-    /// Three values with weights that have the moments of the distribution up to the fifth (Gauss–Laguerre quadrature,
-    /// in closed form).
+    /// Three values and their weights, which have the same moments as the distribution up to the fifth (Gauss–Laguerre
+    /// quadrature, in closed form).
     pub(super) fn nodes(self) -> [(f64, f64); 3] {
         let (k, scale) = (self.shape, self.scale);
         if k == 0.0 {
             return [(scale, 1.0), (0.0, 0.0), (0.0, 0.0)];
         }
-        // The values are the roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2). The weights are 1/Σ pᵢ²(x)
-        // of the orthonormal polynomials.
+        // The values are the roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2). Their weights are 1/Σ
+        // pᵢ²(x), where pᵢ are the orthonormal polynomials.
         let root = (k + 2.0).sqrt();
         let angle = (1.0 / root).acos();
         [0.0, 1.0, 2.0].map(|j| {
@@ -117,7 +117,7 @@ impl Gamma {
 mod tests {
     use super::*;
 
-    /// E[S^k] of the three nodes.
+    /// E[S^k], computed from the three nodes.
     fn moment(gamma: Gamma, k: i32) -> f64 {
         gamma.nodes().iter().map(|(x, weight)| weight * x.powi(k)).sum()
     }

@@ -6,13 +6,14 @@ use nalgebra::Complex;
 /// The time that a request of a class spends at a station.
 #[derive(Clone)]
 pub(super) enum Sojourn<'a> {
-    /// A service time with this mean.
+    /// A service time. The number is its mean in seconds.
     Service(f64, Family),
-    /// A service time with this mean, after a wait.
+    /// A wait, followed by a service time. The number is the mean of the service time, in seconds.
     Ordered(f64, Family, Wait<'a>),
-    /// A service time with this mean, stretched by one of these factors. The weight of a factor is its probability.
+    /// A service time, stretched by one of three factors. The first number is the mean of the service time in seconds.
+    /// The array has the factors and their probabilities.
     Shared(f64, Family, [(f64, f64); 3]),
-    /// A stretched constant service time: the sum of a constant and a gamma distributed time.
+    /// A stretched constant service time: the sum of a constant (in seconds) and a gamma distributed time.
     SharedConstant(f64, Gamma),
     /// One of several alternatives.
     OneOf(Vec<Alternative<'a>>),
@@ -31,9 +32,9 @@ pub(super) struct Alternative<'a> {
 pub(super) enum Wait<'a> {
     /// The wait of M/G/m. The number is the unit of time in seconds.
     Ordered(OrderedWait<'a>, f64),
-    /// A gamma distributed wait with the probability `.0`, otherwise 0.
+    /// A gamma distributed wait. The number is the probability of the wait; otherwise the wait is 0.
     Sometimes(f64, Gamma),
-    /// The wait of M/G/m with servers that must be woken up, for a request that finds all of them busy. The number is
+    /// The wait of M/G/m with servers that must be woken up, for a request that finds all servers busy. The number is
     /// the unit of time in seconds.
     Waking(WakingWait<'a>, f64),
 }
@@ -46,39 +47,40 @@ pub(super) struct OrderedWait<'a> {
     pub(super) throughput: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// Number of busy servers.
+    /// Mean number of busy servers.
     pub(super) busy: f64,
     pub(super) rho: f64,
     /// Probability that an arrival must wait.
     pub(super) must_wait: f64,
-    /// Mean remaining time of a service in progress, and half its mean square.
+    /// Mean remaining time of a service in progress. The next field is half the mean square of this time.
     pub(super) left: f64,
     pub(super) left_squared: f64,
 }
 
-/// The wait of requests that find all servers busy, at a station where other requests have woken up idle servers.
+/// The wait of a request that finds all servers busy, at a station whose idle servers must be woken up.
 #[derive(Clone)]
 pub(super) struct WakingWait<'a> {
-    /// The demand of a request that finds all servers busy, for each class.
+    /// For each class: the demand of a request that finds all servers busy.
     pub(super) demands: &'a [f64],
     pub(super) rates: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// Additional service time of a request that finds all servers idle.
+    /// Additional service time of a request that finds all servers idle, in the unit of time.
     pub(super) max_extra_s: f64,
-    /// The shares of servers that arrivals find idle, including 0, with their probabilities.
+    /// The shares of servers that an arrival may find idle, including 0, with their probabilities.
     pub(super) found: Vec<(f64, f64)>,
-    /// Number of busy servers, with the additional service times.
+    /// Mean number of busy servers, including the additional service times.
     pub(super) busy: f64,
-    /// Number of busy servers, without the additional service times.
+    /// Mean number of busy servers, excluding the additional service times.
     pub(super) work: f64,
-    /// Mean remaining time of a service in progress and half its mean square, with and without the additional times.
+    /// Mean remaining time of a service in progress, with and without the additional times. The next field is half the
+    /// mean square of this time.
     pub(super) left: [f64; 2],
     pub(super) left_squared: [f64; 2],
 }
 
 impl Sojourn<'_> {
-    /// The constant part of the time.
+    /// The constant part of the time, in seconds.
     pub(super) fn constant(&self) -> f64 {
         match self {
             Sojourn::Service(mean, Family::Constant) | Sojourn::Ordered(mean, Family::Constant, _) => *mean,
@@ -131,7 +133,7 @@ impl OrderedWait<'_> {
         wait * self.must_wait + (1.0 - self.must_wait)
     }
 
-    /// E: the transform of the remaining service time, at m times the speed.
+    /// E: the transform of the remaining service time if all m servers work as one server of m times the speed.
     fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         if z.norm() * self.left < 1e-4 {
@@ -145,10 +147,10 @@ impl OrderedWait<'_> {
 }
 
 impl WakingWait<'_> {
-    /// E\[e^(−sW)\] of the wait in order of arrival, for a request that must wait: (E − ρ·F)/(1 − ρ·F). E is the
-    /// remaining service of all requests, F the remaining service of requests without an additional time, and ρ the
-    /// load of these requests. At one server, E − ρ·F is (1 − ρ) times the remaining service of a request with the
-    /// additional time, and the formula is Welch's (1964).
+    /// E\[e^(−sW)\] of the wait W in order of arrival, for a request that must wait: (E − ρ·F)/(1 − ρ·F). E and F are
+    /// the transforms of the remaining service: E of all requests, F of requests without additional time. ρ is the load
+    /// of the requests without additional time. With one server, E − ρ·F is 1 − ρ times the remaining service of a
+    /// request with additional time, as in the formula of Welch (1964).
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         let near = |k: usize| ONE - z * self.left[k] + z * z * self.left_squared[k];

@@ -1,28 +1,31 @@
-//! The distribution of each class's time at one station. The mean of the distribution is the solver's mean.
+//! The distribution of the time of each class at one station. The mean of the distribution is the solver's mean.
 //!
 //! - Delay: the time is a service time.
-//! - First come, first served: the time is a wait and a service time. There is no wait with probability 1 − P.
-//!   Otherwise the wait is as in M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is the
-//!   transform of the remaining service. This is exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for
-//!   M/G/m it is the approximation of Hokstad (1978).
-//! - Processor sharing: the stretched service time S·(1 + H), with H gamma. H has the solver's mean. Its variance is
-//!   chosen such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)): the stretch varies by σ² and is correlated over τ
-//!   seconds of received service. σ² is the variance at an arrival, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for
-//!   M/M/1 (Ott 1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and for
-//!   the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
+//! - First come, first served: the time is a wait and a service time. The wait is 0 with probability 1 − P. Otherwise
+//!   the wait is as in M/G/1 at m times the speed. Its transform is (1 − ρ)·E/(1 − ρ·E), where E is the transform of
+//!   the remaining service. This is exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m. For M/G/m it is the
+//!   approximation of Hokstad (1978).
+//! - Processor sharing: the time is a stretched service time S·(1 + H), where H has a gamma distribution. The mean of H
+//!   follows from the solver's mean. The variance of H is chosen such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)).
+//!   Then the stretch has the variance σ² and is correlated over τ seconds of received service. σ² is the variance at
+//!   an arrival, and τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for M/M/1 (Ott 1984; for all requests together
+//!   Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and for the shortest and the longest requests of
+//!   M/G/1 (van den Berg & Boxma 1991).
 //! - Servers that must be woken up ([`crate::exceptional`]): a request that finds idle servers, with the probability of
-//!   M/M/m, does not wait and has the longer service. Other requests have the shorter service, after a wait of (E −
-//!   ρ·F)/(1 − ρ·F). E is the transform of the remaining service of all requests, F the same for requests with the
-//!   shorter service, and ρ the load with the shorter service alone. This is exact for one server (Welch 1964). With
-//!   processor sharing, a request that finds no idle server finds 1 + K requests for each server, with K geometric at
-//!   ρ, as in M/M/m. For a request that finds an idle server, mean and variance are reduced by the same factor. With
-//!   processor sharing, p50 and p95 are within 8 % (exponential) to 14 %.
-//! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait, and with
-//!   preemption also the service.
+//!   M/M/m, does not wait and has a longer service. Any other request has a shorter service, after a wait with the
+//!   transform (E − ρ·F)/(1 − ρ·F). E is the transform of the remaining service of all requests. F is the transform of
+//!   the remaining service of requests with the shorter service, and ρ is their load. This is exact for one server
+//!   (Welch 1964). With processor sharing, a request that finds no idle server finds 1 + K requests at each server,
+//!   where K is geometric with ρ, as in M/M/m. For a request that finds an idle server, mean and variance are reduced
+//!   by the same factor. With processor sharing, p50 and p95 are within 8 % (exponential service) to 14 % (other
+//!   distributions).
+//! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait and, with
+//!   preemption, the service too.
 //!
-//! The number of closed customers at a station varies less than the number of Poisson arrivals: the more are present,
-//! the fewer can arrive. With the variance V at a station and V' at all others, V·V'/(V + V') remains, as for
-//! independent numbers with a known sum. The wait of closed customers is 0 or gamma distributed.
+//! The number of closed customers at a station varies less than the number of Poisson arrivals: the more customers are
+//! present, the fewer can arrive. If the variance is V at this station and V' at all others together, V·V'/(V + V')
+//! remains. This is the variance of independent numbers whose sum is known. The wait of closed customers is 0 or gamma
+//! distributed.
 
 use super::service::{Family, Gamma};
 use super::sojourn::{Alternative, OrderedWait, Sojourn, Wait, WakingWait};
@@ -42,26 +45,26 @@ pub(super) struct StationView<'a> {
     /// Squared coefficient of variation of the service times of each class.
     scv: f64,
     family: Family,
-    /// Number of busy servers.
+    /// Mean number of busy servers.
     busy: f64,
-    /// ρ: utilization of the remaining capacity by all classes.
+    /// ρ: utilization of the capacity that background work leaves, by all classes.
     rho: f64,
-    /// ρ of the open classes alone.
+    /// ρ caused by the open classes alone.
     open_rho: f64,
     /// Probability that an arrival must wait.
     must_wait: f64,
-    /// Mean remaining time of a service in progress, and half its mean square.
+    /// Mean remaining time of a service in progress, in seconds. The next field is half the mean square of this time.
     left: f64,
     left_squared: f64,
-    /// Share of the variance of the number of closed customers that remains, given their total; `None` without closed
-    /// classes.
+    /// Ratio of two variances of the number of closed customers at the station: with and without a known total. `None`
+    /// without closed classes.
     closed_variance_share: Option<f64>,
-    /// The effect of idle servers that must be woken up, and the demands at busy servers; `None` if no server must be
-    /// woken up.
+    /// The queue at servers that must be woken up, and the demands at saturation in seconds. `None` if no server must
+    /// be woken up.
     waking: Option<(Exceptional, &'a [f64])>,
 }
 
-/// The factor by which other requests stretch the time of a request.
+/// The factor by which other requests prolong the time of a request.
 struct Stretch {
     /// The minimum of the factor.
     least: f64,
@@ -71,7 +74,7 @@ struct Stretch {
     scv: f64,
 }
 
-/// All stations of a solved network.
+/// Prepares all stations of a solved network.
 pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution) -> Vec<StationView<'a>> {
     let shares = closed_variance_shares(network, solution);
     let view = |(k, closed_variance_share): (usize, Option<f64>)| {
@@ -102,10 +105,11 @@ pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution
     shares.into_iter().enumerate().map(view).collect()
 }
 
-/// Upper bound of ρ, because closed classes may saturate a station.
+/// Upper bound of ρ. Closed classes may saturate a station, but the formulas need ρ < 1.
 const MAX_RHO: f64 = 1.0 - 1e-9;
 
-/// For each station: the share of the variance of the number of closed customers that remains, given their total.
+/// For each station: the ratio of the variance of the number of closed customers with a known total to the variance
+/// without. `None` without closed classes.
 fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Option<f64>> {
     let closed: Vec<usize> = network.closed().collect();
     let stations = 0..network.demands.len();
@@ -117,7 +121,7 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
         let (station, present) = (&network.model.stations[k], present(k));
         let busy: f64 = closed.iter().map(|c| network.demands[k][*c] * solution.throughput[*c]).sum();
         let queues = station.kind == StationKind::Queue && busy > 0.0;
-        // The number is Poisson if no customer waits, and geometric at one server.
+        // The number of customers is Poisson if no customer waits, and geometric at one server.
         if queues { present * (1.0 + (present - busy).max(0.0) * max_speed(station) / busy) } else { present }
     };
     let variances: Vec<f64> = stations.clone().map(variance).collect();
@@ -127,8 +131,9 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
 }
 
 impl<'a> StationView<'a> {
-    /// The alternatives of the time of class `c`; empty if the class does not visit the station. There are several
-    /// alternatives only if their constant parts differ: the constant must be removed before a transform is inverted.
+    /// The alternatives for the time of class `c`; empty if the class does not visit the station. There are several
+    /// alternatives only if their constant parts differ, because constant parts are removed before a transform is
+    /// inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
         match self.sojourn(c) {
             None => Vec::new(),
@@ -137,7 +142,7 @@ impl<'a> StationView<'a> {
         }
     }
 
-    /// The time of class `c`; `None` if it does not visit the station.
+    /// The distribution of the time of class `c`; `None` if the class does not visit the station.
     fn sojourn(&'a self, c: usize) -> Option<Sojourn<'a>> {
         let (demand, residence) = (self.demands[c], self.residence[c]);
         if demand <= 0.0 {
@@ -185,7 +190,7 @@ impl<'a> StationView<'a> {
     }
 
     /// Processor sharing: a request that finds idle servers has a longer service. Any other request finds 1 + K
-    /// requests at each server, with K geometric.
+    /// requests at each server, where K has a geometric distribution.
     fn shared_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -250,8 +255,8 @@ impl<'a> StationView<'a> {
     }
 
     /// An exponential wait, prolonged by more urgent requests. If these requests interrupt service, the service is
-    /// prolonged too. A time V becomes a busy period of the more urgent requests, with the variance Var(V)/(1 − σ)² +
-    /// V·λ·E[S²]/(1 − σ)³.
+    /// prolonged too. A time V becomes a busy period of the more urgent requests. Its variance is Var(V)/(1 − σ)² +
+    /// E[V]·λ·E[S²]/(1 − σ)³.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
         let level = |j: usize| self.classes[j].priority;
@@ -278,8 +283,8 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, family, self.sometimes(often, wait, scv))
     }
 
-    /// A wait for K ends of service, where K follows from the number of requests present. The time between ends has the
-    /// scv of service.
+    /// A wait for K ends of service, where K follows from the number of requests present. The time between two ends has
+    /// the scv of the service time.
     fn ordered(&self, demand: f64, residence: f64) -> Sojourn<'a> {
         let visits: f64 = self.demands.iter().zip(self.throughput).filter(|(d, _)| **d > 0.0).map(|(_, x)| x).sum();
         let plain = self.station.rate_multipliers.is_empty() && self.busy > 0.0;
@@ -294,7 +299,8 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, self.family, self.sometimes(self.must_wait, residence - service, scv))
     }
 
-    /// A wait with this mean that occurs with the probability `often`. If it occurs, it has this scv.
+    /// A wait with the mean `wait` (in seconds) that occurs with the probability `often`. If it occurs, its scv is
+    /// `scv`.
     fn sometimes(&self, often: f64, wait: f64, scv: f64) -> Wait<'a> {
         Wait::Sometimes(often, Gamma::new(if often > 0.0 { wait / often } else { 0.0 }, scv))
     }
@@ -303,9 +309,9 @@ impl<'a> StationView<'a> {
         self.stretched(demand, &self.stretch_at_arrival(stretch), self.left / (1.0 - self.rho))
     }
 
-    /// A service time with this stretch. The stretch is correlated over `memory` seconds.
+    /// A service time with this stretch. The stretch is correlated over `memory` seconds of received service.
     fn stretched(&self, demand: f64, stretch: &Stretch, memory: f64) -> Sojourn<'a> {
-        // E[Var(T | S)] divided by E[S²].
+        // E[Var(T | S)] divided by E[S²] and by the variance of the stretch.
         let settled = if memory > 0.0 {
             let z = demand / memory;
             2.0 * self.family.settled(z, self.scv) / (z * z * (1.0 + self.scv))
@@ -340,8 +346,8 @@ impl<'a> StationView<'a> {
         Stretch { least: 1.0, more, scv: (alone * rho + variance) / (alone * alone) }
     }
 
-    /// The stretch at a station whose speed depends on the number n of requests present. This number has the weight
-    /// busyⁿ/Πα.
+    /// The stretch at a station whose speed depends on the number n of requests present. The probability of n is
+    /// proportional to busyⁿ/Πα.
     fn load_dependent_stretch(&self, stretch: f64) -> Stretch {
         let alpha = &self.station.rate_multipliers;
         let last = alpha[alpha.len() - 1];
