@@ -83,8 +83,8 @@ struct Line {
     /// The time at which each server becomes free; empty for a delay.
     free: Vec<f64>,
     demands: Vec<f64>,
-    /// Additional demand of a request that finds all servers idle. If only some servers are idle, the additional demand
-    /// is proportional to their share. It varies like the service.
+    /// Additional demand, in seconds, of a request that finds all servers idle. If only some servers are idle, the
+    /// additional demand is proportional to their share. It varies like the service time.
     waking: f64,
     /// Ratio of service time to demand, which background work raises.
     stretch: f64,

@@ -88,9 +88,9 @@ struct Iteration<'a> {
     queues: Vec<Queue>,
     /// N: number of customers of each class.
     population: Vec<f64>,
-    /// Z: think time of each class, delay stations included.
+    /// Z: think time of each class in seconds, including delay stations.
     delay: Vec<f64>,
-    /// Z + Σ D of each class: the cycle time of a lone customer.
+    /// Z + Σ D of each class: the cycle time of a lone customer, in seconds.
     alone: Vec<f64>,
 }
 

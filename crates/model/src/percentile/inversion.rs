@@ -13,7 +13,7 @@ use std::f64::consts::{LN_2, PI};
 const A: f64 = 18.4;
 /// Number of first terms of the series that are not averaged.
 const PLAIN: usize = 15;
-/// Weights of the partial sums that are averaged: C(11, k)/2¹¹, here multiplied by 2¹¹.
+/// Weights of the partial sums that are averaged: the binomial coefficients C(11, k). Their sum is 2¹¹.
 const AVERAGED: [f64; 12] = [1.0, 11.0, 55.0, 165.0, 330.0, 462.0, 462.0, 330.0, 165.0, 55.0, 11.0, 1.0];
 /// Number of values of the transform that are computed.
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(super) enum Wait<'a> {
 /// The wait of M/G/m for service in the order of arrival.
 #[derive(Clone)]
 pub(super) struct OrderedWait<'a> {
-    /// The demand of each class.
+    /// The demand of each class, in the unit of time.
     pub(super) demands: &'a [f64],
     pub(super) throughput: &'a [f64],
     pub(super) family: Family,

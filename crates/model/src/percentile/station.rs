@@ -325,8 +325,9 @@ impl<'a> StationView<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (stretch.least + node, weight)))
     }
 
-    /// The stretch at an arrival. The arrival must wait for one end of service if all servers are busy, and for one end
-    /// of service for each waiting closed customer. Each of these is followed by a geometric number of open requests.
+    /// The stretch that an arrival finds. The arrival must wait for one end of service if all servers are busy, and for
+    /// one end of service for each waiting closed customer. A geometric number of open requests follows each of these
+    /// ends.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);

@@ -1,15 +1,16 @@
-//! The next event of each of a fixed number of event sources ("places"), and the soonest of these events.
+//! The time of the next event of each event source ("place"), and the soonest of these events. The number of places is
+//! fixed.
 //!
 //! The calendar is a tournament tree (Knuth, *The Art of Computer Programming* 3, §5.4.1). Every inner node names the
-//! child with the earlier event. A change costs one comparison per level, and finding the soonest event costs nothing.
-//! The time of a place without an event is ∞.
+//! place with the soonest event below it. A change costs one comparison per level, and finding the soonest event costs
+//! nothing. A place without an event has the time ∞.
 
 /// Time of the next event at each place, in seconds.
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
-    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the places
-    /// themselves.
+    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the places, and are
+    /// not stored.
     winners: Vec<u32>,
 }
 
@@ -26,7 +27,7 @@ impl Calendar {
         Calendar { instants: vec![f64::INFINITY; leaves], winners }
     }
 
-    /// Time and place of the soonest event. Of several events at the same time, the first place is returned.
+    /// Time and place of the soonest event. If several events have the same time, the first place is returned.
     pub(super) fn soonest(&self) -> (f64, usize) {
         let place = self.winners[1] as usize;
         (self.instants[place], place)

@@ -9,7 +9,7 @@ use crate::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The response time of a class: from arrival to the end of the last visit, without think time.
+/// The response time of a class in seconds, from arrival to the end of the last visit, without think time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
     /// The mean.
@@ -32,7 +32,7 @@ pub(super) struct Figures<'a> {
     sums: Vec<Slice>,
     batch_s: f64,
     settled: bool,
-    /// For each class: mean response time, and the correlation between its values in successive batches.
+    /// For each class: the mean response time, and the correlation between the means of successive batches.
     responses: Vec<Option<(Estimate, f64)>>,
 }
 
@@ -56,12 +56,13 @@ impl<'a> Figures<'a> {
         self.batch_s
     }
 
-    /// Whether the network has settled and the figures have at least this precision.
+    /// Whether the network has settled and the relative half widths of the figures are at most `wanted`.
     pub(super) fn reaches(&self, wanted: f64) -> bool {
         self.settled && self.precision().is_some_and(|precision| precision <= wanted)
     }
 
-    /// The largest relative half width among throughputs and mean response times of classes that send requests.
+    /// The largest relative half width among throughputs and mean response times of classes that send requests. `None`
+    /// if a half width is unknown.
     pub(super) fn precision(&self) -> Option<f64> {
         let mut worst = 0.0f64;
         for (class, known) in self.layout.classes.iter().enumerate() {
@@ -73,7 +74,7 @@ impl<'a> Figures<'a> {
         Some(worst)
     }
 
-    /// The greatest correlation between successive batches.
+    /// The largest correlation between the mean response times of successive batches, among all classes.
     pub(super) fn correlation(&self) -> f64 {
         self.responses.iter().flatten().map(|(_, correlation)| *correlation).fold(-1.0, f64::max)
     }
@@ -129,7 +130,8 @@ fn sum(batch: &[Slice]) -> Slice {
     sum
 }
 
-/// Number of requests in each slice: first at all stations together, then at the station that is busiest over the run.
+/// Number of requests in each slice, as two series: at all stations together, and at the station that is busiest over
+/// the run.
 fn presence(layout: &Layout, slices: &[Slice]) -> Vec<Vec<f64>> {
     let classes = layout.classes.len();
     let row = |station: usize| station * classes..(station + 1) * classes;

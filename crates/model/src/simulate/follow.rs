@@ -6,18 +6,18 @@ use super::world::{SimulatedRequest, World};
 use crate::ModelError;
 use brimful_core::model::Model;
 
-/// One of the equal intervals of a simulation.
+/// One interval of a simulation that is divided into intervals of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationInterval {
     /// The requests that were completed in the interval, in the order of completion.
     pub completed: Vec<SimulatedRequest>,
-    /// Service received in the interval, in seconds of demand: stations × classes.
+    /// Service that requests received in the interval, in seconds of demand: stations × classes.
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates an initially empty network in intervals of this length. Passes each interval to `see` when it ends, until
-/// `see` returns false. `precision`, `events` and `time_s` of the options have no effect. The network may be saturated.
-/// Returns the requests present at the end.
+/// Simulates an initially empty network in intervals of `length_s` seconds. Passes each interval to `see` when it ends,
+/// until `see` returns false. The options `precision`, `events` and `time_s` have no effect. The network may be
+/// saturated. Returns the requests that are present at the end.
 ///
 /// # Errors
 /// When the model or the options are invalid, or more than a million requests are present.
@@ -76,12 +76,12 @@ mod tests {
         let present = present.unwrap();
         assert!(present.iter().all(|passage| passage.ended.is_none()));
         assert!(present.iter().filter(|passage| passage.class == 1).count() <= 3);
-        // By the utilization law, work is demand times completions.
+        // By the utilization law, the work of a class equals its demand times its completions.
         for (class, demand) in [0.05, 0.02].into_iter().enumerate() {
             let expected = demand * f64::from(seen[class]);
             assert!((work[class] / expected - 1.0).abs() < 0.05, "{class}: {work:?} {seen:?}");
         }
-        // With the same seed, the figures of `simulate` describe the same run.
+        // With the same seed, `simulate` simulates the same run.
         let options = SimulationOptions { precision: None, time_s: Some(1000.0), ..SimulationOptions::default() };
         let figures = super::super::simulate(&model, &options).unwrap();
         for (class, seen) in seen.into_iter().enumerate() {

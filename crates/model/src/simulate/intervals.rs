@@ -1,23 +1,28 @@
 //! Computes figures with 95 % confidence intervals from the slices of a run.
 //!
-//! Warm-up: slices are removed from the beginning so that the standard error of the mean of the rest is smallest (MSER;
-//! White 1997, White, Cobb & Spratt 2000). Removal stops at the latest where the values first cross that mean (Fishman
-//! 1973). The network has then reached its usual state, and removing more slices would bias a short run. The warm-up is
-//! computed for the number of requests at all stations, and for the number at the busiest station. The longer warm-up
-//! is used, but at most half the run. A minimum at this limit means that the network has not settled.
+//! Warm-up: slices are removed from the beginning so that the standard error of the mean of the other slices is
+//! smallest (MSER; White 1997, White, Cobb & Spratt 2000). Removal stops at the latest where the values first cross
+//! this mean (Fishman 1973). There, the network has reached its usual state, and removing more slices would bias a
+//! short run. The warm-up is computed for two series: the number of requests at all stations, and at the busiest
+//! station. The longer of the two warm-ups is used, but at most half the run. If the standard error is smallest at this
+//! limit, the network has not settled.
 //!
-//! Intervals: the rest is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little). Every
-//! figure is a ratio of two sums, such as seconds over requests. Its standard error is computed from the batches'
+//! Intervals: the rest of the run is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little).
+//! Every figure is a ratio of two sums, such as seconds over requests. Its standard error is computed from the batches'
 //! residuals about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow
-//! Skart (Tafazzoli & Wilson 2011). Successive batches of a congested network are correlated: a lag-1 correlation r > 0
-//! of the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near
-//! saturation batches are also skewed: queues are occasionally very long, and a run without such a queue would state
-//! too low a figure and too short an interval. Willink (2005) shifts the ends of Student's interval by the third
-//! moment; the longer side is used for both ends. At a utilization of 0.98, 94 % of the intervals cover the true value
-//! after a million events, and 89 % without the correction for skewness.
+//! Skart (Tafazzoli & Wilson 2011).
 //!
-//! Quantiles: the interval of the share of requests up to the quantile is computed and then transformed by the measured
-//! distribution (Woodruff 1952).
+//! The first correction is for correlation, because successive batches of a congested network are correlated. A lag-1
+//! correlation r > 0 of the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order
+//! autoregression.
+//!
+//! The second correction is for skewness near saturation. Queues are occasionally very long there, and a run without a
+//! very long queue would yield too low a figure and too short an interval. Willink (2005) shifts the ends of Student's
+//! interval by the third moment; the longer side is used for both ends. At a utilization of 0.98, 94 % of the intervals
+//! cover the true value after a million events, and 89 % without the correction for skewness.
+//!
+//! Quantiles: first, the interval of the share of requests below the quantile is computed. The measured distribution
+//! then converts its ends to times (Woodruff 1952).
 
 use super::histogram::{BUCKETS, Histogram};
 use super::record::Slice;
@@ -27,11 +32,11 @@ use crate::Estimate;
 pub(super) const BATCHES: usize = 32;
 /// Student's t for 31 degrees of freedom and a two-sided level of 95 %.
 const STUDENT: f64 = 2.039_513;
-/// Greatest correlation that is corrected for. At a greater correlation, an interval is too short by an unknown amount.
+/// Largest correlation that is corrected. At a larger correlation, an interval is too short by an unknown amount.
 const MAX_CORRELATION: f64 = 0.9;
 
-/// Returns the number of initial slices that are warm-up, and whether the run has settled after them. Each series has
-/// one value per slice.
+/// Returns the number of initial slices that are warm-up, and whether the run has settled after the warm-up. Each
+/// series has one value per slice.
 pub(super) fn warm_up(series: &[Vec<f64>]) -> (usize, bool) {
     let latest = series.iter().map(|values| (warm_up_length(values), values.len() / 2)).max().unwrap_or((0, 0));
     (latest.0, latest.0 < latest.1 || latest.1 == 0)
@@ -59,8 +64,8 @@ fn warm_up_length(values: &[f64]) -> usize {
     best.1.min(crossing.unwrap_or(best.1))
 }
 
-/// Divides the run without its warm-up into [`BATCHES`] equal parts. The remainder of the division is added to the
-/// warm-up.
+/// Divides the run without its warm-up into [`BATCHES`] equal parts. Slices that remain after the division are added to
+/// the warm-up.
 pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     let size = (slices.len() - warm_up) / BATCHES;
     if size == 0 {
@@ -69,8 +74,8 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// Returns a ratio of sums over batches with its interval, and the lag-1 correlation of the batches. Returns `None` if
-/// the denominator is 0. There is no interval if the denominator is 0 in half of the batches.
+/// Returns the ratio of two sums over batches with its confidence interval, and the lag-1 correlation of the batches.
+/// Returns `None` if the denominator is 0. There is no interval if the denominator is 0 in half of the batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;
@@ -86,7 +91,7 @@ pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Esti
     let residuals: Vec<f64> = batches.iter().map(|b| (b[0] - value * b[1]) * n / denominator).collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|r| r[0] * r[1]).sum();
-    // A correlation of rounding errors would mean nothing.
+    // Residuals that are only rounding errors have no meaningful correlation.
     let correlation = if squares.sqrt() > 1e-12 * value.abs() * n { products / squares } else { 0.0 };
     let r = correlation.clamp(0.0, MAX_CORRELATION);
     let error = (squares / (n - 1.0) / n * (1.0 + r) / (1.0 - r)).sqrt();
@@ -94,19 +99,19 @@ pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Esti
     Some((Estimate { value, ci95_half_width: Some(errors * error) }, correlation))
 }
 
-/// Student's t, corrected for the skewness of the batches' residuals, on the longer side. `squares` is the sum of the
-/// squared residuals.
+/// Student's t on the longer side of the interval, corrected for the skewness of the batches' residuals. `squares` is
+/// the sum of the squared residuals.
 fn skewness_corrected_t(residuals: &[f64], squares: f64) -> f64 {
     let n = residuals.len() as f64;
     let deviation = (squares / (n - 1.0)).sqrt();
     let cubes: f64 = residuals.iter().map(|r| (r / deviation).powi(3)).sum();
     let skewness = cubes * n / ((n - 1.0) * (n - 2.0));
     let a = skewness.abs() / (6.0 * n.sqrt());
-    // Without skewness the expression is 0/0; without any deviation the skewness is undefined.
+    // Without skewness the expression is 0/0. If all residuals are 0, the skewness is undefined.
     if a < 1e-6 || a.is_nan() { STUDENT } else { (1.0 - (1.0 - 6.0 * a * (STUDENT + a)).cbrt()) / (2.0 * a) }
 }
 
-/// Quantiles of the response time of a class; `None` if none of its requests was completed.
+/// Quantiles of the response time of a class. `None` if no request of the class was completed.
 pub(super) fn quantiles(
     batches: &[&[Slice]],
     class: usize,
@@ -145,7 +150,8 @@ pub(super) fn quantiles(
     }))
 }
 
-/// Returns the bucket that contains the request of this rank, and the position within that bucket as the fraction.
+/// Returns a position in the histogram: the bucket that contains the request of rank `rank`, and, as the fraction, the
+/// place within that bucket.
 fn position(counts: &[u64], rank: f64) -> f64 {
     let mut below = 0.0;
     let mut last = 0.0;
@@ -160,7 +166,7 @@ fn position(counts: &[u64], rank: f64) -> f64 {
     last
 }
 
-/// The number of requests below a position.
+/// The number of requests below a position that [`position`] returned.
 fn count_below(counts: &[u64], position: f64) -> f64 {
     let bucket = position.floor() as usize;
     let whole: u64 = counts[..bucket].iter().sum();
@@ -188,7 +194,7 @@ mod tests {
     fn a_ratio_is_that_of_the_sums() {
         let (estimate, correlation) = ratio([[1.0, 1.0], [3.0, 1.0], [1.0, 1.0], [3.0, 1.0]]).unwrap();
         assert_eq!(estimate.value, 2.0);
-        // The residuals are −1, 1, −1, 1. Their variance is 4/3, the variance of their mean is 1/3, and there is no
+        // The residuals are −1, 1, −1, 1. Their variance is 4/3, and the variance of their mean is 1/3. There is no
         // skewness.
         assert!((estimate.ci95_half_width.unwrap() - STUDENT / 3.0f64.sqrt()).abs() < 1e-12);
         assert!((correlation + 0.75).abs() < 1e-12);

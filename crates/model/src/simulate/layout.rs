@@ -1,9 +1,11 @@
 //! Converts a validated model into tables for the simulation.
 //!
-//! A request that finds idle servers takes an additional service time of W·Iᵖ⁻¹. I is computed by the law
-//! ([`crate::idle_law`]), at the mean rates of the open classes and the Linearizer's throughputs of the closed classes.
+//! A request that finds all servers idle takes an additional service time of w·Iᵖ⁻¹. The idle share I follows from the
+//! law of [`crate::idle_law`], at the mean rates of the open classes and the Linearizer's throughputs of the closed
+//! classes.
 //!
-//! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and no background.
+//! Background work b slows every server of a station to 1 − b of its nominal rate. A delay has no capacity and no
+//! background.
 
 use super::SimulationOptions;
 use super::arrivals::{Arrivals, Source};
@@ -15,14 +17,14 @@ use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
 
-/// Number of requests present at which the network counts as saturated.
+/// Number of requests present from which the network counts as saturated.
 pub(super) const MAX_PRESENT: usize = 1_000_000;
 
 /// A model in the form that the simulation needs.
 pub(super) struct Layout {
     pub(super) stations: Vec<Station>,
     pub(super) classes: Vec<Class>,
-    /// Requests per second that the network would complete if no request waited.
+    /// Requests per second that would be completed if no request waited.
     pub(super) rate: f64,
 }
 
@@ -32,16 +34,16 @@ pub(super) struct Station {
     pub(super) discipline: Discipline,
     /// Draws service times with a mean of 1.
     pub(super) sampler: Sampler,
-    /// Greatest number of seconds of demand that the station can serve per second; ∞ for a delay.
+    /// Largest number of seconds of demand that the station can serve per second; ∞ for a delay.
     pub(super) capacity: f64,
-    /// The number of servers that utilization refers to.
+    /// The number of servers to which utilization refers.
     pub(super) servers: f64,
-    /// For each class: demand of a request that finds all servers busy.
+    /// For each class: demand of a request that finds all servers busy, in seconds.
     pub(super) demands: Vec<f64>,
     /// Additional demand of a request that finds all servers idle, in seconds. If only some servers are idle, the
     /// additional demand is proportional to their share.
     pub(super) waking: f64,
-    /// The next station that a class visits; `None` after the last one.
+    /// For each class: the station that the class visits next; `None` after its last station.
     pub(super) next: Vec<Option<usize>>,
 }
 
@@ -54,7 +56,7 @@ pub(super) struct Class {
     pub(super) think: f64,
     /// Index of the first station that the class visits.
     pub(super) first: usize,
-    /// Sum of the class's demands at all stations.
+    /// Sum of the class's demands at all stations, in seconds.
     pub(super) demand: f64,
 }
 
@@ -65,7 +67,7 @@ impl Layout {
         Layout::from_network(&under_load::network(model)?, options)
     }
 
-    /// Creates the layout of a network that its open classes may saturate.
+    /// Creates the layout of a network. Its open classes may saturate stations.
     pub(super) fn unchecked_stability(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
         let network = Network::unchecked_stability(model)?;
@@ -94,7 +96,7 @@ impl Layout {
         Ok(Layout { stations, classes, rate })
     }
 
-    /// The simulated time at which the clock's resolution is a thousandth of the shortest request.
+    /// The simulated time in seconds at which the clock's resolution is a thousandth of the shortest request.
     pub(super) fn max_time(&self) -> f64 {
         self.classes.iter().map(|c| c.demand).fold(f64::INFINITY, f64::min) * 1e-3 / f64::EPSILON
     }

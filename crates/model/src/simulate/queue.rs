@@ -1,12 +1,13 @@
-//! The requests at a station: some are in service, the rest is waiting.
+//! The requests at a station. Some are in service; the others wait.
 //!
 //! All requests in service at a station are served at the same speed, so one clock per station is enough. The clock
-//! counts the service, in seconds of demand, that each of them has received since the station was last empty. A request
-//! that enters service at clock v and needs s leaves at clock v + s, even if the speed changes. An arrival at processor
-//! sharing therefore costs O(log n) and does not require a new departure time for every request (virtual time, as in
-//! Parekh & Gallager 1993, §III).
+//! counts the service, in seconds of demand, that each of these requests has received since the station was last empty.
+//! A request that enters service at clock v and needs s seconds leaves at clock v + s, even if the speed changes. So an
+//! arrival at processor sharing costs O(log n) and does not require a new departure time for every request (virtual
+//! time, as in Parekh & Gallager 1993, §III).
 //!
-//! A caller that changes a queue first advances its clock ([`Queue::clock`]) and finally calls [`Queue::settle`].
+//! To change a queue, a caller first advances the clock ([`Queue::clock`]), and after the changes calls
+//! [`Queue::settle`].
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,7 +15,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// The order and the speed in which a station serves requests.
 #[derive(Clone, Debug)]
 pub(super) struct Discipline {
-    /// Number of requests that are served at once; `usize::MAX` for processor sharing and delays.
+    /// Number of requests that can be in service at once; `usize::MAX` for processor sharing and delays.
     pub(super) slots: usize,
     /// The station's speed.
     pub(super) capacity: Capacity,
@@ -31,12 +32,12 @@ pub(super) enum Capacity {
     Unlimited,
     /// The speed of each server, and the number of servers.
     Servers(f64, f64),
-    /// The total speed with 1, 2, … requests present; the last value applies to larger numbers.
+    /// The total speed while 1, 2, … requests are present. The last value applies to larger numbers.
     Table(Vec<f64>),
 }
 
 impl Discipline {
-    /// The discipline of a delay for this many classes: all requests are served at once.
+    /// The discipline of a delay, where all requests are in service at once.
     pub(super) fn delay(classes: usize) -> Discipline {
         Discipline { slots: usize::MAX, capacity: Capacity::Unlimited, lines: vec![0; classes], preemptive: false }
     }
@@ -50,8 +51,8 @@ pub(super) struct Queue {
     /// Time at which the clock was last advanced.
     at: f64,
     speed: f64,
-    /// The requests in service: the clock's reading at the end of service, and the request. The reading is stored as
-    /// bits, which sort like the non-negative number.
+    /// The requests in service. Each entry is the clock's reading at the end of service, and the request's number. The
+    /// reading is stored as its bits, which have the same order as non-negative numbers.
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
@@ -64,7 +65,7 @@ impl Queue {
         Queue { discipline, clock: 0.0, at: 0.0, speed: 0.0, serving: BinaryHeap::new(), waiting, present: 0 }
     }
 
-    /// Advances the clock to this instant and returns its reading.
+    /// Advances the clock to the time `now`, in seconds, and returns the clock's reading.
     #[inline]
     pub(super) fn clock(&mut self, now: f64) -> f64 {
         self.clock += (now - self.at) * self.speed;
@@ -99,7 +100,7 @@ impl Queue {
         self.serving.len() < self.discipline.slots
     }
 
-    /// Begins the service of a request that needs this many seconds of demand.
+    /// Begins the service of a request that needs `service` seconds of demand.
     #[inline]
     pub(super) fn serve(&mut self, request: u32, service: f64) {
         self.serving.push(Reverse(((self.clock + service).to_bits(), request)));
@@ -111,9 +112,9 @@ impl Queue {
         self.waiting[self.discipline.lines[class]].push_back(request);
     }
 
-    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of this class. Of several
-    /// such requests, it interrupts the one that arrived last. That request then waits at the front of its line.
-    /// Returns the request and its remaining service.
+    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of class `class`. If
+    /// several requests are equally urgent, the one that arrived last is interrupted. The interrupted request then
+    /// waits at the front of its line. Returns its number and its remaining service.
     #[inline]
     pub(super) fn interrupt(
         &mut self,
@@ -137,7 +138,7 @@ impl Queue {
         Some((request, (f64::from_bits(end) - self.clock).max(0.0)))
     }
 
-    /// Ends the service with the earliest end, and sets the clock to the reading at that end.
+    /// Ends the service that is due first, and sets the clock to the reading at that end. Returns the request.
     #[inline]
     pub(super) fn leave(&mut self) -> Option<u32> {
         let Reverse((end, request)) = self.serving.pop()?;
@@ -152,8 +153,8 @@ impl Queue {
         self.waiting.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    /// Sets the speed according to the requests that are present and in service. Returns the time of the next departure
-    /// if no further request arrives; ∞ if no request is in service.
+    /// Sets the speed according to the requests that are present and in service. Returns the time of the next
+    /// departure, provided that no request arrives before; ∞ if no request is in service.
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {
@@ -166,7 +167,7 @@ impl Queue {
             Capacity::Servers(each, servers) => each * servers.min(present as f64) / served,
             Capacity::Table(rates) => rates[present.min(rates.len()) - 1] / served,
         };
-        // Rounding may have moved the clock past the end of service.
+        // Rounding errors may have moved the clock past the end of service.
         self.at + ((f64::from_bits(*end) - self.clock) / self.speed).max(0.0)
     }
 }
@@ -179,7 +180,7 @@ mod tests {
         Queue::new(Discipline { slots, capacity: Capacity::Servers(1.0, 1.0), lines, preemptive })
     }
 
-    /// Simulates the arrival of a request of this class. Requests are numbered by their arrival.
+    /// Simulates the arrival of a request of class `class`. Requests are numbered in the order of arrival.
     fn arrive(queue: &mut Queue, now: f64, request: u32, class: usize, service: f64) -> f64 {
         queue.clock(now);
         queue.enter();
@@ -195,8 +196,8 @@ mod tests {
     fn sharing_serves_each_at_half_the_speed() {
         let mut q = queue(usize::MAX, vec![0], false);
         assert_eq!(arrive(&mut q, 10.0, 0, 0, 3.0), 13.0);
-        // After 1 s, 2 s of the first request are left. The new request needs 1 s and takes 2 s; then 1 s of the first
-        // request is left.
+        // After 1 s, the first request needs 2 s more. The new request needs 1 s and takes 2 s, because it shares the
+        // server. Then the first request needs 1 s more.
         assert_eq!(arrive(&mut q, 11.0, 1, 0, 1.0), 13.0);
         q.clock(13.0);
         assert_eq!(q.leave(), Some(1));
@@ -225,8 +226,8 @@ mod tests {
         q.clock(2.0);
         let class = |request| (if request < 2 { 2 } else { 1 }, f64::from(request));
         assert_eq!(q.interrupt(2, class), None);
-        // Both requests in service share the work of one server and have received ½ s each. Before that, the first
-        // request has received 1 s alone.
+        // Both requests in service share one server, and each has received ½ s since the second request began. Before
+        // that, the first request received 1 s alone.
         assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
         assert_eq!(q.next_waiting(), Some(1));
     }

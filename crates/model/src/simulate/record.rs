@@ -1,4 +1,4 @@
-//! Recorded figures of a simulation, in slices of equal time. When there are too many slices, pairs of slices are
+//! Recorded figures of a simulation, in slices of equal time. Whenever the slices become too many, pairs of slices are
 //! merged, so a run may have any length. The warm-up is determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
@@ -7,7 +7,7 @@ use super::world::{Completed, Visits, World};
 
 /// Number of slices at which pairs of slices are merged.
 const MAX_SLICES: usize = 512;
-/// Number of requests in an initial slice, if no request waited.
+/// Number of requests that would be completed in an initial slice if no request waited.
 const REQUESTS: f64 = 40.0;
 
 /// Consecutive slices of equal length.
@@ -31,12 +31,12 @@ pub(super) struct Slice {
 impl Record {
     pub(super) fn new(layout: &Layout, time_s: Option<f64>) -> Record {
         let preferred = REQUESTS / layout.rate;
-        // A run with a time limit gets shorter slices if there would otherwise be too few.
+        // A time limit shortens the slices if there would otherwise be too few.
         let slice_s = time_s.map_or(preferred, |time| preferred.min(2.0 * time / MAX_SLICES as f64));
         Record { slices: Vec::with_capacity(MAX_SLICES), slice_s }
     }
 
-    /// The time at which the next slice ends.
+    /// The simulated time at which the next slice ends, in seconds.
     pub(super) fn next_end(&self) -> f64 {
         self.slice_s * (self.slices.len() + 1) as f64
     }
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Whether the precision should be checked: the record has grown by a third or a half since the last check.
+    /// Whether to check the precision: the record has grown by a third or a half since the last check.
     pub(super) fn is_due_for_check(&self) -> bool {
         self.slices.len() >= MAX_SLICES / 2 && self.slices.len().is_multiple_of(MAX_SLICES / 4)
     }
@@ -91,7 +91,7 @@ impl Slice {
     }
 }
 
-/// Adds two histograms. Buckets remain in ascending order.
+/// Merges two histograms. The result has its buckets in ascending order.
 fn merged(a: &Buckets, b: &Buckets) -> Buckets {
     let mut all = [&a[..], &b[..]].concat();
     all.sort_unstable_by_key(|(bucket, _)| *bucket);

@@ -11,7 +11,7 @@ use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Result of a simulation. Every figure has a 95 % confidence interval.
+/// Result of a simulation. Its figures have 95 % confidence intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Simulation {
     /// X: throughput of each class.

@@ -8,8 +8,8 @@
 //! | above 1 | hyperexponential, two branches that carry the same work ("balanced means") |
 //!
 //! Balanced means: Allen (1990), *Probability, Statistics, and Queueing Theory*, §3.2.9. The bounded Pareto
-//! distribution has density ∝ x^(−a−1) between two bounds (Harchol-Balter, Crovella & Murta 1999); the bounds follow
-//! from mean and scv.
+//! distribution has a density proportional to x^(−a−1) between two bounds (Harchol-Balter, Crovella & Murta 1999). The
+//! bounds follow from the mean and the scv.
 
 use crate::ModelError;
 use brimful_core::number::NumberError;
@@ -19,7 +19,7 @@ use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 /// The family of distributions to which a station's service times belong. The model determines mean and scv.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Service {
-    /// The simplest distribution with the scv: constant, gamma, exponential or hyperexponential.
+    /// The simplest distribution that has the scv: constant, gamma, exponential or hyperexponential.
     #[default]
     Standard,
     /// Lognormal distributions, which have a moderately heavy tail.
@@ -37,16 +37,16 @@ pub(crate) enum Sampler {
     Constant,
     Exponential,
     Gamma(Gamma<f64>),
-    /// Probability of the first branch, and the means of both branches.
+    /// A hyperexponential distribution: probability of the first branch, and the means of both branches.
     Hyperexponential(f64, [f64; 2]),
-    /// Mean and standard deviation of the logarithm.
+    /// A lognormal distribution: mean and standard deviation of the logarithm.
     Lognormal(f64, f64),
-    /// The lower bound, the probability 1 − (lower/upper)^a, and −1/a.
+    /// A bounded Pareto distribution: the lower bound, the probability 1 − (lower/upper)^a, and −1/a.
     Pareto(f64, f64, f64),
 }
 
 impl Sampler {
-    /// Creates a sampler of this family and scv. Errors name the station.
+    /// Creates a sampler for this family and scv. Errors name the station.
     pub(crate) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
         if scv < 1e-12 {
             return Ok(Sampler::Constant);
@@ -56,7 +56,7 @@ impl Sampler {
             Service::Standard if scv < 1.0 => Ok(Gamma::new(1.0 / scv, scv).map_or(Sampler::Constant, Sampler::Gamma)),
             Service::Standard => {
                 let spread = ((scv - 1.0) / (scv + 1.0)).sqrt();
-                // This form of 1 − p does not cancel if the scv is large.
+                // This formula for 1 − p loses no digits if the scv is large.
                 let rare = 1.0 / ((scv + 1.0) * (1.0 + spread));
                 Ok(Sampler::Hyperexponential(1.0 - rare, [0.5 / (1.0 - rare), 0.5 / rare]))
             }
@@ -90,7 +90,7 @@ impl Sampler {
     }
 }
 
-/// Upper bound of ln(upper/lower) of the bounds of a Pareto distribution.
+/// Upper bound of ln(upper/lower), where upper and lower are the bounds of a Pareto distribution.
 const MAX_WIDTH: f64 = 300.0;
 
 fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelError> {
@@ -102,7 +102,7 @@ fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelE
             requirement: "above 0 and finite; 1.1 to 2 is usual",
         }));
     }
-    // The k-th moment, for a lower bound of 1 and an upper bound of e^width.
+    // The k-th moment of a Pareto distribution with the lower bound 1 and the upper bound e^width.
     let moment = |k: f64, width: f64| power_integral(k - shape, width) / power_integral(-shape, width);
     let scv_at = |width: f64| moment(2.0, width) / moment(1.0, width).powi(2) - 1.0;
     if scv_at(MAX_WIDTH) < scv {

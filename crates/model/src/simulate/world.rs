@@ -3,8 +3,8 @@
 //! An *event* is an arrival from outside, a change of an arrival rate, or the end of a service, a delay or a think
 //! time. No memory is allocated per event: the slots of requests are reused, and queues keep their capacity.
 //!
-//! A request visits once each of the stations where its class has a demand, in the model's order. The customers of
-//! closed classes begin by thinking, or at their first station if they do not think.
+//! A request visits each station where its class has a demand once, in the model's order. The customers of closed
+//! classes begin by thinking. If they do not think, they begin at their first station.
 
 use super::arrivals::Source;
 use super::calendar::Calendar;
@@ -21,9 +21,9 @@ use rand_pcg::rand_core::SeedableRng;
 pub struct SimulatedRequest {
     /// Index of the request's class.
     pub class: usize,
-    /// The time at which the request arrived.
+    /// The time at which the request arrived, in seconds.
     pub began: f64,
-    /// The time at which the request was completed; `None` if the simulation ended first.
+    /// The time at which the request was completed, in seconds; `None` if the simulation ended first.
     pub ended: Option<f64>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct World<'a> {
     rng: Pcg64Mcg,
     now: f64,
     events: u64,
-    /// The next event at each station, of the thinking customers, and of each source of arrivals.
+    /// The times of the next events: at each station, of the thinking customers, and of each source of arrivals.
     calendar: Calendar,
     /// The queues of the stations. The last queue contains the thinking customers.
     queues: Vec<Queue>,
@@ -46,7 +46,7 @@ pub(super) struct World<'a> {
     pub(super) completed: Vec<Completed>,
     /// Histogram of the response times of each class.
     pub(super) histograms: Vec<Histogram>,
-    /// The requests completed since the record was last taken; `None` if they are not recorded.
+    /// The requests completed since the record was last taken; `None` if requests are not recorded.
     pub(super) passages: Option<Vec<SimulatedRequest>>,
 }
 
@@ -55,38 +55,39 @@ struct Request {
     class: u32,
     /// Remaining service at the current station, in seconds of demand.
     service: f64,
-    /// The time at which the request arrived at its current station.
+    /// The time at which the request arrived at its current station, in seconds.
     arrived: f64,
-    /// The time at which the request arrived in the network.
+    /// The time at which the request arrived in the network, in seconds.
     began: f64,
 }
 
 /// The presence of one class at one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Presence {
-    /// Visits since the record was last taken.
+    /// The visits since the last slice ended.
     pub(super) visits: Visits,
     present: u32,
     served: u32,
-    /// The time, and the reading of the station's clock, up to which the two integrals extend.
+    /// The time up to which `area` is summed. The next field is the reading of the station's clock up to which `work`
+    /// is summed.
     until: f64,
     until_clock: f64,
 }
 
-/// Visits of one class to one station during some time.
+/// Visits of one class to one station during a slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Visits {
     /// Number of visits that ended.
     pub(super) ended: f64,
     /// Total duration of the ended visits, in seconds.
     pub(super) seconds: f64,
-    /// Integral over time of the number of requests present.
+    /// Integral over time of the number of requests present, in request-seconds.
     pub(super) area: f64,
     /// Service received, in seconds of demand.
     pub(super) work: f64,
 }
 
-/// The requests of one class that were completed during some time, and the sum of their response times.
+/// The requests of one class that were completed during a slice, and the sum of their response times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Completed {
     pub(super) count: f64,
@@ -131,8 +132,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes all events before the time `until`, but no more than `events` since the start. Returns whether `until`
-    /// was reached.
+    /// Processes all events before the time `until`. Stops earlier if `events` events have been processed since the
+    /// start. Returns whether `until` was reached.
     pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
         loop {
             let (instant, place) = self.calendar.soonest();
@@ -165,7 +166,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes the event of a source of arrivals.
+    /// Processes an event of the source of arrivals of class `class`.
     fn wake(&mut self, class: usize) -> Result<(), ModelError> {
         let Some(source) = &mut self.sources[class] else { return Ok(()) };
         let (arrives, next) = source.wake(self.now, &mut self.rng);
@@ -194,8 +195,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Starts the think time of a customer of a closed class. Without think time, the customer sends its next request
-    /// at once.
+    /// Starts the think time of a customer of a closed class. A customer without think time sends its next request at
+    /// once.
     fn think(&mut self, request: u32, class: usize) {
         let think = self.layout.classes[class].think;
         if think <= 0.0 {
@@ -249,7 +250,7 @@ impl<'a> World<'a> {
         self.calendar.set(place, queue.settle());
     }
 
-    /// Handles a request that leaves a station, or a customer that ends its think time.
+    /// Processes a departure: a request leaves a station, or a customer ends its think time.
     fn depart(&mut self, place: usize) {
         let layout = self.layout;
         let classes = layout.classes.len();
@@ -304,7 +305,7 @@ impl<'a> World<'a> {
         requests.map(|(r, _)| SimulatedRequest { class: r.class as usize, began: r.began, ended: None }).collect()
     }
 
-    /// The error for too many requests present. It names the station with most of them.
+    /// The error that too many requests are present. It names the station where most of them are.
     fn overrun(&self) -> ModelError {
         let classes = self.layout.classes.len();
         let present = |row: &[Presence]| row.iter().map(|v| u64::from(v.present)).sum::<u64>();
@@ -322,7 +323,8 @@ impl Presence {
         self.integrate_work(clock);
     }
 
-    /// A station's clock restarts only when it serves no request, so no work is lost.
+    /// Adds the work up to the reading `clock`. The clock restarts only when the station serves no request, so no work
+    /// is lost.
     #[inline]
     fn integrate_work(&mut self, clock: f64) {
         self.visits.work += f64::from(self.served) * (clock - self.until_clock);

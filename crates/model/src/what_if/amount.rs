@@ -1,8 +1,8 @@
 //! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
-//! A range has the given number of points from its first to its last number. The points are evenly spaced or, with
-//! `:log`, grow by a constant factor. Counts are whole numbers. A unit given only after the last number applies to both
-//! numbers: `1..4x`.
+//! A range has the stated number of points from its first to its last number. The points are evenly spaced; with
+//! `:log`, they grow by a constant factor. Counts are whole numbers. A unit that follows only the last number applies
+//! to both numbers, as in `1..4x`.
 
 use brimful_core::units::{Bytes, Count, Nanos, Rate};
 use std::fmt;
@@ -21,7 +21,7 @@ pub(super) struct Amount {
     range: Option<Range>,
 }
 
-/// The effect of a number on a figure.
+/// The effect of a number on the figure that it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Replaces the figure: `50`.
@@ -51,7 +51,7 @@ pub(super) enum Unit {
     BitRate,
     /// A number of bytes.
     Size,
-    /// No unit: only relative values are valid, such as `1.5x` or `+30%`.
+    /// No unit. Only relative values such as `1.5x` or `+30%` are valid.
     Factor,
 }
 
@@ -95,12 +95,12 @@ impl Amount {
         self.range.is_some()
     }
 
-    /// The only number, or the first number of the range.
+    /// The number, or the first number of a range.
     pub(super) fn first(&self) -> f64 {
         self.first
     }
 
-    /// All numbers of the range, in their order.
+    /// All numbers of the amount, in the order of the range.
     pub(super) fn points(&self) -> Vec<f64> {
         let Some(range) = self.range else { return vec![self.first] };
         let whole = self.unit == Unit::Count && matches!(self.step, Step::Set | Step::Add);
@@ -123,7 +123,7 @@ impl Amount {
         numbers
     }
 
-    /// The value of the figure `base` after the change by `number`.
+    /// The value of a figure after the change; `base` is its value before, and `number` is one number of the amount.
     pub(super) fn apply(&self, base: f64, number: f64) -> f64 {
         match self.step {
             Step::Set => number,
@@ -133,14 +133,14 @@ impl Amount {
         }
     }
 
-    /// Whether the amount is a factor. The order in which factors are applied does not matter.
+    /// Whether the amount multiplies a figure. The order of such changes does not matter.
     pub(super) fn is_factor(&self) -> bool {
         matches!(self.step, Step::Times | Step::Percent)
     }
 }
 
-/// Parses the first number of a range. It has the unit of the last number unless it has its own. A prefix such as `k`
-/// belongs to the number, not to the unit.
+/// Parses the first number of a range. If the number has no unit, it has the unit of the last number. A prefix such as
+/// `k` belongs to the number, not to the unit.
 fn with_suffix_of(first: &str, last: &str, unit: Unit) -> Result<(Step, f64), String> {
     let end = last.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |i| i + 1);
     let bare = first.ends_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -182,7 +182,7 @@ fn plain(text: &str, unit: Unit) -> Result<f64, String> {
     }
 }
 
-/// Parses a number that is not negative and has no exponent.
+/// Parses a non-negative number without an exponent.
 fn number_of(text: &str) -> Result<f64, String> {
     let digits = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let number = text.parse().ok().filter(|n: &f64| digits && n.is_finite());

@@ -1,7 +1,7 @@
 //! One change of a what-if: `TARGET.PROPERTY=VALUE`.
 //!
-//! The value follows the last `=`, and the property the last `.` before it. The rest is the target, which may contain
-//! any characters. The names in the target are looked up in the model when the change is applied. A change without a
+//! The value follows the last `=`, and the property follows the last `.` before the `=`. The rest is the target, which
+//! may contain any characters. Its names are looked up in the model when the change is applied. A change without a
 //! target, or with the target `all`, applies to all stations or classes.
 
 use super::amount::{Amount, Unit};
@@ -31,7 +31,7 @@ use std::str::FromStr;
 /// (`1x..16x:9:log`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Names of the station or class; empty for all of them.
+    /// Names of the station, the class or both; empty for all of them.
     pub(super) target: String,
     pub(super) property: Property,
     pub(super) value: Value,

@@ -11,7 +11,7 @@ use brimful_core::model::{Model, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A model along one range, or over the grid of two.
+/// A model along one range, or over the grid of two ranges.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
     /// The ranges of the scenario, one per axis.
@@ -42,7 +42,7 @@ pub struct CurvePoint {
     pub steady: Option<Steady>,
     /// The reason why there is no solution: a station cannot keep up, or a solver failed.
     pub unsolved: Option<String>,
-    /// Share in use of the capacity that each station has for the model's classes; 1 or more if the station cannot keep
+    /// Share in use of the capacity that background work leaves at each station; 1 or more if the station cannot keep
     /// up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
     pub utilization: Vec<f64>,
     /// The rate of all classes together, at their mix at this point, at which the first station saturates.
@@ -63,8 +63,8 @@ pub struct Steady {
     pub mean_response_time: f64,
 }
 
-/// Solves a model along the ranges of a scenario, or at a single point if there are no ranges. A point where the
-/// network is saturated, or cannot be solved, has no steady state.
+/// Solves a model along the ranges of a scenario, or at a single point if there are no ranges. A point has no steady
+/// state if the network is saturated or cannot be solved there.
 ///
 /// # Errors
 /// When the model or the scenario is invalid at a point.

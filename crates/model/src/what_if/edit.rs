@@ -1,7 +1,7 @@
 //! Applies changes to the figures of a model.
 //!
-//! Background work is a constant amount of work, so its share is smaller on faster or on more servers. Half widths of
-//! intervals are scaled with their demands. A demand that is set to a value is assumed to be exact.
+//! Background work is a constant amount of work, so its share falls with faster or more servers. Half widths of
+//! intervals are scaled with their demands. If a demand is set to a value, the value is assumed to be exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
@@ -9,7 +9,7 @@ use crate::ModelError;
 use crate::network::MAX_LEVELS;
 use brimful_core::model::{Model, Station};
 
-/// One change with the figures that it applies to.
+/// One change, and the figures to which it applies.
 pub(super) struct Edit {
     /// The change in the user's notation.
     pub(super) text: String,
@@ -33,22 +33,22 @@ pub(super) enum Cell {
     Demand(usize, usize),
 }
 
-/// The value of a change. If it is a range, the value names the axis that has its number.
+/// The value of a change. If the value is a range, it names the axis that has its number.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeValue {
     pub(super) value: Value,
     pub(super) axis: Option<usize>,
 }
 
-/// Clients with their line, whose names have been looked up in a model.
+/// Clients and their line. Their names have been looked up in a model.
 pub(super) struct ClientEdit {
     /// The clients in the user's notation.
     pub(super) text: String,
-    /// Index of the class whose demands the clients have.
+    /// Index of the class whose demands are copied to the clients.
     pub(super) like: usize,
     pub(super) class: usize,
     pub(super) link: usize,
-    /// Index of the station for the round trip; `None` without a round trip.
+    /// Index of the station that represents the round trip; `None` without a round trip.
     pub(super) internet: Option<usize>,
     pub(super) speed: ChangeValue,
     pub(super) size: ChangeValue,
@@ -58,7 +58,7 @@ pub(super) struct ClientEdit {
 }
 
 impl Edit {
-    /// Applies the change to the model, at one point of the ranges.
+    /// Applies the change to the model at the point `x` of the ranges.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let amount = match self.given.value {
             Value::Amount(amount) => amount,
@@ -122,8 +122,8 @@ impl Edit {
         }
     }
 
-    /// Multiplies the servers of a station with rate multipliers by f. Each part then has 1/f of the load: α'(n) =
-    /// f·α(n/f).
+    /// Multiplies the servers of a station with rate multipliers by a factor f. Each of f equal parts then has 1/f of
+    /// the load: α'(n) = f·α(n/f).
     fn multiply(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
         if !amount.is_factor() {
             let name = &station.name;
@@ -172,7 +172,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Divides a total rate among the classes in their present proportions.
+    /// Changes the total rate of several classes, and divides it among them in their present proportions.
     fn share_out(&self, model: &mut Model, amount: &Amount, number: f64) -> Result<(), ModelError> {
         let classes =
             || self.cells.iter().filter_map(|cell| if let Cell::ModelClass(c) = cell { Some(*c) } else { None });
@@ -191,7 +191,7 @@ impl Edit {
 
     fn whole(&self, what: &str, value: f64, least: u32) -> Result<u32, ModelError> {
         let fits = |v: f64| v.fract() == 0.0 && v >= f64::from(least) && v <= f64::from(u32::MAX);
-        // A factor may differ from a whole number by a rounding error.
+        // A value that differs from a whole number only by a rounding error is rounded.
         let nearest = if (value - value.round()).abs() < 1e-9 * value.abs() { value.round() } else { value };
         self.checked(what, nearest, fits).map(|v| v as u32)
     }
@@ -205,7 +205,7 @@ impl Edit {
         ModelError::WhatIf { text: self.text.clone(), problem }
     }
 
-    /// The figures that the change applies to.
+    /// The figures to which the change applies.
     pub(super) fn figures(&self, model: &Model) -> Vec<(Property, Cell)> {
         let of = |cell: &Cell| match *cell {
             Cell::Station(k) if self.property == Property::Speed => {
@@ -227,7 +227,7 @@ impl Edit {
 }
 
 impl Cell {
-    /// Describes the figure in words.
+    /// Describes the figure `figure` of this cell in words.
     pub(super) fn name(self, figure: Property, model: &Model) -> String {
         let figure = figure.name();
         match self {
@@ -241,7 +241,7 @@ impl Cell {
 }
 
 impl ChangeValue {
-    /// The number of the value at one point of all ranges.
+    /// The number of the value at the point `x` of the ranges.
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
             (Some(axis), _) => x.get(axis).copied().unwrap_or(f64::NAN),

@@ -1,9 +1,9 @@
-//! How far the load can grow before an objective is missed.
+//! The largest load at which an objective is still met.
 //!
 //! The load is the rate of all open classes together at their present mix; closed classes remain unchanged. Without
-//! open classes, the load is the population of all closed classes, in their present proportions. The limit is found by
-//! bisection, because times and utilizations never decrease with the load. Percentiles are computed by
-//! [`crate::percentile`]. Utilization includes background work, as an observer would measure it.
+//! open classes, the load is the population of all closed classes, in their present proportions. Times and utilizations
+//! never decrease with the load, so the limit is found by bisection. Percentiles are computed by [`crate::percentile`].
+//! Utilization includes background work, as an observer would measure it.
 
 use super::names::{class_named, station_named};
 use crate::ModelError;

@@ -1,10 +1,10 @@
 //! Confidence intervals of results, from the intervals of the demands.
 //!
 //! The intervals are computed by the Monte Carlo method. The demands at a station are drawn from a joint normal
-//! distribution with their means, half widths and correlations ([`Model::demand_correlation`]), folded at 0. The
-//! interval of a result extends from its 5 % to its 95 % quantile over many draws. Results before and after a change
-//! use the same draws (common random numbers), so their ratio is more precise than either result. The response time of
-//! a saturated draw is infinite.
+//! distribution with their means, half widths and correlations ([`Model::demand_correlation`]). A negative draw loses
+//! its sign. The interval of a result extends from its 5 % to its 95 % quantile over many draws. Results before and
+//! after a change use the same draws (common random numbers), so their ratio is more precise than either result. The
+//! response time of a saturated draw is infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
@@ -51,7 +51,7 @@ pub struct Intervals {
     pub headroom: Vec<Interval90>,
 }
 
-/// The effect of a change: ratios of the figures after it to those before it.
+/// The effect of a change: the ratios of the figures after the change to the figures before it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// Ratio of the saturation rates.
@@ -73,7 +73,7 @@ pub(super) fn intervals(model: &Model, options: &WhatIfOptions) -> Result<Option
     Ok(found.map(|found| Intervals::new(found.iter().map(|[one]| one))))
 }
 
-/// The intervals before and after a scenario without ranges.
+/// The intervals of the results before and after a scenario without ranges.
 pub(super) fn compare(
     model: &Model,
     scenario: &Scenario,
@@ -91,14 +91,14 @@ pub(super) fn compare(
     }))
 }
 
-/// Evaluates `result` for each draw.
+/// Evaluates `result` for each draw. `None` if there are no draws, or if the demands have no intervals.
 fn sample<T>(
     model: &Model,
     options: &WhatIfOptions,
     result: &dyn Fn(&Model) -> Result<T, ModelError>,
 ) -> Result<Option<Vec<T>>, ModelError> {
     let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
-    // Hundreds of simulations would take long, and have random errors of their own.
+    // Hundreds of simulations would take too long, and each has a random error of its own.
     if known || options.draws == 0 || is_simulated(&Network::unchecked_stability(model)?, options.method) {
         return Ok(None);
     }
@@ -112,8 +112,8 @@ fn sample<T>(
     draws.collect::<Result<_, _>>().map(Some)
 }
 
-/// Draws the model's demands at random according to their intervals. `factors` contains, for each station, a factor of
-/// its correlation matrix.
+/// Draws the model's demands at random according to their intervals. `factors` has the factor of each station's
+/// correlation matrix, from [`factor`].
 fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
     let mut drawn = model.clone();
     for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(factors) {
@@ -131,7 +131,7 @@ fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model 
 /// The results of one draw.
 struct DrawResult {
     saturation_rate: f64,
-    /// Mean response time R of each class; infinite if a station is saturated.
+    /// Mean response time R of each class in seconds; infinite if a station is saturated.
     response_time: Vec<f64>,
     headroom: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! Looks up in a model the names that changes contain.
+//! Looks up the names of a change in a model.
 
 use super::change::{Change, Property};
 use super::edit::Cell;
@@ -6,7 +6,7 @@ use super::suggestions::listed;
 use crate::ModelError;
 use brimful_core::model::{ClassKind, Model, StationKind};
 
-/// The figures of a model that a change applies to, and whether it applies to their sum.
+/// The figures of a model to which a change applies, and whether the change applies to their sum.
 pub(super) fn resolve(change: &Change, model: &Model) -> Result<(Vec<Cell>, bool), ModelError> {
     let error = |problem: String| ModelError::WhatIf { text: change.to_string(), problem };
     let set = change.amount().is_some_and(|amount| !amount.is_factor());
@@ -58,8 +58,7 @@ fn classes(property: Property, target: &str, model: &Model) -> Result<Vec<Cell>,
     }
 }
 
-/// The demands of a station, of a class, or of `STATION.CLASS`. Demands that are 0 are included only for
-/// `STATION.CLASS`.
+/// The demands of a station, of a class, or of `STATION.CLASS`. A demand of 0 is included only for `STATION.CLASS`.
 fn demands(target: &str, set: bool, model: &Model) -> Result<Vec<Cell>, String> {
     let visited = |k: usize, c: usize| (model.demands[k][c] > 0.0).then_some(Cell::Demand(k, c));
     let (stations, classes) = (0..model.stations.len(), 0..model.classes.len());

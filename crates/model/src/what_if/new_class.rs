@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A class to be added. The text has its name (without `:`), and then, in any order: `rate=` (open), or `population=`
-/// and `think=` (closed); `priority=`; `like=CLASS` to start from the demands of another class; and a demand for each
-/// station that the class visits. A demand is a time or, with `like=`, also a change such as `1.5x` or `+20%` of that
-/// class's demand. Numbers may be ranges.
+/// A class to be added. The text begins with its name (without `:`). Then follow, in any order: `rate=` (open), or
+/// `population=` and `think=` (closed); `priority=`; `like=CLASS` to start from the demands of another class; and a
+/// demand for each station that the class visits. A demand is a time. With `like=`, it may also be a change of the
+/// other class's demand, such as `1.5x` or `+20%`. Numbers may be ranges.
 ///
-/// The demands refer to the present server; a change of a station's speed also changes them.
+/// The demands refer to the present server. A change of a station's speed therefore also changes the demands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClass {
     pub(super) name: String,
@@ -21,7 +21,7 @@ pub struct NewClass {
     pub(super) population: Option<Amount>,
     pub(super) think: Option<Amount>,
     pub(super) priority: Option<Amount>,
-    /// Demands by name of the station.
+    /// The demands, each with the name of its station.
     pub(super) demands: Vec<(String, Amount)>,
 }
 

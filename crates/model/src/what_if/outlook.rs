@@ -35,7 +35,7 @@ pub struct StationLimit {
     pub station: String,
     /// The rate of all classes together, at their present mix, at which the station saturates.
     pub saturation_rate: f64,
-    /// Share in use of the capacity that the station has for the model's classes; 1 or more if the station cannot keep
+    /// Share in use of the capacity that background work leaves at the station; 1 or more if the station cannot keep
     /// up.
     pub utilization: f64,
 }
@@ -56,7 +56,7 @@ impl Outlook {
     }
 }
 
-/// The queues with work, in the order in which they saturate at the mix of these throughputs.
+/// The queues with work, in the order in which they saturate if the mix is that of `throughput`.
 pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationLimit> {
     let mix = mix(throughput);
     let total: f64 = mix.iter().sum();

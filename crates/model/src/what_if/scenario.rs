@@ -28,7 +28,7 @@ pub struct Scenario {
 
 /// Upper bound of the number of ranges.
 const MAX_AXES: usize = 2;
-/// Upper bound of the number of points of all ranges together.
+/// Upper bound of the number of combinations of all ranges' points.
 const MAX_POINTS: usize = 100_000;
 
 /// The models that a scenario derives from one model: one for each point of its ranges.
@@ -97,7 +97,8 @@ impl Variants {
         for client in &scenario.clients {
             variants.add_client(client)?;
         }
-        // Changes of speed or servers change the share of background work; a change of that share comes last.
+        // Changes of speed or servers also change the share of background work. So explicit changes of this share come
+        // last.
         variants.edits.sort_by_key(|edit| edit.property == Property::Background);
         variants.check_axes()?;
         Ok(variants)
@@ -183,7 +184,7 @@ impl Variants {
         Ok(())
     }
 
-    /// Checks that classes whose demands are known only jointly are all changed alike, or are all set.
+    /// Checks changes of classes whose demands are known only jointly: either all of them change alike, or all are set.
     fn check_joint_demands(&mut self) -> Result<(), ModelError> {
         let mut kept = Vec::new();
         for joint in &self.base.joint_demands {
@@ -203,7 +204,8 @@ impl Variants {
         Ok(())
     }
 
-    /// Returns an error if a new class would copy a demand that is known only jointly, at one of these stations.
+    /// Returns an error if a new class would copy a demand that is known only jointly. `station` selects the stations
+    /// whose demands are copied.
     fn check_copy(&self, like: usize, station: impl Fn(usize) -> bool) -> Result<(), ModelError> {
         self.base.joint_demands.iter().try_for_each(|joint| {
             let (k, classes) = joint::indices(joint, &self.base)?;
@@ -305,7 +307,7 @@ impl Variants {
     }
 }
 
-/// The name, followed by a number if the name is already taken.
+/// A name that is not taken: `name`, followed by a number if necessary.
 fn unused<'a>(name: &str, taken: impl Iterator<Item = &'a String> + Clone) -> String {
     let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} {n}") };
     (1..).map(numbered).find(|name| taken.clone().all(|other| other != name)).unwrap_or_default()

@@ -14,7 +14,7 @@ pub(super) fn listed<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>)
 }
 
 const MAX_SHOWN: usize = 20;
-/// Number of letters of a name that are compared.
+/// Number of letters of a name that are compared. Further letters are ignored.
 const MAX_COMPARED: usize = 64;
 
 /// The number of letters that must be inserted, removed or changed to convert `a` into `b` (Levenshtein 1966),
