@@ -1,52 +1,53 @@
-//! Demands from data of a running site: the requests of each class in time steps, from the access log, and the
-//! utilization of each resource in the same steps, from `sar`, `iostat` or `vmstat` (Menascé et al., CMG 1999).
+//! Demands from the data of a running site, in time steps. The access log has the requests of each class, and `sar`,
+//! `iostat` or `vmstat` has the utilization of each resource (Menascé et al., CMG 1999).
 //!
 //! Two methods are compared. *Regression* uses each step: busy = background + Σ X_r·D_r. *Attribution* divides the busy
-//! time of all steps together by Eqs. 2 and 4 of the paper: in proportion to the bytes sent, and equally among
-//! requests. The paper used only attribution, because it had a single step.
+//! time of all steps together: in proportion to the bytes sent (Eq. 2 of the paper), or equally among requests (Eq. 4).
+//! The paper had a single step, so it used only attribution.
 //!
-//! Work that is not in the log uses resources too. In the paper, a job ran every hour and used 37 % of the CPU. Steps
-//! far above the utilization that a fit to the other steps predicts are excluded and listed, and the module searches
-//! for a period of these steps.
+//! Work that is not in the log uses resources too. In the paper, a job ran every hour and used 37 % of the CPU. A step
+//! is an outlier if its utilization is far above the prediction of a fit to the other steps. Outliers are excluded and
+//! listed, and the module checks whether they recur with a period.
 
 use crate::EstimateError;
 use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 
-/// A step is an outlier if it exceeds the prediction of a fit to the other steps by this many times their scatter.
+/// A step is an outlier if its distance above the fit to the other steps exceeds this multiple of their scatter.
 const OUTLIER_DISTANCE: f64 = 4.0;
-/// Smallest scatter, in servers, because tools print rounded figures.
+/// Lower bound of the scatter, in busy servers. Tools print rounded figures, so the scatter may seem smaller.
 const MIN_SCATTER: f64 = 0.005;
-/// Largest share of the steps that is excluded as outliers.
+/// Largest share of the steps that may be excluded as outliers.
 const MAX_OUTLIERS: f64 = 0.4;
-/// Minimum number of outliers for the search for a period.
+/// Minimum number of outliers in which a period is searched.
 const MIN_PERIODIC: usize = 3;
 
-/// One time step.
+/// The requests and the busy time of one time step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteStep {
     /// Start of the step, in seconds since 1970.
     pub from_s: i64,
     /// Length of the step in seconds.
     pub seconds: f64,
-    /// Number of completed requests of each class.
+    /// Number of requests of each class that were completed in the step.
     pub requests: Vec<f64>,
-    /// Number of bytes sent for each class.
+    /// Number of bytes that were sent for each class in the step.
     pub bytes: Vec<f64>,
-    /// Busy servers of the resource: utilization × servers.
+    /// Mean number of busy servers of the resource: utilization × servers.
     pub busy: f64,
 }
 
 /// The demands at one resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteDemands {
-    /// The demands by regression over the steps without outliers, or the reason why regression is impossible.
+    /// The demands by regression over the steps that are not outliers, or the reason why regression is impossible.
     pub regression: Result<DemandFit, EstimateError>,
-    /// Demand of each class in seconds, by attribution in proportion to the bytes sent (Eq. 2). The background is
-    /// subtracted from the busy time first.
+    /// Demand of each class in seconds, by attribution in proportion to the bytes sent (Eq. 2). The background is first
+    /// subtracted from the busy time.
     pub by_bytes: Vec<f64>,
-    /// Demand of each class in seconds, by attribution of the same busy time equally to each request (Eq. 4).
+    /// Demand of each class in seconds, by attribution in equal parts to all requests (Eq. 4). The background is first
+    /// subtracted from the busy time.
     pub by_requests: Vec<f64>,
-    /// Number of busy servers without requests.
+    /// Number of servers that are busy without any requests.
     pub background: f64,
     /// Steps with work that is not in the log.
     pub outliers: Vec<OutlyingStep>,
@@ -63,14 +64,14 @@ pub struct OutlyingStep {
     pub unexplained_busy: f64,
 }
 
-/// Fits the demands of `classes` classes at one resource.
+/// Fits the demands of `classes` classes at one resource. Outliers are excluded.
 ///
 /// # Errors
 /// When no step has requests, or a number is invalid.
 pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, EstimateError> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
     let mut outliers: Vec<OutlyingStep> = Vec::new();
-    // Excluding an outlier makes the fit to the other steps more accurate, so outliers are excluded one by one.
+    // Each excluded outlier makes the fit to the other steps more accurate, so outliers are excluded one by one.
     while let Ok(fit) = fit(classes, steps, &kept) {
         let Some((position, unexplained_busy)) = furthest(&fit, steps, &kept) else { break };
         if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
@@ -107,14 +108,16 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
     let observe = |index: &usize| {
         let step = &steps[*index];
         let rates = step.requests.iter().map(|requests| requests / step.seconds).collect();
-        // All steps have the same variance: rounding and other work do not depend on the load.
+        // All steps of the same length have the same variance, because rounding and other work do not depend on the
+        // load.
         Observation { throughput: rates, busy: step.busy, weight: step.seconds }
     };
     let observations: Vec<Observation> = kept.iter().map(observe).collect();
     fit_demands(classes, &observations, Background::Fitted)
 }
 
-/// The outlier that is farthest above the fit, if there is one: its index among the kept steps, and its distance.
+/// The outlier that is farthest above the fit: its index among the kept steps, and its distance in busy servers. `None`
+/// if there is no outlier.
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
     let unexplained_busy = |index: &usize| {
         let step = &steps[*index];
@@ -123,7 +126,7 @@ fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usiz
     };
     let distances: Vec<f64> = kept.iter().map(unexplained_busy).collect();
     // Many outliers raise the fit for all steps, so distances are measured from their median. Medians are robust
-    // against outliers; 1.4826 times the median absolute deviation estimates the standard deviation.
+    // against outliers: 1.4826 times the median absolute deviation estimates the standard deviation.
     let usual = median(distances.iter().copied())?;
     let scatter = (1.4826 * median(distances.iter().map(|x| (x - usual).abs()))?).max(MIN_SCATTER);
     let (position, most) = distances.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -136,7 +139,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// The interval that divides most gaps between outliers, if there is one.
+/// The median gap between outliers in seconds, if it divides at least three quarters of all gaps.
 fn period(outliers: &[OutlyingStep]) -> Option<i64> {
     if outliers.len() < MIN_PERIODIC {
         return None;
@@ -145,7 +148,7 @@ fn period(outliers: &[OutlyingStep]) -> Option<i64> {
     let fits = |period: &i64| gaps.iter().filter(|gap| **gap % period == 0).count() * 4 >= gaps.len() * 3;
     let mut sorted = gaps.clone();
     sorted.sort_unstable();
-    // A gap that occurs by chance is assumed to be shorter than the median gap.
+    // Occasional outliers shorten a few gaps, but do not change the median gap.
     let usual = sorted[sorted.len() / 2];
     Some(usual).filter(|period| *period > 0 && fits(period))
 }
@@ -154,8 +157,8 @@ fn period(outliers: &[OutlyingStep]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Steps of a quarter of an hour, with two classes whose proportion changes, 0.05 servers of background, and an
-    /// occasional job.
+    /// Steps of a quarter of an hour. There are two classes whose proportion changes, 0.05 servers of background, and
+    /// an occasional job.
     fn steps(job: impl Fn(i64) -> f64) -> Vec<SiteStep> {
         let step = |index: i64| {
             let (a, b) = (900.0 * (5.0 + (index % 7) as f64), 900.0 * (1.0 + (index % 3) as f64));
@@ -177,7 +180,7 @@ mod tests {
         let fit = found.regression.unwrap();
         assert!((fit.demands[0].value - 0.01).abs() < 5e-4 && (fit.demands[1].value - 0.08).abs() < 2e-3, "{fit:?}");
         assert!((found.background - 0.05).abs() < 0.01 && found.outliers.is_empty());
-        // Both rules attribute the whole busy time of the requests.
+        // Both rules attribute the whole busy time that is due to requests.
         let handed = |demands: &[f64]| {
             steps(|_| 0.0).iter().map(|s| s.requests.iter().zip(demands).map(|(n, d)| n * d).sum::<f64>()).sum::<f64>()
         };

@@ -1,12 +1,13 @@
-//! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to throughputs.
+//! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to measured throughputs.
 //!
-//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (serialized
-//! work), β coherency (work to keep all participants consistent). The fit is by nonlinear least squares. N/X is linear
-//! in 1/γ, α/γ and β/γ, which yields the starting point. Gauss–Newton steps follow, each computed by non-negative least
-//! squares and halved until it improves the fit. Intervals are asymptotic, by the delta method, with Student's t.
+//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1. α is contention (serialized
+//! work). β is coherency (work to keep all participants consistent). The fit is by nonlinear least squares. N/X is
+//! linear in 1/γ, α/γ and β/γ, so linear least squares yields the starting point. Gauss–Newton steps follow. Each step
+//! is computed by non-negative least squares, and halved until it improves the fit. Intervals are asymptotic, by the
+//! delta method, with Student's t.
 //!
-//! A law with three parameters fits most curves. So it only checks a model's saturation and does not replace the model.
-//! With β = 0 there is no peak, and a peak beyond the measured loads is an extrapolation. [`Peak::basis`] says which
+//! A law with three parameters fits most curves. So the law only checks a model's saturation and does not replace the
+//! model. With β = 0 there is no peak. A peak beyond the measured loads is an extrapolation. [`Peak::basis`] says which
 //! case applies.
 
 use crate::EstimateError;
@@ -16,26 +17,26 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Upper bound of the Gauss–Newton steps; convergence takes about 20.
+/// Upper bound of the Gauss–Newton steps. Convergence takes about 20 steps.
 const MAX_STEPS: usize = 300;
 
-/// One measured load.
+/// The throughput that was measured at one load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadPoint {
     /// N: concurrent clients, threads or processors; 1 or more.
     pub load: f64,
-    /// X: measured throughput.
+    /// X: measured throughput, per second.
     pub throughput: f64,
 }
 
-/// A fitted law.
+/// A fitted universal scalability law.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UslFit {
     /// α: the coefficient of contention.
     pub alpha: Estimate,
     /// β: the coefficient of coherency.
     pub beta: Estimate,
-    /// γ: throughput at load 1.
+    /// γ: throughput at load 1, per second.
     pub gamma: Estimate,
     /// Share of the variance of the throughputs that the law explains.
     pub r2: f64,
@@ -44,7 +45,7 @@ pub struct UslFit {
     pub peak: Option<Peak>,
 }
 
-/// The highest throughput.
+/// The highest throughput of a fitted law, and its load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
     /// N* = √((1 − α)/β): the load at the peak.
@@ -68,14 +69,14 @@ pub enum PeakBasis {
 }
 
 impl UslFit {
-    /// X: the throughput at a load.
+    /// X(N): the throughput per second at a load.
     pub fn throughput(&self, load: f64) -> f64 {
         let slowdown = 1.0 + self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
         self.gamma.value * load / slowdown
     }
 }
 
-/// Fits the law to at least three loads; four are needed for intervals.
+/// Fits the law to at least three loads. Confidence intervals need at least four loads.
 pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     for (i, p) in points.iter().enumerate() {
         check_non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
@@ -119,7 +120,7 @@ pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     })
 }
 
-/// N/X, which is linear in c = (1/γ, α/γ, β/γ).
+/// N/X, in seconds. It is linear in c = (1/γ, α/γ, β/γ).
 fn residence(c: [f64; 3], load: f64) -> f64 {
     c[0] + c[1] * (load - 1.0) + c[2] * load * (load - 1.0)
 }
@@ -129,7 +130,7 @@ fn residual_sum(points: &[LoadPoint], c: [f64; 3]) -> f64 {
     points.iter().map(|p| (p.throughput - p.load / residence(c, p.load)).powi(2)).sum()
 }
 
-/// N/X by linear least squares, weighted so that errors of X have equal weight.
+/// The coefficients c of N/X by linear least squares, weighted so that errors of X have equal weight.
 fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let linear: Vec<f64> = points.iter().map(|p| p.load / p.throughput).collect();
     let weights: Vec<f64> = points.iter().map(|p| (p.throughput * p.throughput / p.load).powi(2)).collect();
@@ -137,7 +138,7 @@ fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let fit = fit_non_negative(&columns, &linear, &weights)?;
     let mut c = [fit.values[0], fit.values[1], fit.values[2]];
     if c[0] == 0.0 {
-        // The steps start from a small positive value, because the law is undefined at 1/γ = 0.
+        // The steps need a positive 1/γ to start from, because the law is undefined at 1/γ = 0.
         c[0] = 0.01 * linear.iter().copied().fold(f64::INFINITY, f64::min);
     }
     Ok(c)
@@ -147,11 +148,12 @@ fn column(j: usize, load: f64) -> f64 {
     [1.0, load - 1.0, load * (load - 1.0)][j]
 }
 
-/// The least-squares solution from the starting point `c`, and its uncertainty.
+/// The least-squares solution, and its uncertainty. `c` is the starting point.
 fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Option<Uncertainty>), EstimateError> {
     let even = vec![1.0; points.len()];
     for turn in 1.. {
-        // X(c) ≈ X − N/q²·(columns·step), solved for c + step, which must not be negative.
+        // X(c + step) ≈ X(c) − N/q²·(columns·step), where q is N/X. This is solved for c + step, which must not be
+        // negative.
         let sensitivity = |p: &LoadPoint| p.load / residence(c, p.load).powi(2);
         let columns = [0, 1, 2].map(|j| points.iter().map(|p| sensitivity(p) * column(j, p.load)).collect());
         let over = |p: &LoadPoint| p.load / residence(c, p.load) - p.throughput;
@@ -170,7 +172,7 @@ fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Opti
     Err(EstimateError::Indistinct { condition_number: f64::INFINITY })
 }
 
-/// Half width of the interval of a function of c, from its gradient.
+/// Half width of the confidence interval of a function of c whose gradient is `gradient`.
 fn spread_along(u: &Uncertainty, gradient: [f64; 3]) -> f64 {
     let pairs = (0..3).flat_map(|i| (0..3).map(move |j| (i, j)));
     let variance: f64 = pairs.map(|(i, j)| gradient[i] * gradient[j] * u.covariance[(i, j)]).sum();
@@ -205,7 +207,8 @@ mod tests {
     fn without_coherency_there_is_no_peak() {
         let fit = fit_usl(&law(0.1, 0.0, &LOADS)).unwrap();
         assert!(fit.beta.value < 1e-12 && fit.peak.is_none_or(|p| p.basis != PeakBasis::Measured), "{fit:?}");
-        // The throughput grows more than linearly: both parameters would be negative, and are set to zero.
+        // The throughput grows faster than the load. Without constraints, both parameters would be negative; the fit
+        // sets them to 0.
         let better = LOADS.map(|n| LoadPoint { load: n, throughput: n * (1.0 + 0.002 * n) });
         let fit = fit_usl(&better).unwrap();
         assert_eq!((fit.alpha.value, fit.beta.value, fit.peak), (0.0, 0.0, None));

@@ -1,7 +1,8 @@
-//! Reads completions and CPU time of a Record, both over the same window. No other module of this crate reads them.
+//! Reads the completed requests and the CPU time of a Record over the same window. Other modules get both figures from
+//! here.
 //!
-//! The CPU time is the time of the server's processes, if they were watched; it then excludes other programs.
-//! Otherwise, it is the time that all programs used on the watched CPUs.
+//! If the server's processes were watched, the CPU time is their time and excludes other programs. Otherwise, it is the
+//! time that all programs used on the watched CPUs.
 
 use crate::demand::Observation;
 use brimful_core::record::{ClassRecord, Interval, Record};
@@ -14,7 +15,7 @@ pub struct WindowMeasurement {
     pub seconds: f64,
     /// Completed requests per second of each class.
     pub throughput: Vec<f64>,
-    /// Number of busy CPUs.
+    /// Mean number of busy CPUs.
     pub busy: f64,
 }
 
@@ -26,7 +27,7 @@ impl WindowMeasurement {
         Self::after_warm_up(0.0, record, classes, by_process)
     }
 
-    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds, in which a server that was idle
+    /// Like [`WindowMeasurement::in_window`], without the first `warm_up` seconds. During these seconds, an idle server
     /// warms up.
     pub fn after_warm_up(
         warm_up: f64,
@@ -44,8 +45,8 @@ impl WindowMeasurement {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
-    /// Length in seconds, and throughput of each class, for a server whose CPUs cannot be observed. They are computed
-    /// from the complete intervals of the Record from `warm_up` seconds on.
+    /// Length in seconds, and throughput of each class per second, for a server whose CPUs cannot be observed. Both
+    /// come from the complete intervals of the Record that begin after `warm_up` seconds.
     pub fn throughput_from_answers(
         warm_up: f64,
         record: &Record,
@@ -55,7 +56,7 @@ impl WindowMeasurement {
         let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
         let whole = record.intervals.iter().map(span).filter(|(from, to)| *from >= warm_up && *to <= window.1 + 1e-9);
         let whole: Vec<Span> = whole.collect();
-        // A run that is shorter than an interval counts entirely.
+        // If no interval is complete, the whole window counts.
         let span = whole.first().zip(whole.last()).map_or(window, |(first, last)| (first.0, last.1));
         let seconds = span.1 - span.0;
         let all: f64 = classes.iter().flatten().map(|class| class.counts.completed as f64).sum();
@@ -64,7 +65,7 @@ impl WindowMeasurement {
         (seconds > 0.0 && all > 0.0).then(|| (seconds, classes.iter().map(|class| rate * share(class)).collect()))
     }
 
-    /// Converts the figures into an observation of the utilization law.
+    /// Converts the measurement into an observation of the utilization law.
     pub fn observation(&self) -> Observation {
         Observation::from_interval(self.seconds, self.throughput.clone(), self.busy)
     }
@@ -77,12 +78,12 @@ pub struct WindowMeans {
     pub seconds: f64,
     /// Completed requests per second, all classes together.
     pub rate: f64,
-    /// Number of busy CPUs.
+    /// Mean number of busy CPUs.
     pub busy: f64,
 }
 
-/// Means over the window in which load is offered, from the first to the last of the monitor's samples in it. Set-up
-/// before the window and late responses after it are not counted in either figure.
+/// Means over the window in which load is offered, between the monitor's first and last sample in the window. Neither
+/// figure counts set-up before the window or late responses after it.
 ///
 /// With `by_process`, the CPU time covers the server's processes, and otherwise all programs on the watched CPUs.
 /// Returns `None` if the Record has no CPU time, or no length.
@@ -115,7 +116,7 @@ fn window_means_after(warm_up: f64, record: &Record, by_process: bool) -> Option
 pub struct RunStretch {
     /// Start of the part, in seconds since the start of the run.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Length of the part, in seconds.
     pub seconds: f64,
     /// CPU seconds of the server's processes.
     pub work: f64,
@@ -123,11 +124,12 @@ pub struct RunStretch {
     pub calls: f64,
 }
 
-/// Minimum number of calls of a stretch.
+/// Minimum number of calls in a stretch.
 const MIN_CALLS: f64 = 20.0;
 
-/// A run from `from` seconds on, divided into stretches of at least [`MIN_CALLS`] calls. The stretches are as short as
-/// the intervals of generator and monitor permit. `None` if the Record has no time series of the processes' CPU time.
+/// Divides a run from `from` seconds on into stretches of at least [`MIN_CALLS`] calls. The intervals of the load
+/// generator and of the monitor limit how short a stretch can be. `None` if the Record has no time series of the
+/// processes' CPU time.
 pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
     let course = course(record.server.as_ref()?, true)?;
     let mut stretches: Vec<RunStretch> = Vec::new();
@@ -144,7 +146,7 @@ pub fn stretches(record: &Record, from: f64) -> Option<Vec<RunStretch>> {
 }
 
 /// The shortest spans of the window that both the generator and the monitor observed, with the number of completed
-/// calls in each. They are the intervals of whichever of the two samples less often.
+/// calls in each span. The spans are the intervals of the generator or the monitor, whichever has the longer intervals.
 fn finest_spans(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span, f64)> {
     let window = (from, record.window_s);
     let calls: Vec<(Span, f64)> =
@@ -174,8 +176,8 @@ pub(crate) fn overlap(a: Span, b: Span) -> f64 {
     (a.1.min(b.1) - a.0.max(b.0)).max(0.0)
 }
 
-/// Number of calls completed in a span of the window, from the generator's intervals. The interval in which the window
-/// ends also contains late responses. So this interval gets only the part of the window's total that the other
+/// Number of calls that were completed in a span of the window, from the generator's intervals. The interval in which
+/// the window ends also contains late responses. So it counts only for the completions of the window that the earlier
 /// intervals do not contain.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
@@ -198,7 +200,7 @@ pub(crate) fn course(server: &Server, by_process: bool) -> Option<Vec<(Span, f64
     server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()
 }
 
-/// Mean number of busy CPUs over the whole observation of the monitor.
+/// Mean number of busy CPUs over the whole time that the monitor observed.
 fn busy(server: &Server, by_process: bool) -> Option<f64> {
     if by_process {
         return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());

@@ -15,8 +15,8 @@ pub struct SimulationInterval {
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates an initially empty network in intervals of `length_s` seconds. Passes each interval to `see` when it ends,
-/// until `see` returns false. The options `precision`, `events` and `time_s` have no effect. The network may be
+/// Simulates an initially empty network in intervals of `interval_s` seconds. Passes each interval to `see` when it
+/// ends, until `see` returns false. The options `precision`, `events` and `time_s` have no effect. The network may be
 /// saturated. Returns the requests that are present at the end.
 ///
 /// # Errors

@@ -64,7 +64,7 @@ struct Request {
 /// The presence of one class at one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Presence {
-    /// The visits since the last slice ended.
+    /// The visits since the last slice or interval ended.
     pub(super) visits: Visits,
     present: u32,
     served: u32,

@@ -91,7 +91,8 @@ pub(super) fn compare(
     }))
 }
 
-/// Evaluates `result` for each draw. `None` if there are no draws, or if the demands have no intervals.
+/// Evaluates `result` for each draw. `None` if there are no draws, the demands are exact, or each draw would need a
+/// simulation.
 fn sample<T>(
     model: &Model,
     options: &WhatIfOptions,

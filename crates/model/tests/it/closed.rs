@@ -27,8 +27,8 @@ pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
     }
 }
 
-/// Errors of `method` relative to the exact solution in a sample of networks: mean and largest error, of X and then of
-/// R.
+/// Relative errors of `method` in a sample of networks, compared with the exact solution. Returns the mean and the
+/// largest error of X, and then of R.
 fn errors(method: Method, servers: u32) -> [(f64, f64); 2] {
     let mut runner = TestRunner::deterministic();
     let models: Vec<Model> =
@@ -74,7 +74,7 @@ fn bounds_are_valid_out_of_product_form() {
     let found = simulate(&one, &options).unwrap().throughput[0].value;
     assert!(bounds.throughput.lower < 0.99 * found && found < 0.99 * bounds.throughput.upper, "{bounds:?} {found}");
     assert!(matches!(balanced_job_bounds(&one), Err(ModelError::NoProductForm { .. })));
-    // With several classes, one of them may never be served.
+    // With several classes, a class may never be served, so its lower bound of X is 0.
     let urgent = ModelClass { priority: 1, ..closed_class("d", 6, 0.0) };
     let both = two(vec![closed_class("c", 6, 2.0), urgent], Scheduling::Priority);
     let bounds = asymptotic_bounds(&both).unwrap()[0].bounds;
@@ -136,7 +136,7 @@ proptest! {
         turned.classes.rotate_left(1);
         turned.demands.iter_mut().for_each(|row| row.rotate_left(1));
         let (one, other) = (solve(&model, method).unwrap(), solve(&turned, method).unwrap());
-        // Exact solutions differ by rounding errors, fixed points by their tolerance.
+        // Exact solutions may differ by rounding errors, and fixed points by their tolerance.
         let tolerance = if method == Method::Exact || method == Method::Seidmann { 1e-9 } else { 1e-4 };
         for c in 0..classes {
             let c2 = (c + classes - 1) % classes;
@@ -195,7 +195,7 @@ proptest! {
         }
         let mut plain = solve(&model, Method::Exact).unwrap();
         let mut counted = solve(&same, Method::Exact).unwrap();
-        // Utilization is divided by the number of servers, which the second model does not have.
+        // Utilization is not compared, because the second model divides it by another number of servers.
         plain.utilization.clear();
         counted.utilization.clear();
         agree(&plain, &counted, 1e-9)?;
@@ -234,7 +234,8 @@ proptest! {
 
     #[test]
     fn more_customers_bring_more_throughput_and_more_waiting(model in closed_models(4)) {
-        // The law is valid for one class; with several classes, another customer can even speed up another class.
+        // With several classes, an additional customer can even speed up another class. So the law is checked for one
+        // class.
         let mut model = model;
         model.classes.truncate(1);
         model.demands.iter_mut().for_each(|row| row.truncate(1));
@@ -263,7 +264,7 @@ proptest! {
 
     #[test]
     fn any_model_gets_an_answer_or_an_error(model in garbage(), method in any_method()) {
-        // The exact solution for thousands of customers is an error only if it takes more than half a minute.
+        // An exact solution for thousands of customers may be refused because it takes too long.
         let many = model.classes.iter().any(|class| class.population.is_some_and(|n| n > 100));
         let method = if many && matches!(method, Method::Exact | Method::Seidmann) { Method::Auto } else { method };
         match solve(&model, method) {
@@ -298,7 +299,7 @@ fn any_method() -> impl Strategy<Value = Method> {
     prop_oneof![Just(Method::Auto), Just(Method::Erlang), closed_methods()]
 }
 
-/// Closed models with open classes that use a share of the capacity.
+/// Closed models with added open classes, which use a share of the capacity.
 fn mixed_models() -> impl Strategy<Value = Model> {
     (closed_models(4), prop::collection::vec(0.0..1.0f64, 1..3), 0.05..0.9).prop_flat_map(|(model, rates, load)| {
         let rows = prop::collection::vec(prop::collection::vec(0.01..1.0f64, rates.len()), model.stations.len());
@@ -380,7 +381,7 @@ pub fn named(mut model: Model) -> Model {
     model
 }
 
-/// Networks in product form, with at most `servers` servers at a station.
+/// Closed networks in product form, with at most `servers` servers at a station.
 fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
     let station = (0..5u8, 1..=servers, 0..3u8).prop_map(|(kind, servers, background)| {
         let kind = if kind == 0 { StationKind::Delay } else { StationKind::Queue };

@@ -5,7 +5,7 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, Sta
 use brimful_model::{Method, saturation_rate, solve_open};
 use proptest::prelude::*;
 
-/// A stable model, and the share of its saturation rate to load it with.
+/// Stable models, loaded to between 1 and 98 % of their saturation rate.
 fn models() -> impl Strategy<Value = Model> {
     let station =
         (0..4u8, 1..40u32, any::<bool>(), 0.0..5.0, 0.0..0.9).prop_map(|(kind, servers, ps, scv, background)| {
@@ -33,7 +33,7 @@ fn open(rates: &[f64]) -> Vec<ModelClass> {
     rates.iter().enumerate().map(class).collect()
 }
 
-/// The model with the same mix of classes, at this share of its saturation rate.
+/// The model with the same mix of classes, loaded to the share `load` of its saturation rate.
 fn loaded(mut model: Model, load: f64) -> Model {
     let (limit, _) = saturation_rate(&model).unwrap();
     let total: f64 = model.classes.iter().filter_map(|c| c.rate).sum();

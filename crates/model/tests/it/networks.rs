@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// Generates the network with this number. Open, closed and mixed networks alternate.
+/// Generates the network with the number `number`. Open, closed and mixed networks alternate.
 ///
 /// Processor sharing and delays have any distribution of service times. At FCFS stations, service times are exponential
 /// with the same mean for all classes. Stations have one to four servers, speeds that depend on the load, or background
@@ -65,7 +65,7 @@ fn station(rng: &mut Pcg64Mcg, index: u64) -> Station {
     }
 }
 
-/// Sets the rates of the open classes so that they use this share of the busiest station.
+/// Sets the rates of the open classes so that they use the share `share` of the busiest station.
 fn load(model: &mut Model, share: f64) {
     let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
     let capacity = |station: &Station| match station.kind {
@@ -83,8 +83,8 @@ fn load(model: &mut Model, share: f64) {
     }
 }
 
-/// Errors of throughputs, response times and numbers present: the simulated minus the exact figure, in units of the
-/// standard error that the simulation states.
+/// Errors of throughputs, response times and numbers present. An error is the simulated minus the exact figure, in
+/// units of the simulation's standard error.
 pub fn errors(model: &Model, found: &Simulation, method: Method) -> Result<Vec<f64>, ModelError> {
     let exact = solve(model, method)?;
     let error = |figure: Estimate, truth: f64| {

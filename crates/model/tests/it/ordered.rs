@@ -15,8 +15,9 @@ enum Kind {
     Mixed,
 }
 
-/// Generates the network with this number. It has one to three stations, at the first of which the order of service
-/// matters, and two or three classes with demands between 1 and 50. Open classes use 30 to 85 % of the busiest station.
+/// Generates the network with the number `number`. It has one to three stations; at the first station, the order of
+/// service matters. Its two or three classes have demands between 1 and 50. Open classes use 30 to 85 % of the busiest
+/// station.
 fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
     let classes: Vec<ModelClass> = (0..rng.random_range(2..=3u32)).map(|c| class(&mut rng, c, kind)).collect();
@@ -54,9 +55,9 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// Relative errors of the solver's mean response times, for each class with a response time in both the solution and a
-/// long simulation with another seed. Only the part of a difference that exceeds the interval of that simulation
-/// counts.
+/// Relative errors of the solver's mean response times, compared with a long simulation with another seed. Classes
+/// without a response time in the simulation are left out. A difference counts only as far as it exceeds the
+/// simulation's confidence interval.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

@@ -62,13 +62,14 @@ fn with_the_faster_cpu_it_saturates_at_183() {
 
 #[test]
 fn first_come_first_served_would_have_been_another_server() {
-    // Processor sharing by Erlang's C yields 6.58 s. Under FCFS, class 4 waits no longer than the other classes.
+    // Under processor sharing, class 4 takes 6.58 s (Erlang's C). Under FCFS, class 4 waits no longer than the other
+    // classes.
     let mut model = server(1.0);
     let sharing = solve_open(&model, Method::Erlang).unwrap().response_time[3];
     model.stations[0].scheduling = Scheduling::Fcfs;
     let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time;
     assert!((sharing - 6.580).abs() < 0.001 && (fcfs[3] - 3.436).abs() < 0.001, "{sharing} {fcfs:?}");
-    // Compare only where the simulation is precise enough.
+    // At the full load, the simulation is too imprecise, so the comparison uses 80 % of the load.
     model.classes.iter_mut().for_each(|class| class.rate = class.rate.map(|rate| rate * 0.8));
     let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time;
     let options = SimulationOptions { precision: None, events: 4_000_000, ..SimulationOptions::default() };

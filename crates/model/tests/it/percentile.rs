@@ -1,4 +1,4 @@
-//! Compares percentiles with formulas, where there are any, and with the simulator.
+//! Compares percentiles with known formulas, and with the simulator.
 
 use crate::networks::network;
 use brimful_core::model::{Model, ModelClass, Scheduling, Station, StationKind};
@@ -127,7 +127,8 @@ fn invalid_arguments_yield_nan() {
 
 #[test]
 fn the_simulator_agrees() {
-    // Open, closed and mixed networks alternate. The module's header has the errors of many more networks.
+    // Open, closed and mixed networks alternate. The header of `src/percentile.rs` has the errors of many more
+    // networks.
     let mut compared = 0;
     for number in 0..9 {
         let model = network(number);
@@ -138,7 +139,7 @@ fn the_simulator_agrees() {
         for (c, response) in found.response_time.iter().enumerate() {
             let response = response.as_ref().unwrap();
             for (percent, simulated) in [(50.0, response.p50), (95.0, response.p95), (99.0, response.p99)] {
-                // Without an interval, too few requests were simulated beyond this percentile.
+                // If there is no interval, too few requests were simulated beyond this percentile.
                 let Some(half) = simulated.ci95_half_width else { continue };
                 let ours = times.percentile(Some(c), percent);
                 let allowed = 0.1 * simulated.value + 2.0 * half;

@@ -1,9 +1,9 @@
-//! Checks the reference cases (`tests/data/cases.json`): every field that a case expects, with the case's own
-//! tolerance. Each crate checks the cases of its solvers.
+//! Checks the reference cases (`tests/data/cases.json`). Every field that a case expects is compared with the case's
+//! own tolerance. Each crate checks the cases of its own solvers.
 
 use serde_json::{Map, Value};
 
-/// The solvers of each crate. `log_characterization` belongs to the crate for access logs.
+/// The solvers of each crate. The crate for access logs checks `log_characterization`.
 const SOLVERS: [(&str, &[&str]); 4] = [
     (
         "model",
@@ -29,7 +29,7 @@ const SOLVERS: [(&str, &[&str]); 4] = [
     ("none", &["log_characterization"]),
 ];
 
-/// Compares a crate's results with every case of its solvers.
+/// Compares the results of the crate `room` with every reference case of its solvers.
 pub fn every_case_holds(room: &str, answer: impl Fn(&Value) -> Value) {
     let cases = cases();
     assert!(cases.len() >= 53, "only {} cases", cases.len());
@@ -50,7 +50,7 @@ pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../data/cases.json")).unwrap()
 }
 
-/// Checks that every expected field exists and agrees. Further fields are ignored.
+/// Checks that every expected field exists and agrees within the tolerance. Other fields of the answer are ignored.
 fn compare(answer: &Value, expected: &Value, tolerance: f64, at: &str) {
     match expected {
         Value::Object(fields) => {

@@ -46,8 +46,8 @@ fn mean(simulation: &Simulation, class: usize) -> Estimate {
     simulation.response_time[class].as_ref().unwrap().mean
 }
 
-/// Checks that the true value is within 1.5 half widths, which are about three standard errors, and that the half width
-/// is at most `share` of the figure.
+/// Checks that the true value is within 1.5 half widths (about three standard errors), and that the half width is at
+/// most `share` of the true value.
 #[track_caller]
 fn assert_known(figure: Estimate, truth: f64, share: f64) {
     let half = figure.ci95_half_width.unwrap();
@@ -125,7 +125,7 @@ fn background_slows_the_servers() {
 
 #[test]
 fn priorities_match_cobhams_formula() {
-    // Two classes of ρ 0.3 and 0.4. The last class is the more urgent one.
+    // Two classes with ρ = 0.3 and ρ = 0.4. The last class is the more urgent class.
     let classes = |urgent: f64, other: f64| {
         vec![ModelClass { priority: 7, ..open(other) }, ModelClass { priority: 3, ..open(urgent) }]
     };
@@ -156,7 +156,7 @@ fn it_agrees_with_the_reference_cases() {
     for case in cases().iter().filter(|case| exact.iter().any(|solver| case["solver"] == *solver)) {
         let model = model_of(case);
         let solution = solve(&model, Method::Exact).unwrap();
-        // At a utilization above 0.95, a simulation of some seconds is too imprecise.
+        // At a utilization above 0.95, a short simulation is too imprecise.
         if solution.utilization.iter().any(|row| row.iter().sum::<f64>() > 0.95) && model.classes[0].rate.is_some() {
             continue;
         }
@@ -198,8 +198,8 @@ fn bursts_cost_what_the_matrix_geometric_solution_says() {
 
 #[test]
 fn periodic_bursts_match_their_queue() {
-    // The rate is twice the mean for half of every 6 s, and 0 otherwise: an M/M/1 of ρ 0.8 half of the time, almost in
-    // its steady state.
+    // The rate is twice the mean for half of every 6 s, and 0 otherwise. So half of the time, the queue is an M/M/1 of
+    // ρ = 0.8, almost in its steady state.
     let bursts = Arrivals::OnOff { ratio: 2.0, share: 0.5, period_s: 6.0 };
     let options = SimulationOptions { arrivals: vec![bursts], ..events(3_000_000) };
     let found = run(&one(station(Scheduling::Fcfs, 1, 1.0), 400.0, 0.001), &options);
@@ -256,8 +256,8 @@ fn one_seed_is_one_result() {
 
 #[test]
 fn intervals_cover_the_truth_nineteen_times_in_twenty() {
-    // In 200 short runs of an M/M/1 of ρ 0.7, correct intervals cover the true value in 95 % ± 1.5 % of the cases. 90 %
-    // would be more than three standard errors below that.
+    // In 200 short runs of an M/M/1 of ρ = 0.7, correct intervals cover the true value in 95 % ± 1.5 % of the cases. A
+    // coverage of 90 % would be more than three standard errors lower.
     let model = one(station(Scheduling::Ps, 1, 1.0), 70.0, 0.01);
     let covers = |figure: Estimate, truth: f64| (figure.value - truth).abs() <= figure.ci95_half_width.unwrap();
     let mut covered = [0; 3];
@@ -295,8 +295,8 @@ fn a_run_ends_when_its_time_is_over() {
 
 #[test]
 fn warm_up_is_left_out() {
-    // All 200 customers think at first, for 100 s on average. Then a third of the customers slowly enters the delay of
-    // 50 s.
+    // All 200 customers think at first, for 100 s on average. In the steady state, a third of the customers is at the
+    // delay of 50 s.
     let delay = Station { kind: StationKind::Delay, ..Station::default() };
     let model = Model {
         stations: vec![delay],
@@ -340,7 +340,7 @@ fn a_saturated_network_is_an_error() {
         }
         other => panic!("{other}"),
     }
-    // A customer that never thinks and always interrupts uses the whole server.
+    // A customer without think time that always interrupts the other requests uses the whole server.
     let greedy = Model {
         stations: vec![station(Scheduling::Preemptive, 1, 1.0)],
         classes: vec![ModelClass { priority: 1, ..open(1000.0) }, closed(1, 0.0)],
@@ -349,7 +349,7 @@ fn a_saturated_network_is_an_error() {
     };
     let error = simulate(&greedy, &SimulationOptions::default()).unwrap_err();
     assert!(matches!(error, ModelError::Overrun { present: 1_000_000.., .. }), "{error}");
-    // With fewer events the limit is not reached, but the growth of the queue is detected.
+    // With fewer events, the limit of requests is not reached, but the growth of the queue is detected.
     let found = simulate(&greedy, &events(300_000)).unwrap();
     assert!(!found.run.settled && found.run.caveats.iter().any(|c| c.contains("grow")), "{:?}", found.run);
     assert_eq!(found.response_time[0], None);
@@ -435,7 +435,7 @@ proptest! {
             if let Some(population) = class.population {
                 let population = f64::from(population);
                 prop_assert!(present <= population * (1.0 + 1e-9));
-                // All other customers think: their mean number is X·Z, apart from customers that began to think before
+                // All other customers think. Their mean number is X·Z, except for customers that began to think before
                 // the batches.
                 prop_assert!(class.think > 0.0 || (present / population - 1.0).abs() < 1e-9, "{present} of {population}");
                 let thinking = found.throughput[c].value * class.think;

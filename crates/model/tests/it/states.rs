@@ -1,7 +1,7 @@
-//! Compares the exact solvers with the definition: the sum over all states of a network (Baskett, Chandy, Muntz &
-//! Palacios, 1975).
+//! Compares the exact solvers with the definition of the solution: a sum over all states of a network (Baskett, Chandy,
+//! Muntz & Palacios, 1975).
 //!
-//! Weights are summed in the log domain, state by state. The tests share no code with the crate.
+//! The logarithms of the weights are used, state by state. The tests share no code with the crate.
 
 use crate::closed::{closed_class, delay, queue};
 use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
@@ -146,7 +146,7 @@ impl Truth {
     }
 }
 
-/// The sum of the weights relative to e^top, and the sum of the numbers present with these weights.
+/// The sum of the weights of all states, divided by e^top, and the sums of the numbers present with these weights.
 struct Sum {
     top: f64,
     weight: f64,
@@ -173,8 +173,8 @@ impl Sum {
     }
 }
 
-/// All distributions of a population over this many queues and delays ("places"). The last place is think time, if
-/// there is any.
+/// All distributions of a population over `places` places. A place is a queue, a delay or, as the last place, the think
+/// time.
 fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: &mut Vec<Vec<Vec<u32>>>) {
     if places == 1 {
         state.push(population.to_vec());
@@ -194,7 +194,8 @@ fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: 
     }
 }
 
-/// One place in one state: the log of its weight, summed over all numbers of open requests, and the numbers present.
+/// One place in one state: the logarithm of its weight, summed over all numbers of open requests, and the numbers of
+/// requests present.
 struct Place {
     log: f64,
     present: Vec<f64>,
@@ -249,7 +250,7 @@ fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]
     Place { log: log + sum.ln(), present }
 }
 
-/// α(n) of a queue; n for a delay.
+/// α(n), the speed of a queue with n requests present. For a delay it is n.
 fn speed(queue: Option<&Station>, n: u32) -> f64 {
     match queue {
         None => f64::from(n),

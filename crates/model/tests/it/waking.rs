@@ -30,7 +30,7 @@ fn one(station: Station, rate: f64) -> Model {
     }
 }
 
-/// A station with wake-up cost, at this utilization of the capacity that background work leaves.
+/// A station with wake-up cost, loaded to `utilization` of the capacity that background work leaves.
 fn at(station: Station, utilization: f64) -> Model {
     let (cost, free) = (station.idle_cost.unwrap(), 1.0 - station.background);
     let idle = free * (1.0 - utilization);
@@ -43,7 +43,8 @@ fn simulated(model: &Model, events: u64) -> brimful_model::Simulation {
     simulate(model, &SimulationOptions { precision: None, events, ..SimulationOptions::default() }).unwrap()
 }
 
-/// Checks that a figure is within 1.5 half widths, which are about three standard errors, and this relative tolerance.
+/// Checks that a figure is within 1.5 half widths (about three standard errors), or within the relative tolerance
+/// `share`.
 #[track_caller]
 fn assert_near(simulated: Estimate, ours: f64, share: f64) {
     let half = simulated.ci95_half_width.unwrap();
@@ -63,7 +64,7 @@ fn one_server_is_welchs() {
             let first = DEMAND + seconds;
             let utilization = rate * first / (1.0 - rate * (DEMAND - first));
             assert!((solution.utilization[0][0] / utilization - 1.0).abs() < 1e-9, "{rate} {seconds}");
-            // The mean wait is λE[S²]/2 divided by 1 − λS; a share 1 − U of all requests has the first service time.
+            // The mean wait is λE[S²]/2 divided by 1 − λS. A share 1 − U of all requests has the first service time.
             let square = 4.0 * ((1.0 - utilization) * first * first + utilization * DEMAND * DEMAND);
             let response = utilization / rate + rate * square / 2.0 / (1.0 - rate * DEMAND);
             assert!((solution.response_time[0] / response - 1.0).abs() < 1e-9, "{rate} {seconds}: {solution:?}");
@@ -164,7 +165,7 @@ fn one_server_is_simulated_as_it_is_computed() {
             let times = found.response_time[0].as_ref().unwrap();
             assert_near(times.mean, solution.response_time[0], 0.0);
             assert_near(found.utilization[0][0], load, 0.0);
-            // Compares the whole distribution.
+            // The percentiles are compared too.
             let ours = response_distributions(&model, &solution).unwrap();
             for (percent, simulated) in [(50.0, times.p50), (90.0, times.p90), (95.0, times.p95)] {
                 assert_near(simulated, ours.percentile(None, percent), 0.005);
@@ -278,7 +279,7 @@ fn episodes_are_of_the_same_server() {
     .unwrap();
     let response = solve(&model, Method::Auto).unwrap().mean_response_time;
     assert!((seconds / count / response - 1.0).abs() < 0.01 && (work / 20_000.0 - 0.5).abs() < 0.003, "{work}");
-    // A saturated server is never idle, so it serves at full speed.
+    // A saturated server is never idle, so no request needs the additional time.
     let (mut count, mut intervals) = (0.0, 0);
     simulate_intervals(&one(model.stations[0].clone(), 150.0), &options, 1.0, |episode| {
         count += episode.completed.len() as f64;

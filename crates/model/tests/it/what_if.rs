@@ -1,4 +1,4 @@
-//! Checks the what-ifs of the paper, laws that are valid for every what-if, and invalid what-ifs.
+//! Checks the paper's what-ifs, laws that are valid for every what-if, and invalid what-ifs.
 
 mod bad;
 mod headroom;
@@ -39,7 +39,7 @@ fn close(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }
 
-/// Terminals whose users think and then use the CPU and a disk, with open batch jobs.
+/// Terminals and open batch jobs. The users of the terminals think, and then use the CPU and a disk.
 fn terminals() -> Model {
     let station = |name: &str| Station { name: name.into(), ..Station::default() };
     let users = ModelClass {
@@ -77,7 +77,7 @@ fn the_papers_faster_cpu() {
 
 #[test]
 fn the_papers_slow_clients() {
-    // Figs. 8 and 9, with the size that matches them: 45,553 bytes. The printed figures do not include the round trip.
+    // Figs. 8 and 9 of the paper match a size of 45,553 bytes. The printed figures do not include the round trip.
     for (speed, printed) in [("128kbps", Some(9.51)), ("1Mbps", None), ("10Mbps", Some(6.70))] {
         let asked = with_client(&format!("class4:speed={speed},size=45553B,rtt=200ms"));
         let found = what_if(&server(1.0), &asked, &seidmann()).unwrap().after.unwrap().solution.unwrap();
@@ -193,7 +193,7 @@ fn background_is_an_amount_of_work() {
     assert!(close(apply(&model, &["cpu.servers=4"]).stations[0].background, 0.1));
     let both = ["cpu.background=30%", "cpu.speed=2x"];
     assert_eq!(apply(&model, &both).stations[0].background, 0.3, "an explicit background is not scaled by the speed");
-    // The background work is the same amount on a machine of twice the speed.
+    // The background work remains the same amount, so a second server adds its whole capacity.
     let left = |m: &Model| f64::from(m.stations[0].servers) * (1.0 - m.stations[0].background);
     assert!(
         close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0),

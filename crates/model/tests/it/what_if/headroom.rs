@@ -1,11 +1,11 @@
-//! Tests objectives, and the greatest load at which they are met.
+//! Tests objectives, and the largest load at which they are met.
 
 use super::{apply, terminals};
 use crate::paper::server;
 use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Headroom, Method, Until, headroom, solve};
 
-/// An M/M/1 queue in the order of arrival, with a mean service time of 0.1 s.
+/// An M/M/1 queue served in the order of arrival, with a mean service time of 0.1 s.
 fn queue(rate: f64) -> Model {
     let station = Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() };
     let class = ModelClass { name: "api".into(), rate: Some(rate), ..ModelClass::default() };
@@ -24,7 +24,7 @@ fn rate(model: &Model, slo: &str) -> f64 {
 
 #[test]
 fn of_mm1_it_is_a_formula() {
-    // R = S/(1 − ρ), and R·ln 20 is its 95th percentile.
+    // R = S/(1 − ρ), and the 95th percentile of the response time is R·ln 20.
     for present in [2.0, 9.0, 25.0] {
         let model = queue(present);
         assert!((rate(&model, "mean<500ms") - 8.0).abs() < 1e-6);

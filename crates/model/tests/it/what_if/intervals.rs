@@ -5,7 +5,7 @@ use crate::paper::server;
 use brimful_core::model::Model;
 use brimful_model::{Interval90, Method, Scenario, WhatIf, WhatIfOptions, what_if};
 
-/// Gives all demands this relative half width at 95 %.
+/// Gives all demands the relative half width `share` at 95 %.
 fn known_to(mut model: Model, share: f64) -> Model {
     model.demand_ci95_half_width =
         model.demands.iter().map(|row| row.iter().map(|demand| demand * share).collect()).collect();
@@ -39,7 +39,7 @@ fn intervals_contain_the_results_of_the_means() {
 
 #[test]
 fn quantiles_of_a_single_demand_match_their_formula() {
-    // One class at one station: the saturation rate is 1/D, and its 5 % quantile is 1/(D + 1.645·σ).
+    // With one class at one station, the saturation rate is 1/D, and its 5 % quantile is 1/(D + 1.645·σ).
     let mut model = server(1.0);
     model.classes.truncate(1);
     model.stations.truncate(1);
@@ -110,7 +110,8 @@ fn the_requested_method_is_used() {
     assert!(interval.lower.unwrap() < class4 && class4 < interval.upper.unwrap(), "{class4} {interval:?}");
 }
 
-/// Two classes at one station with demands of 10 ms ± 2 ms each, and this correlation of their errors.
+/// Two classes at one station. Their demands are 10 ms ± 2 ms each, and the errors of the demands have this
+/// correlation.
 fn pair(correlation: f64) -> Model {
     let mut model = server(1.0);
     model.stations.truncate(1);
@@ -133,8 +134,8 @@ fn correlated_errors_add_up_or_cancel() {
     let [[opposed, opposed_after], [independent, _], [alike, alike_after]] =
         [-1.0, 0.0, 1.0].map(|correlation| width_at(correlation, &[&change]));
     assert!(opposed < 1e-9, "opposite errors of the two demands cancel: {opposed}");
-    // If the errors are e and −e, the mean demand has the error (3·e − e)/4 = e/2 after the change. If both errors are
-    // e, the mean demand has the error (e + e)/2 = e before the change, and (3·e + e)/4 = e after it.
+    // After the change, the first class has three times its rate. Opposite errors e and −e then give the mean demand
+    // the error (3·e − e)/4 = e/2. Equal errors e give it the error e both before and after the change.
     assert!((opposed_after / alike - 0.5).abs() < 0.05 && (alike_after / alike - 1.0).abs() < 0.05, "{opposed_after}");
     assert!((alike / independent - 2f64.sqrt()).abs() < 0.1, "{alike} {independent}");
 }
