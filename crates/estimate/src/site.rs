@@ -51,7 +51,7 @@ pub struct SiteDemands {
     pub background: f64,
     /// Steps with work that is not in the log.
     pub outliers: Vec<OutlyingStep>,
-    /// Period of the outliers in seconds, if they have one.
+    /// Period of the outliers in seconds; `None` if they have no period.
     pub period_s: Option<i64>,
 }
 

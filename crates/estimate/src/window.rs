@@ -20,9 +20,9 @@ pub struct WindowMeasurement {
 }
 
 impl WindowMeasurement {
-    /// The throughput of these classes of the Record in its window. `None` in `classes` represents a class that the
-    /// Record does not have. A Record has only each class's total completions, so every class is assumed to have the
-    /// same share of them in the window. `by_process` is as in [`window_means`].
+    /// Measures the classes `classes` of the Record in its window. `None` in `classes` represents a class that the
+    /// Record does not have. A Record has only the total completions of each class. So the same share of every class's
+    /// completions is assumed to be in the window. `by_process` is as in [`window_means`].
     pub fn in_window(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         Self::after_warm_up(0.0, record, classes, by_process)
     }

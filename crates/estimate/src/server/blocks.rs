@@ -1,5 +1,5 @@
-//! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads in its own order,
-//! so the drift of the host's speed affects all loads alike.
+//! Input of the fit: the measurements of calibration, in blocks. Each block measures all loads once, in an order of its
+//! own. So the drift of the host's speed affects all loads alike.
 
 use super::programs::{self, ProgramUsage};
 use crate::inside::{ModuleDemand, Workers};
@@ -12,31 +12,33 @@ use std::collections::BTreeMap;
 pub struct ServerFacts {
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Shares of the classes in the mix, summing to one.
+    /// Shares of the classes in the mix. They sum to one.
     pub mix: Vec<f64>,
     /// Name of the station that does the work: the CPUs, or the whole server if its CPUs cannot be observed.
     pub station: String,
-    /// Number of CPUs that the server can use at once; 1 if they cannot be observed.
+    /// Number of CPUs that the server can use at once; 1 if the CPUs cannot be observed.
     pub servers: u32,
-    /// Number of CPUs that the server's processes keep busy without load.
+    /// Mean number of CPUs that the server's processes keep busy without load.
     pub idle_busy: f64,
     /// Share of the CPUs' capacity that is not available to requests.
     pub background: f64,
-    /// Whether the largest number of clients achieved no more throughput than half as many clients, which shows that a
-    /// resource is full.
+    /// Whether the largest number of clients achieved no more throughput than half as many clients. This shows that
+    /// some resource is full.
     pub is_saturated: bool,
-    /// Number of connections that the server serves at a time, if the largest number of clients used all of them.
+    /// Number of connections that the server serves at a time. `None` unless the largest number of clients used all of
+    /// them.
     pub served_at_once: Option<u32>,
 }
 
 /// The load that is offered during one measurement of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OfferedLoad {
-    /// Poisson arrivals of the mix, at this percentage of the server's capacity.
+    /// Poisson arrivals of the mix. The number is their rate, in percent of the server's capacity.
     Level(u32),
-    /// The mix, sent by this many closed-loop clients without think time.
+    /// The mix, sent by closed-loop clients without think time. The number is the number of clients.
     Clients(u64),
-    /// The class of this index alone, sent by this many closed-loop clients without think time.
+    /// One class alone, sent by closed-loop clients without think time. The numbers are the index of the class and the
+    /// number of clients.
     Alone(usize, u64),
 }
 
@@ -49,35 +51,35 @@ pub struct Measurement {
     pub seconds: f64,
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
-    /// The kernel's figures for this time.
+    /// The kernel's figures for the time of the measurement.
     pub kernel: KernelFigures,
-    /// The Server Module's figures for this time.
+    /// The Server Module's figures for the time of the measurement.
     pub module: ModuleFigures,
     /// Response times of the calls.
     pub responses: ResponseFigures,
-    /// The measurement over time.
+    /// The course of the measurement over time.
     pub timeline: Timeline,
 }
 
 /// The kernel's figures of the server and its host during a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
-    /// Number of CPUs that the server's processes keep busy; `None` if they cannot be observed.
+    /// Mean number of CPUs that the server's processes keep busy; `None` if the CPUs cannot be observed.
     pub busy: Option<f64>,
-    /// Number of idle CPUs; `None` if they cannot be observed.
+    /// Mean number of idle CPUs; `None` if the CPUs cannot be observed.
     pub idle: Option<f64>,
-    /// Utilization of each of the host's disks.
+    /// Utilization of each of the host's disks (0 to 1), by name of the disk.
     pub disks: BTreeMap<String, f64>,
     /// The server's programs.
     pub programs: Vec<ProgramUsage>,
 }
 
-/// The Server Module's figures of a measurement. Without the module they are empty.
+/// The Server Module's figures of a measurement. Without the module, all figures are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleFigures {
-    /// CPU time of the requests of each class.
+    /// CPU time of the requests, by class; `None` for a class that the module did not measure.
     pub demands: Vec<Option<ModuleDemand>>,
-    /// The workers of a server that serves at most one call per worker at a time.
+    /// The workers of a server whose workers each serve at most one call at a time.
     pub workers: Option<Workers>,
     /// Number of workers that can compete for the CPUs.
     pub threads: Option<u64>,
@@ -88,22 +90,22 @@ pub struct ModuleFigures {
 pub struct ResponseFigures {
     /// Mean response time in seconds.
     pub mean: Option<f64>,
-    /// Percentiles of the response time in seconds: 50, 95, 99.
+    /// 50th, 95th and 99th percentiles of the response time, in seconds.
     pub percentiles: Option<[f64; 3]>,
-    /// Squared coefficient of variation of the response times within a class.
+    /// Squared coefficient of variation of the response times of calls of the same class.
     pub scv: Option<f64>,
 }
 
-/// A measurement over time.
+/// The course of a measurement over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Length of the warm-up, which the other figures exclude, in seconds.
     pub warm_up: f64,
     /// Time for which the server rested after the measurement, in seconds.
     pub pause_after: f64,
-    /// CPU time and completions in short intervals ("stretches"), from the start.
+    /// CPU time and completions in short intervals ("stretches"), from the start of the measurement.
     pub stretches: Vec<RunStretch>,
-    /// Seconds since the start, and class, of each arrival; empty unless arrivals were random.
+    /// Time of each arrival in seconds since the start, and the index of its class. Empty unless arrivals were random.
     pub arrivals: Vec<(f64, usize)>,
 }
 
@@ -121,7 +123,8 @@ impl Measurement {
         self.rate() * self.seconds
     }
 
-    /// CPU seconds per call, without the server's CPU use in the absence of calls.
+    /// CPU seconds per call. `idle_busy` is the number of CPUs that the server keeps busy without calls; it is
+    /// subtracted.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {
         let cost = (self.kernel.busy? - idle_busy) / self.rate();
         (cost.is_finite() && cost > 0.0).then_some(cost)
@@ -133,12 +136,12 @@ impl Measurement {
 pub(super) struct ReplayedMeasurement {
     pub measurement: Measurement,
     pub modelled: Option<ModelledResponse>,
-    /// Ratios of the measured percentiles to those that the fitted model predicts for these calls.
+    /// Ratios of the measured percentiles to the percentiles that the fitted model predicts for the same calls.
     pub percentile_ratios: Option<[f64; 3]>,
 }
 
-/// Mean response time that the model predicts for the calls of a measurement, given the host's speed at that time, in
-/// seconds. It is linear in the variability of service.
+/// Mean response time, in seconds, that the model predicts for the calls of a measurement, given the host's speed at
+/// the time. The response time is linear in the variability of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ModelledResponse {
     /// The response time with constant service times in each class.
@@ -153,11 +156,11 @@ pub(super) struct PooledMeasurement {
     pub measurement: Measurement,
     pub modelled: Option<ModelledResponse>,
     pub percentile_ratios: Option<[f64; 3]>,
-    /// Variance of the mean of (response time − [`ModelledResponse::constant`]), from the differences between blocks.
+    /// Variance of the mean of (response time − [`ModelledResponse::constant`]), estimated from the blocks.
     pub excess_variance: Option<f64>,
-    /// Variance of the mean response time, from the differences between blocks.
+    /// Variance of the mean response time, estimated from the differences between blocks.
     pub response_variance: Option<f64>,
-    /// Variance of the mean throughput, from the differences between blocks.
+    /// Variance of the mean throughput, estimated from the differences between blocks.
     pub rate_variance: Option<f64>,
     pub blocks: usize,
 }
@@ -165,7 +168,7 @@ pub(super) struct PooledMeasurement {
 /// The combined measurements of each load.
 pub(super) type PooledLoads = BTreeMap<OfferedLoad, PooledMeasurement>;
 
-/// Combines the measurements of each load. Rates are averaged by time, response times by calls.
+/// Combines the measurements of each load in all blocks. Rates are averaged by time, response times by calls.
 pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurement>>) -> PooledLoads {
     let mut loads: BTreeMap<OfferedLoad, Vec<&ReplayedMeasurement>> = BTreeMap::new();
     for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.measurement.seconds > 0.0) {
@@ -174,13 +177,13 @@ pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<ReplayedMeasurem
     loads.into_iter().map(|(load, replayed)| (load, pool_load(&replayed))).collect()
 }
 
-/// The combined measurement of this class alone.
+/// The combined measurement of the class `class` alone.
 pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&PooledMeasurement> {
     let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::Alone(other, _) if *other == class);
     loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
 }
 
-/// The largest number of closed-loop clients that sent the mix, and the combined measurement with it.
+/// The largest number of closed-loop clients that sent the mix, and the combined measurement under this load.
 pub(super) fn most_clients(loads: &PooledLoads) -> Option<(u64, &PooledMeasurement)> {
     loads.iter().rev().find_map(|(load, pooled)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled)),
@@ -214,7 +217,8 @@ fn pool_load(replayed: &[&ReplayedMeasurement]) -> PooledMeasurement {
     }
 }
 
-/// `answered` are the measurements that have a mean response time, and `responses` are these times.
+/// Combines the figures of several measurements. `answered` are the measurements that have a mean response time, and
+/// `responses` are these mean response times.
 fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], responses: &[f64]) -> Measurement {
     let first = measurements[0];
     let seconds: f64 = measurements.iter().map(|measurement| measurement.seconds).sum();
@@ -223,7 +227,7 @@ fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], respon
         weighted.sum::<Option<f64>>().map(|sum| sum / seconds)
     };
     let throughput = |class: usize| mean_by_time(&|m: &Measurement| m.throughput.get(class).copied()).unwrap_or(0.0);
-    // If a disk is missing from some of the measurements, not every call needs the disk.
+    // A disk that is missing from some of the measurements is left out, because not every call needs it.
     let disk =
         |name: &String| Some((name.clone(), mean_by_time(&|m: &Measurement| m.kernel.disks.get(name).copied())?));
     let calls: f64 = answered.iter().map(|measurement| measurement.calls()).sum();
@@ -270,7 +274,7 @@ fn pool_module_demands(measurements: &[&Measurement]) -> Vec<Option<ModuleDemand
     (0..classes).map(pool_class).collect()
 }
 
-/// The largest number of workers, and the mean number of busy workers over time.
+/// The largest number of workers, and the mean number of busy workers, weighted by time.
 fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     let seen: Vec<(Workers, f64)> = measurements.iter().filter_map(|m| Some((m.module.workers?, m.seconds))).collect();
     let total: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
@@ -278,7 +282,7 @@ fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
     seen.iter().map(|(workers, _)| workers.max_workers).max().map(|max_workers| Workers { max_workers, busy })
 }
 
-/// Geometric means of the ratios of each percentile.
+/// Geometric mean of the ratios of each percentile.
 pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
     let mut count = 0.0;
     let mut log_sums = [0.0; 3];
@@ -289,7 +293,7 @@ pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64;
     (count > 0.0).then(|| log_sums.map(|sum: f64| (sum / count).exp()))
 }
 
-/// The median. A mean could be dominated by one measurement during which the server was stopped for a moment.
+/// The median. It is used because a mean could be dominated by one measurement during which the server briefly stopped.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

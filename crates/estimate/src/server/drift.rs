@@ -1,9 +1,9 @@
 //! Changes of the host's speed during calibration, and their effect on a future level.
 //!
-//! Each measurement shows the slowness of the host in short stretches: the ratio of the CPU time of a call to its usual
-//! value at that load. The time until the next measurement is filled by repeating the slowness of the measurement. The
-//! result is a series. For a future level, a random part of the series with the length of the level is drawn (a moving
-//! block: Künsch 1989).
+//! Each measurement shows the slowness of the host in short stretches. Slowness is the ratio of the CPU time of a call
+//! to its usual value at the same load. A measurement's slowness is repeated until the next measurement begins, so the
+//! result is one continuous series. For a future level, a random part of the series with the length of the level is
+//! drawn (a moving block: Künsch 1989).
 
 use super::blocks::{Measurement, OfferedLoad, PooledLoads, ReplayedMeasurement, ServerFacts};
 use super::model_fit::ModelFit;
@@ -12,10 +12,10 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Below this utilization, the CPU time of a call depends more on the cost of waking the server than on the host's
-/// speed.
+/// Lowest utilization at which measurements show the host's slowness. Below it, the CPU time of a call depends more on
+/// the cost of waking the server than on the host's speed.
 const MIN_UTILIZATION: f64 = 0.3;
-/// Minimum number of calls of a measurement that is used to estimate the host's slowness.
+/// Minimum number of calls of a measurement from which the host's slowness is estimated.
 const MIN_CALLS: f64 = 20.0;
 /// The 95th percentile of the normal distribution, in standard deviations.
 const NORMAL_95: f64 = 1.645;
@@ -27,8 +27,8 @@ pub(super) struct Drift {
     course: Vec<(f64, f64)>,
     /// Total length of `course` in seconds.
     seconds: f64,
-    /// Factor by which future deviations from the mean may exceed the measured deviations: the spread of few blocks is
-    /// itself uncertain (Student's t).
+    /// Exponent by which a drawn deviation from the mean is enlarged, because the spread of few blocks is itself
+    /// uncertain (Student's t).
     widening: f64,
     /// Ratio of the host's speed in each block to the mean over all blocks.
     pub speed_by_block: Vec<f64>,
@@ -39,7 +39,7 @@ struct HostSlowness {
     /// Mean slowness of the measurement.
     level: f64,
     calls: f64,
-    /// For each stretch: its length in seconds, the ratio of its slowness to `level`, and its number of calls.
+    /// For each stretch: its length in seconds, the ratio of its slowness to `level`, and the number of its calls.
     stretches: Vec<(f64, f64, f64)>,
     /// Seconds from the start of the measurement to the start of the next measurement.
     lasts: f64,
@@ -56,7 +56,7 @@ impl Drift {
         if !(mean.is_finite() && mean > 0.0) {
             return Drift { widening: 1.0, ..Drift::default() };
         }
-        // Calls differ in their CPU time; this part of the scatter is not due to the host.
+        // Calls differ in their CPU time, and this part of the scatter is not due to the host.
         let variability = fit.variability(&facts.mix);
         let share_of_levels = drift_share(all().map(|seen| (seen.level / mean, seen.calls)), variability);
         let stretches = all().flat_map(|seen| seen.stretches.iter().map(|(_, slowness, calls)| (*slowness, *calls)));
@@ -84,8 +84,8 @@ impl Drift {
         drift
     }
 
-    /// A random part of the series, `seconds` long: stretches with their lengths in seconds and their slowness. Empty
-    /// if calibration measured no slowness over time.
+    /// A random part of the series of `seconds` seconds: consecutive stretches, each with its length in seconds and its
+    /// slowness. It is empty if calibration measured no slowness over time.
     pub fn draw(&self, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(f64, f64)> {
         let Some(mean) = mean_slowness(&self.course) else { return Vec::new() };
         let mut to_skip = rng.random::<f64>() * self.seconds;
@@ -110,8 +110,8 @@ impl Drift {
     }
 }
 
-/// The ratio of the 95th percentile of a future block, estimated from this many blocks, to the percentile of the
-/// measured blocks.
+/// Ratio of two 95th percentiles: of a future block, estimated from `blocks` measured blocks, and of the measured
+/// blocks.
 fn widening(blocks: usize) -> f64 {
     let n = blocks as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };
@@ -120,17 +120,17 @@ fn widening(blocks: usize) -> f64 {
 
 /// Number of blocks to draw for each bootstrap sample.
 ///
-/// Drawing all n blocks would make intervals of few blocks too narrow: the variance would be too small by the factor (n
-/// − 1)/n, and the quantile would be a normal quantile. Drawing fewer blocks makes the intervals as wide as with
-/// Student's t.
+/// Drawing all n blocks would make the intervals of few blocks too narrow. The variance would be too small by the
+/// factor (n − 1)/n, and the quantile would be a normal quantile. Drawing fewer blocks makes the intervals as wide as
+/// with Student's t.
 pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
     let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));
     ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
 }
 
-/// The slowness of the host during a measurement, compared with all measurements of the same load. `None` if the
-/// measurement does not show it.
+/// The slowness of the host during a measurement, relative to all measurements of the same load. `None` if the
+/// measurement does not show the slowness.
 fn host_slowness(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -158,7 +158,7 @@ fn host_slowness(
         stretches.iter_mut().for_each(|(_, slowness, _)| *slowness /= level);
         return is_factor(level).then_some(HostSlowness { level, calls, stretches, lasts });
     }
-    // Closed-loop clients without think time achieve a throughput in proportion to the host's speed.
+    // The throughput of closed-loop clients without think time is proportional to the host's speed.
     let closed = matches!(measurement.load, OfferedLoad::Clients(_) | OfferedLoad::Alone(..));
     let calls = measurement.rate() * measurement.seconds;
     let level = all.rate() / measurement.rate();

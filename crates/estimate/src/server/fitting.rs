@@ -11,7 +11,7 @@ use crate::EstimateError;
 use crate::demand::joint_demands;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 
-/// Fits a model; `chance` is as in [`law::choose`].
+/// Fits a model to the combined measurements `loads`. `chance` is as in [`law::choose`].
 ///
 /// # Errors
 /// When no load shows the cost of a call.
@@ -60,8 +60,9 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
     Ok(fit)
 }
 
-/// The demand of each class, scaled so that the mean request of the mix needs `mean`. The measurements of each class
-/// alone determine the differences between classes. Without these measurements, all classes have the same demand.
+/// The demand of each class in seconds, scaled so that the mean request of the mix needs `mean`. The differences
+/// between classes follow from the measurements of each class alone. Without these measurements, all classes have the
+/// same demand.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
         let measurement = &alone(loads, class)?.measurement;
@@ -74,7 +75,7 @@ fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64
     costs.into_iter().map(|cost| cost * mean / mean_cost).collect()
 }
 
-/// The server's network with these CPUs, at one request of the mix per second.
+/// The server's network at one request of the mix per second. `cpu` are its CPUs, and `bottleneck` may add a pool.
 fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
     let new_station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -86,8 +87,8 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
     };
     let mut stations = Vec::new();
     let mut demands = Vec::new();
-    // If calls hold the pool while they are on the CPUs, the holding time includes the time on the CPUs, which must not
-    // be counted twice.
+    // If calls hold the pool while they are on the CPUs, the holding time includes the time on the CPUs. A station for
+    // the CPUs would then count this time twice.
     if bottleneck.pool.as_ref().is_none_or(|pool| !pool.includes_cpu_time) {
         stations.push(cpu.station.clone());
         demands.push(cpu.demands.clone());

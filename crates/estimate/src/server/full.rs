@@ -1,8 +1,8 @@
-//! Finds the bottleneck of the server at the highest load, and the evidence for it.
+//! Determines the bottleneck of the server at the highest load, and the evidence for it.
 //!
 //! The CPUs or a disk are the bottleneck if they are busy nearly all the time. Workers are the bottleneck if the Server
-//! Module reports that nearly all of them are busy, or if the server holds as many calls as it has processes or
-//! threads. Any other bottleneck (a lock, a backend) is found by elimination.
+//! Module reports that nearly all workers are busy. They are also the bottleneck if the server holds as many calls as
+//! it has processes or threads. Any other bottleneck (a lock, a backend) is found by elimination.
 
 mod occupancy;
 
@@ -11,13 +11,13 @@ use super::programs::ProgramUsage;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
-/// A disk or the workers are full if they are busy for at least this share of the time. The CPUs are full if calls use
-/// at least this share of the capacity that requests can use, or if less than the remaining share is idle.
+/// Share of the time for which a full disk or full workers are busy. The CPUs are full if calls use at least this share
+/// of the capacity that requests can use, or if less than 1 − [`FULL`] of the CPUs is idle.
 const FULL: f64 = 0.9;
-/// Largest number of places of a pool that is tried.
+/// Largest capacity of a pool that is tried.
 const MAX_POOL: u32 = 256;
 /// A resource becomes a station only if a call spends more than this share of its time there. Other work on the CPUs is
-/// mentioned if it exceeds the same share.
+/// mentioned if it uses more than the same share.
 const NOTABLE: f64 = 0.05;
 
 /// The resource that limits the server.
@@ -25,11 +25,11 @@ const NOTABLE: f64 = 0.05;
 pub(super) struct Bottleneck {
     /// Name of the station.
     pub name: String,
-    /// The number of calls that the resource serves at once, and the evidence that it is full, as text for people.
+    /// Text for people: the number of calls that the resource serves at once, and the evidence that it is full.
     pub evidence: String,
     /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,
-    /// CPU seconds of a call at the highest load; `None` if no load kept the server busy all the time.
+    /// CPU seconds of a call at the highest load. `None` if no load kept the server busy all the time.
     pub saturated_cost: Option<f64>,
     /// The full pool; `None` if the CPUs are the bottleneck.
     pub pool: Option<Pool>,
@@ -42,8 +42,8 @@ pub(super) struct Pool {
     pub capacity: u32,
     /// Time for which a call of each class holds the resource, in seconds.
     pub holding_time: Vec<f64>,
-    /// Whether calls hold the resource while they are on the CPUs too. This is so for workers, but not for a lock or a
-    /// disk.
+    /// Whether calls also hold the resource while they are on the CPUs. This is true for workers, but not for a lock or
+    /// a disk.
     pub includes_cpu_time: bool,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Pool {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MixPool {
     capacity: u32,
-    /// Time for which a call of the mix holds the pool, in seconds.
+    /// Time in seconds for which a mean call of the mix holds the pool.
     holding_time: f64,
     includes_cpu_time: bool,
 }
@@ -64,7 +64,7 @@ struct FullPool {
     evidence: String,
 }
 
-/// The highest load, and its use of the CPUs.
+/// The measurement with the largest number of clients, and its use of the CPUs.
 struct HighestLoad<'a> {
     facts: &'a ServerFacts,
     loads: &'a PooledLoads,
@@ -78,7 +78,8 @@ struct HighestLoad<'a> {
 impl Bottleneck {
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Bottleneck {
         let free = 1.0 - facts.background;
-        // If there are no more clients than CPUs, each client is idle at times. Such clients may not fill any resource.
+        // If there are no more clients than CPUs, each client is idle at times. Then the clients may not fill any
+        // resource.
         let leaves_no_rest = |(clients, pooled): &(u64, &PooledMeasurement)| {
             facts.is_saturated || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
@@ -121,12 +122,13 @@ impl HighestLoad<'_> {
         &self.pooled.measurement.kernel.programs
     }
 
-    /// The conditions of the measurement, for the evidence.
+    /// The conditions of the measurement, as text for the evidence.
     fn conditions(&self) -> String {
         format!("with {} clients at once, the CPUs were {} busy", self.clients, percent(self.cpu.used))
     }
 
-    /// Whether the CPUs have spare capacity at some load, so that another resource must be full at that load.
+    /// Whether the CPUs have spare capacity under the load `pooled`. Another resource must then be full under this
+    /// load.
     fn cpus_have_room(&self, pooled: &PooledMeasurement) -> bool {
         let CpuUse { used, idle, .. } = CpuUse::new(self.facts, pooled);
         used < FULL * self.free && idle >= 1.0 - FULL
@@ -218,8 +220,8 @@ impl HighestLoad<'_> {
         Some(FullPool { name: "workers".to_owned(), pool, held_by_class, evidence })
     }
 
-    /// The pool that follows from the throughput, or the workers that match it; `None` if not even the largest number
-    /// of clients fills the pool.
+    /// The pool of workers that matches the throughput, or else the pool `by_throughput`. `None` if not even the
+    /// largest number of clients fills the pool.
     fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
         let workers = ladder.first().and_then(|(fewest, rate)| {
             let alone = *fewest as f64 / rate;
@@ -244,14 +246,15 @@ impl HighestLoad<'_> {
         })
     }
 
-    /// Time for which a call holds a place of the pool at some load, if the pool is full at that load.
+    /// Time in seconds for which a call holds a place of the pool. `None` if the CPUs may be full under the load
+    /// `pooled`.
     fn held_if_full(&self, pool: MixPool, pooled: &PooledMeasurement) -> Option<f64> {
         self.cpus_have_room(pooled).then(|| f64::from(pool.capacity) / pooled.measurement.rate())
     }
 
-    /// Time for which each class holds a place, scaled so that a call of the mix holds it for `mean`. `held` derives
-    /// the time from the load of a class alone. `held` returns `None` if another resource was full at that load; the
-    /// classes without a time share the remaining time.
+    /// Time in seconds for which a call of each class holds a place, scaled so that a mean call of the mix holds it for
+    /// `mean`. `holding_time` derives the time from the measurement of a class alone, or returns `None` if another
+    /// resource was full. The classes without a time share the remaining time.
     fn held_by_class(&self, mean: f64, holding_time: &dyn Fn(&PooledMeasurement) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone =
@@ -279,16 +282,16 @@ impl HighestLoad<'_> {
 /// The use of the CPUs at one load.
 #[derive(Clone, Copy)]
 struct CpuUse {
-    /// Share of the CPUs that calls use.
+    /// Share of the CPUs that calls use, 0 to 1.
     used: f64,
-    /// Share of the CPUs that is idle.
+    /// Share of the CPUs that is idle, 0 to 1.
     idle: f64,
-    /// CPU seconds of a call.
+    /// CPU seconds of a call; `None` if the CPUs cannot be observed.
     cost: Option<f64>,
 }
 
 impl CpuUse {
-    /// Creates the figures of one load. CPUs that cannot be observed count as full.
+    /// Computes the figures under one load. CPUs that cannot be observed count as fully used.
     fn new(facts: &ServerFacts, pooled: &PooledMeasurement) -> CpuUse {
         let servers = f64::from(facts.servers);
         let cost = pooled.measurement.cost(facts.idle_busy);
@@ -297,8 +300,8 @@ impl CpuUse {
     }
 }
 
-/// Name and description of a pool, chosen by the number of calls that hold it and by where they hold it. Calls keep
-/// `busy_cpus` CPUs busy.
+/// Name and description of a pool. They depend on the number of calls that hold the pool, and on whether calls hold it
+/// on the CPUs. Calls keep `busy_cpus` CPUs busy.
 fn describe(
     pool: MixPool,
     busy_cpus: f64,
@@ -333,7 +336,7 @@ fn busiest_disk(pooled: &PooledMeasurement) -> Option<(&str, f64)> {
     disks.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The throughput for each number of closed-loop clients.
+/// The throughput in calls per second for each number of closed-loop clients that sent the mix.
 fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
     let rung = |(load, pooled): (&OfferedLoad, &PooledMeasurement)| match load {
         OfferedLoad::Clients(clients) => Some((*clients, pooled.measurement.rate())),
@@ -345,12 +348,12 @@ fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
 /// The pool that best explains the throughput for each number of clients (`ladder`), if a call spends `on_cpu` seconds
 /// on a CPU.
 ///
-/// Up to the number of places, each client achieves the throughput of a lone client; more clients share the throughput
-/// of all places.
+/// Up to the capacity of the pool, each additional client adds the throughput of a lone client. More clients share the
+/// throughput of the full pool.
 fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
     let (_, highest_rate) = *ladder.last()?;
     let (fewest, lowest_rate) = *ladder.first()?;
-    // Duration of a call that does not wait.
+    // Duration in seconds of a call that does not wait.
     let alone = fewest as f64 / lowest_rate;
     let misfit = |capacity: u32| {
         let holding_time = f64::from(capacity) / highest_rate;
@@ -361,7 +364,7 @@ fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
         let log_error =
             |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
         let log_errors: f64 = ladder.iter().map(log_error).sum();
-        // Time outside of the pool and the CPUs has no explanation, so among equally good fits, the fit with the least
+        // Time outside the pool and the CPUs has no explanation. So among equally good fits, the fit with the least
         // unexplained time is chosen.
         log_errors + (elsewhere.max(on_cpu) - on_cpu).max(0.0) / alone * 1e-3
     };
@@ -384,21 +387,21 @@ mod tests {
 
     #[test]
     fn a_pool_is_found_by_the_throughput_of_its_clients() {
-        // Four places, each held for 5 ms, of which 0.2 ms are CPU time.
+        // Four calls at a time hold the pool for 5 ms each, of which 0.2 ms are CPU time.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let pool = fit_pool(&ladder, 0.0002).unwrap();
         assert!(pool.capacity == 4 && !pool.includes_cpu_time, "{pool:?}");
         assert!(fit_pool(&ladder, 0.001).unwrap().includes_cpu_time);
         assert!((pool.holding_time - 0.005).abs() < 1e-9);
-        // One lock, which a call holds for half of its duration.
+        // A call holds the only lock for half of its duration.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let pool = fit_pool(&ladder, 0.001).unwrap();
         assert!(pool.capacity == 1 && (pool.holding_time - 0.001).abs() < 1e-9 && !pool.includes_cpu_time, "{pool:?}");
     }
 
-    /// Six workers on two CPUs: a call takes 10 ms of a worker, of which 3 ms are on a CPU. Calls queue for the CPUs, so
-    /// six workers complete less than six times the calls of one.
+    /// Checks six workers on two CPUs: a call takes 10 ms of a worker, of which 3 ms are on a CPU. Calls queue for the
+    /// CPUs, so six workers complete less than six times the calls of one worker.
     #[test]
     fn workers_that_share_several_cpus_are_recognized() {
         let (alone, on_cpu, cpus) = (0.01, 0.003, 2);

@@ -1,15 +1,15 @@
 //! The dependence of the cost of a call on the load: candidate laws, and the choice between them by cross-validation.
 //!
 //! At each level the cost of a call is c = S + W·Iᵖ, where I is the idle share of the CPUs. p = 1 is exceptional first
-//! service (Welch 1964): a call that finds the server idle costs S + W. A greater p represents a server that must have
-//! been idle for longer; W < 0 with p = 1 represents contention between calls.
+//! service (Welch 1964): a call that finds the server idle costs S + W. A larger p describes a server that becomes slow
+//! only after a longer idle time. W < 0 with p = 1 describes contention between calls.
 //!
-//! The shapes, their names, their form in a Model and the least squares are as in [`crate::demand::load`]. The known
-//! quantities differ. There, the number and the mix of the runs are arbitrary, and the background work may be unknown.
-//! The question is whether the cost depends on the load at all (an F test against constant demands). Here, one mix is
+//! The shapes, their names, their form in a Model and the least squares are as in [`crate::demand::load`], but the
+//! problem differs. There, the number and the mix of the runs are arbitrary, and the background work may be unknown.
+//! That module asks whether the cost depends on the load at all (an F test against constant demands). Here, one mix is
 //! measured at four levels, the background work is known, and S is usually measured too. The cost almost certainly
-//! depends on the load; the question is which law predicts best between the levels. So each level is left out in turn,
-//! and more powers can be distinguished.
+//! depends on the load, and the question is which law predicts best between the levels. So each level is left out in
+//! turn, and more powers can be distinguished.
 
 use crate::demand::Shape;
 use crate::least_squares::fit_non_negative;
@@ -18,9 +18,9 @@ use brimful_core::survey::Law;
 
 /// The highest power p that is tried.
 const MAX_POWER: u32 = 4;
-/// Errors of cross-validation well below this count as equal: a smaller one does not support a law.
+/// Cross-validation error below which laws count as equally good. A smaller error does not support a law.
 const INDISTINCT: f64 = 0.005;
-/// Greatest ratio of W to S. In measurements of real servers, the cost of a call doubled.
+/// Largest ratio of W to S. In measurements of real servers, the cost of a call at most doubled.
 const MAX_WEIGHT: f64 = 2.0;
 
 /// The cost of a call at one level.
@@ -28,14 +28,14 @@ const MAX_WEIGHT: f64 = 2.0;
 pub(super) struct CallCost {
     /// I: idle share of the CPUs, 0..1.
     pub idle: f64,
-    /// Cost in CPU seconds.
+    /// Cost of the call in CPU seconds.
     pub seconds: f64,
 }
 
-/// A fitted law.
+/// A fitted law of the cost of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FittedLaw {
-    /// S: the cost of a call if the CPUs are never idle.
+    /// S: the cost of a call in CPU seconds if the CPUs are never idle.
     pub demand: f64,
     /// W and p; `None` if the cost is constant.
     pub idle_cost: Option<IdleCost>,
@@ -43,14 +43,14 @@ pub(super) struct FittedLaw {
 
 /// Fits the law with the smallest cross-validation error, and lists all laws.
 ///
-/// `saturated` is the cost without idle CPUs, if it was measured. Otherwise that cost is extrapolated, and laws that
-/// fit the levels equally well extrapolate differently. In that case `chance`, uniform between 0 and 1, draws one of
-/// the laws.
+/// `saturated` is the cost without idle CPUs, if it was measured. Otherwise this cost is extrapolated, and laws that
+/// fit the levels equally well may extrapolate differently. In that case one of the laws is drawn at random: `chance`
+/// is a random number between 0 and 1.
 pub(super) fn choose(costs: &[CallCost], saturated: Option<f64>, chance: Option<f64>) -> (FittedLaw, Vec<Law>) {
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
     let mut tried: Vec<(f64, Option<Shape>)> = candidates.map(|shape| (error(shape), shape)).collect();
-    // The sort is stable, so among equally good laws, the simpler law remains first.
+    // The sort is stable, so the simpler one of two equally good laws remains first.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| saturated.is_none()).and_then(|chance| draw(costs, chance));
@@ -64,9 +64,8 @@ fn shapes() -> impl Iterator<Item = Shape> {
     [Shape::Busy].into_iter().chain((1..=MAX_POWER).map(Shape::Idle))
 }
 
-/// Draws a law with the probability that its cross-validation errors at n levels imply (pseudo-Bayesian model
-/// averaging: Geisser & Eddy 1979, with normal errors of unknown variance). Each law includes a constant cost, with W =
-/// 0.
+/// Draws a law at random. Its probability follows from its cross-validation errors at n levels (pseudo-Bayesian model
+/// averaging: Geisser & Eddy 1979, with normal errors of unknown variance). With W = 0, each law is a constant cost.
 fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     let weight = |shape| {
         let error = cross_validation_error(costs, |others| fit_mirrored(shape, others));
@@ -81,7 +80,8 @@ fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     drawn.map(|(_, shape)| fit_mirrored(*shape, costs))
 }
 
-/// Root mean square of the relative errors at the levels. For each error, its level is left out of the fit.
+/// Root mean square of the relative errors at the levels. For the error at a level, the law is fitted to all other
+/// levels.
 fn cross_validation_error(costs: &[CallCost], fit: impl Fn(&[CallCost]) -> FittedLaw) -> f64 {
     let error = |index: usize| {
         let others: Vec<CallCost> =
@@ -109,7 +109,7 @@ fn fit(shape: Option<Shape>, costs: &[CallCost], saturated: Option<f64>) -> Fitt
     }
 }
 
-/// Fits a shape for a draw, with S extrapolated. If noise makes W negative, its sign is changed. If W were set to zero
+/// Fits a shape for a draw, and extrapolates S. If noise makes W negative, its sign is changed. If W were set to zero
 /// instead, the draws would have no spread (the bootstrap at a bound: Andrews 2000).
 fn fit_mirrored(shape: Shape, costs: &[CallCost]) -> FittedLaw {
     let fitted = fit(Some(shape), costs, None);
@@ -125,8 +125,8 @@ fn column(costs: &[CallCost], term: impl Fn(f64) -> f64) -> Vec<f64> {
     costs.iter().map(|cost| term(cost.idle)).collect()
 }
 
-/// Coefficients of the columns that explain the costs beyond `known`, by least squares of the relative errors. `None`
-/// if the levels do not determine them.
+/// Coefficients of the columns that explain the part of the costs beyond `known`, by least squares of the relative
+/// errors. `None` if the levels do not determine the coefficients.
 fn solve(columns: &[Vec<f64>], costs: &[CallCost], known: f64) -> Option<Vec<f64>> {
     if columns.is_empty() {
         return None;
@@ -141,7 +141,7 @@ impl FittedLaw {
         FittedLaw { demand, idle_cost: shape.idle_cost(weight).filter(|_| weight > 0.0) }
     }
 
-    /// Limits W to [`MAX_WEIGHT`].
+    /// Limits W to [`MAX_WEIGHT`] times S.
     fn bounded(self, costs: &[CallCost]) -> FittedLaw {
         let Some(cost) = self.idle_cost.filter(|cost| cost.seconds > MAX_WEIGHT * self.demand) else { return self };
         let shape = Shape::Idle(cost.power);
@@ -149,7 +149,7 @@ impl FittedLaw {
         solve(&[limited], costs, 0.0).map_or(self, |values| FittedLaw::new(shape, values[0], MAX_WEIGHT * values[0]))
     }
 
-    /// Cost of a call at this idle share of the CPUs.
+    /// Cost of a call in CPU seconds at the idle share `idle` of the CPUs.
     pub fn cost_at(&self, idle: f64) -> f64 {
         self.demand + self.idle_cost.map_or(0.0, |cost| cost.seconds * idle.powi(cost.power as i32))
     }
@@ -202,11 +202,11 @@ mod tests {
             let (low, high) = drawn(&seen(noise, 2));
             assert!(low < 0.007 && (0.011..0.012).contains(&high), "{low} … {high}");
         }
-        // Here noise makes a call cheaper on an idle server, which hides its additional cost there.
+        // Here noise makes calls on an idle server cheaper, which hides their additional cost.
         let noisy = seen([-1e-3, -5e-4, 5e-4, 6e-4], 1);
         let ((low, high), constant) = (drawn(&noisy), fit(None, &noisy, None).demand);
         assert!(low < 0.93 * constant && high > 1.07 * constant, "{low} … {high}");
-        // No law is drawn if the cost at saturation was measured.
+        // No law is drawn if the cost at saturation was measured, so the demand is the measured cost.
         assert_eq!(choose(&seen([0.0; 4], 1), Some(0.012), Some(0.9)).0.demand, 0.012);
     }
 

@@ -8,7 +8,7 @@ use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::survey::Law;
 use brimful_model::{HostSlowness, station_demands, trajectory};
 
-/// Number of times that arrivals are replayed through the model, each time with other service times.
+/// Number of replays of the same arrivals through the model. Each replay has other service times.
 const REPLAYS: u64 = 5;
 
 /// The model that fits one set of blocks.
@@ -16,22 +16,21 @@ const REPLAYS: u64 = 5;
 pub(super) struct ModelFit {
     /// The network, without arrival rates.
     pub network: Model,
-    /// The CPUs. They are a station of the network only if calls wait for them.
+    /// The CPUs. They are a station of the network only if calls wait for the CPUs.
     pub cpu: CpuFit,
-    /// Squared coefficient of variation of the service time within a class. It explains the scatter between stretches
-    /// of few calls; the network's own `scv` explains the waiting times.
+    /// Squared coefficient of variation of the service times within a class. It explains the scatter between short
+    /// stretches. The network's own `scv` explains the waiting times.
     pub service_scv: f64,
-    /// Ratios of the measured percentiles of response times to the network's percentiles, for the percentiles 50, 95
-    /// and 99.
+    /// Ratios of measured to modelled percentiles of the response times, for the percentiles 50, 95 and 99.
     pub percentile_ratios: [f64; 3],
-    /// The laws of the cost of a call that were tried, the best law first.
+    /// The laws of the cost of a call that were tried; the best law is first.
     pub laws: Vec<Law>,
     pub bottleneck: String,
-    /// The evidence for the bottleneck, as a phrase.
+    /// The evidence for the bottleneck, as text for people.
     pub evidence: String,
 }
 
-/// The CPUs as a station.
+/// The CPUs as a station, and the demands there.
 #[derive(Clone, Debug)]
 pub(super) struct CpuFit {
     pub station: Station,
@@ -46,13 +45,13 @@ pub(super) struct CpuFit {
 pub struct ResponseSummary {
     /// Mean over all calls.
     pub mean: f64,
-    /// Percentiles of all calls: 50, 95, 99.
+    /// 50th, 95th and 99th percentiles over all calls.
     pub percentiles: [f64; 3],
 }
 
 impl ResponseSummary {
-    /// Summarizes the network's response times. Each percentile is multiplied by its factor in `percentile_ratios`.
-    /// Returns `None` if there are no times.
+    /// Summarizes response times that the network predicted. Each percentile is multiplied by its ratio in
+    /// `percentile_ratios`. Returns `None` if there are no times.
     pub(super) fn new(mut times: Vec<f64>, percentile_ratios: [f64; 3]) -> Option<ResponseSummary> {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         times.sort_unstable_by(f64::total_cmp);
@@ -63,19 +62,19 @@ impl ResponseSummary {
     }
 }
 
-/// The quantile of sorted values. There must be at least one value.
+/// The quantile `q` (0 to 1) of sorted values. There must be at least one value.
 pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[((sorted.len() as f64 * q) as usize).min(sorted.len() - 1)]
 }
 
 impl ModelFit {
-    /// Whether calls wait for the CPUs, and not for workers or another resource that calls hold while they are on the
-    /// CPUs.
+    /// Whether calls wait for the CPUs. It is false if calls wait for workers or another resource that they hold while
+    /// they are on the CPUs.
     pub fn waits_for_cpu(&self) -> bool {
         self.network.stations[0].name == self.cpu.station.name
     }
 
-    /// Requests per second in these proportions at which a station saturates.
+    /// Requests per second, in the proportions of `mix`, at which a station saturates.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
         let mean = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();
         let capacity = |(station, demands): (&Station, &Vec<f64>)| {
@@ -85,8 +84,8 @@ impl ModelFit {
         queues.filter(|(station, _)| station.kind == StationKind::Queue).map(capacity).fold(f64::INFINITY, f64::min)
     }
 
-    /// Utilization of the CPUs by the server's processes, if requests in these proportions arrive at `rate` on a host
-    /// of this slowness.
+    /// Utilization of the CPUs by the server's processes. Requests in the proportions of `mix` arrive at `rate` per
+    /// second, on a host with this slowness.
     pub fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let demands = station_demands(&self.cpu.station, &self.cpu.demands, &rates);
@@ -95,22 +94,22 @@ impl ModelFit {
         ((facts.idle_busy + (work * slowness).min(servers * (1.0 - self.cpu.station.background))) / servers).min(1.0)
     }
 
-    /// Squared coefficient of variation of the CPU time of requests in these proportions.
+    /// Squared coefficient of variation of the CPU time of requests in the proportions of `mix`.
     pub fn variability(&self, mix: &[f64]) -> f64 {
         let demands = &self.network.demands[0];
         let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
         (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
-    /// The network, if requests in these proportions arrive at `rate`.
+    /// The network with arrivals of `rate` requests per second in the proportions of `mix`.
     pub fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.network.clone();
         model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
         model
     }
 
-    /// The expected cost of a call at `rate`. The mean cost is `mean` CPU seconds; the cost on a server that is never
-    /// idle is `saturated`.
+    /// The expected cost of a call at `rate` calls per second. `mean` is the mean cost in CPU seconds. `saturated` is
+    /// the cost on a server that is never idle.
     pub fn expected_cost(&self, facts: &ServerFacts, saturated: f64, mean: f64, rate: f64) -> ExpectedCost {
         let servers = f64::from(facts.servers);
         let free = 1.0 - self.cpu.station.background;
@@ -118,7 +117,7 @@ impl ModelFit {
         ExpectedCost { saturated, mean, idle, free, servers, idle_busy: facts.idle_busy }
     }
 
-    /// The host's slowness over these stretches: ratio of the CPU time of a request to the model's prediction.
+    /// The host's slowness in each stretch: the ratio of the CPU time of a request to the model's prediction.
     pub fn host_slowness(
         &self,
         facts: &ServerFacts,
@@ -134,8 +133,8 @@ impl ModelFit {
         let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, expected.slowness(s), s.calls)).collect();
         let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
             / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
-        // The calls of a stretch differ in their demands. The model draws these differences itself, so they are removed
-        // here.
+        // The calls of a stretch differ in their demands. The model simulates these differences itself, so they are
+        // removed from the slowness.
         let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
@@ -144,7 +143,8 @@ impl ModelFit {
         (!course.is_empty()).then(|| HostSlowness::from_stretches(before_start.into_iter().chain(course)))
     }
 
-    /// Replays these arrivals, given as seconds and classes, on a host with this slowness over time.
+    /// Replays arrivals through the model, on a host whose slowness over time is `course`. Each arrival is its time in
+    /// seconds and the index of its class.
     pub fn replay(
         &self,
         rate: f64,

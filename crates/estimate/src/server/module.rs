@@ -6,20 +6,20 @@ use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, scv_within_classes};
 use brimful_core::survey::InsideServer;
 
-/// Greatest half width of the 95 % interval of a class's CPU time, as a share of that time. If it is greater,
+/// Largest half width of the 95 % interval of a class's CPU time, as a share of this time. If it is larger,
 /// measurements of the class alone are more precise.
 const MAX_HALF_WIDTH: f64 = 0.1;
 
-/// The module's measurements of all classes.
+/// The module's measurements of all classes, and whether workers take turns.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModuleDemands {
     pub classes: Vec<ModuleDemand>,
-    /// Whether more workers than CPUs compete, or their number is unknown. The workers then take turns on the CPUs, and
-    /// waiting times do not show the variability of service.
+    /// Whether more workers than CPUs compete for the CPUs, or the number of workers is unknown. The workers then take
+    /// turns on the CPUs, and waiting times do not show the variability of service.
     pub takes_turns: bool,
 }
 
-/// The measured variability of service.
+/// The variability of service that the module measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MeasuredService {
     /// Squared coefficient of variation of the CPU time of calls of the same class.
@@ -29,7 +29,7 @@ pub(super) struct MeasuredService {
 }
 
 impl ModuleDemands {
-    /// Pools the measurements under the loads that have the largest number of clients. Returns `None` unless they
+    /// Combines the measurements with the largest number of clients. Returns `None` if these measurements do not
     /// determine the CPU time of every class precisely.
     pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
         let (most, _) = most_clients(loads)?;
@@ -49,8 +49,8 @@ impl ModuleDemands {
 
     /// The demand of each class in seconds, scaled so that the mean request of the mix needs `mean`.
     ///
-    /// Classes differ by the CPU time of their phases. The CPU time outside of phases is shared equally. If the phases
-    /// alone take more than `mean`, as can happen if each class was measured alone, all demands are scaled down.
+    /// The CPU time in phases differs between classes. The CPU time outside phases is equal for all classes. The phases
+    /// alone may take more than `mean` if each class was measured alone. In that case all demands are scaled down.
     pub fn demands(&self, mix: &[f64], mean: f64) -> Vec<f64> {
         let cpu_in_phases_s: f64 =
             mix.iter().zip(&self.classes).map(|(share, class)| share * class.cpu_in_phases_s).sum();
@@ -65,8 +65,8 @@ impl ModuleDemands {
     }
 }
 
-/// The measured variability of service, if the demands come from the module and calls wait for the CPUs. If calls hold
-/// workers or another resource while they are on the CPUs, the holding times vary differently.
+/// The measured variability of service, if the demands come from the module and calls wait for the CPUs. `None` if
+/// calls hold workers or another resource while they are on the CPUs, because holding times vary differently.
 pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<MeasuredService> {
     let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.is_from_module && fit.waits_for_cpu())?;
     measured.service(&facts.mix, &fit.cpu.demands)
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn classes_differ_by_their_phases_and_share_the_rest() {
-        // Each call takes 0.3 ms outside of its phases.
+        // Each call takes 0.3 ms outside its phases.
         let demands = seen([0.001, 0.004]).demands(&[0.75, 0.25], 0.75 * 0.0013 + 0.25 * 0.0043);
         assert!((demands[0] - 0.0013).abs() < 1e-12 && (demands[1] - 0.0043).abs() < 1e-12, "{demands:?}");
-        // The phases were measured with each class alone. They take longer than a request of the mix: 2.5 ms instead of
-        // 2 ms.
+        // The phases were measured with each class alone. They take 2.5 ms on average, which is longer than a request
+        // of the mix (2 ms).
         let demands = seen([0.001, 0.004]).demands(&[0.5, 0.5], 0.002);
         assert!((demands[0] - 0.0008).abs() < 1e-12 && (demands[1] - 0.0032).abs() < 1e-12, "{demands:?}");
     }

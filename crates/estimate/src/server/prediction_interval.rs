@@ -1,8 +1,9 @@
-//! Prediction intervals: the range around a prediction in which measurements are expected.
+//! Prediction intervals: the range around a prediction that contains most measurements.
 //!
-//! Each draw of the bootstrap fits a model to blocks of calibration that are drawn at random (Efron 1979; whole blocks,
-//! because measurements close in time depend on one another: Künsch 1989). For each of these models, a series of the
-//! host's speed is drawn, under which the arrivals of the level are served (a queue in a random environment).
+//! Each draw of the bootstrap fits a model to blocks of calibration that are drawn at random (Efron 1979). Whole blocks
+//! are drawn, because measurements close in time depend on one another (Künsch 1989). For each of these models, a
+//! series of the host's speed is drawn. The arrivals of the level are then served at these speeds (a queue in a random
+//! environment).
 
 use super::blocks::{ReplayedMeasurement, ServerFacts, pool};
 use super::drift::{Drift, blocks_to_draw};
@@ -18,35 +19,35 @@ use rand_pcg::Pcg64Mcg;
 
 /// Number of bootstrap draws.
 const DRAWS: usize = 100;
-/// Greatest number of arrivals that are replayed in each draw.
+/// Largest number of arrivals that are replayed in each draw.
 const MAX_ARRIVALS: f64 = 50_000.0;
-/// Number of bisections that find the rate at which a draw just meets a limit: to 0.4 % of the saturation rate.
+/// Number of bisections in the search for the highest rate that meets a limit. They yield 0.4 % of the saturation rate.
 const BISECTIONS: usize = 8;
-/// Greatest number of arrivals that are replayed in each of these bisections.
+/// Largest number of arrivals that are replayed in each bisection.
 const MAX_SEARCH_ARRIVALS: f64 = 8_000.0;
 
-/// A predicted figure, and the interval that contains 90 % of measurements.
+/// A predicted figure, and the interval that is expected to contain 90 % of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedFigure {
-    /// The median.
+    /// The median of the draws.
     pub median: f64,
-    /// The 5th and the 95th percentile.
+    /// The 5th and the 95th percentile of the draws.
     pub interval90: [f64; 2],
 }
 
-/// Predicted figures of a level, for a host whose speed varies as it did during calibration. Times are in seconds.
+/// Predicted figures of a level in seconds, for a host whose speed varies as during calibration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLevel {
     /// Mean response time.
     pub response: PredictedFigure,
-    /// Percentiles of the response time: 50, 95, 99.
+    /// 50th, 95th and 99th percentiles of the response time.
     pub percentiles: [PredictedFigure; 3],
-    /// Utilization of the CPUs by the server's processes.
+    /// Utilization of the CPUs by the server's processes, 0 to 1.
     pub utilization: PredictedFigure,
 }
 
-/// Models fitted to blocks drawn with replacement. If the capacity is extrapolated, the form of the load dependence is
-/// drawn too.
+/// Models that are fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost is
+/// drawn at random too.
 pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>], seed: u64) -> Vec<ModelFit> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let count = blocks_to_draw(blocks.len());
@@ -59,7 +60,8 @@ pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>]
     (0..DRAWS).filter_map(draw).collect()
 }
 
-/// Half width of the 95 % interval of one value per draw: 1.96 standard deviations. `None` unless the values differ.
+/// Half width of the 95 % interval: 1.96 standard deviations. `values` has one value per draw. `None` if all values are
+/// equal.
 pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let deviation = Moments::from_values(&values)?.standard_deviation()?;
@@ -77,8 +79,8 @@ pub(super) struct LevelLoad<'a> {
     pub seconds: f64,
 }
 
-/// Predicts a level by each model of the bootstrap. `arrivals` generates a random load of this kind, from a seed and a
-/// length in seconds: arrival times in seconds, and classes.
+/// Predicts a level with each model of the bootstrap. `arrivals` generates random arrivals from a seed and a length in
+/// seconds. Each arrival is its time in seconds and the index of its class.
 ///
 /// # Errors
 /// When the model cannot be solved, or no draw has arrivals.
@@ -94,13 +96,14 @@ pub(super) fn predict_level(
     let mut means = Vec::new();
     let mut percentiles = [Vec::new(), Vec::new(), Vec::new()];
     let mut utilizations = Vec::new();
-    // This many arrivals vary nearly as much as a longer sequence. The remaining difference makes the interval wider.
+    // The replayed arrivals vary nearly as much as all arrivals of the level. The remaining difference makes the
+    // interval wider.
     let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
     for (index, fit) in fits.iter().enumerate() {
         let model = fit.model_at(rate, mix);
         let stretches = drift.draw(seconds, &mut rng);
         let calls = arrivals(index as u64, replayed_seconds);
-        // The drawn rate deviates from the mean by chance, or because of bursts.
+        // By chance or because of bursts, the rate of the draw deviates from `rate`.
         let drawn_rate = calls.len() as f64 / replayed_seconds;
         utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
         let course = HostSlowness::from_stretches(stretches);
@@ -119,21 +122,21 @@ pub(super) fn predict_level(
     })
 }
 
-/// A limit of response times, for which the rate of calls is predicted.
+/// A limit of response times. The highest rate of calls that meets it is predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseLimit {
     /// The limit, in seconds.
     pub seconds: f64,
-    /// The limited figure: the share of calls beyond the limit, or the mean.
+    /// The figure that is limited: the mean, or the share of calls whose response time exceeds the limit.
     pub limited: LimitedFigure,
-    /// Index of the class that the limit concerns; `None` for all calls.
+    /// Index of the class to which the limit applies; `None` for all calls.
     pub class: Option<usize>,
 }
 
-/// Predicts the rate at which requests in these proportions just meet a limit, as a search of this many seconds would
-/// measure it, by each model of the bootstrap. The rate is at most the rate that saturates the server. `arrivals`
-/// generates Poisson arrivals of a rate, from a seed and a length in seconds, as in [`predict_level`]. `None` if no draw
-/// has a rate.
+/// Predicts the rate at which requests in the proportions of `mix` just meet a limit, with each model of the bootstrap.
+/// The predictions are for a measurement of `seconds` seconds. No rate exceeds the rate that saturates the server.
+/// `arrivals` generates Poisson arrivals from a rate, a seed and a length in seconds, as in [`predict_level`]. Returns
+/// `None` if no draw has a rate.
 ///
 /// # Errors
 /// When the model cannot be solved.
@@ -159,7 +162,7 @@ pub(super) fn predict_rate(
         let (mut low, mut high) = (0.0, saturation);
         for _ in 0..BISECTIONS {
             let rate = f64::midpoint(low, high);
-            // Poisson arrivals at a lower rate are the same arrivals at longer intervals.
+            // Poisson arrivals at a lower rate are the same arrivals with longer gaps.
             let stretch = saturation / rate;
             let calls = fastest.iter().map(|(at, class)| (at * stretch, *class));
             let calls = calls.take_while(|(at, _)| *at < replayed_seconds);
@@ -174,15 +177,15 @@ pub(super) fn predict_rate(
 }
 
 impl ResponseLimit {
-    /// Whether the network's response times meet the limit. `percentile_ratios` are those of [`ModelFit`]. Without
-    /// times, it is met.
+    /// Whether response times that the network predicted meet the limit. `percentile_ratios` are the ratios of
+    /// [`ModelFit`]. Without any times, the limit is met.
     fn is_met(&self, times: &[f64], percentile_ratios: [f64; 3]) -> bool {
         let calls = times.len() as f64;
         match self.limited {
             LimitedFigure::Mean => times.iter().sum::<f64>() <= self.seconds * calls,
             LimitedFigure::Share(permitted) => {
                 let [p50, p95, p99] = percentile_ratios;
-                // The ratio of the nearest percentile that has one.
+                // The ratio of the percentile that is nearest to the limit's share.
                 let ratio = if permitted <= 0.03 {
                     p99
                 } else if permitted <= 0.25 {
@@ -197,8 +200,8 @@ impl ResponseLimit {
     }
 }
 
-/// The rate at which requests in these proportions saturate the server, as a measurement over this many seconds would
-/// show it.
+/// The rate at which requests in the proportions of `mix` saturate the server, as a measurement of `seconds` seconds
+/// would show it.
 pub(super) fn predict_saturation(
     fits: &[ModelFit],
     drift: &Drift,
@@ -212,7 +215,7 @@ pub(super) fn predict_saturation(
 }
 
 impl PredictedFigure {
-    /// Summarizes the figures of all draws. There must be at least one.
+    /// Summarizes the figures of all draws. There must be at least one draw.
     fn from_draws(mut values: Vec<f64>) -> PredictedFigure {
         values.sort_unstable_by(f64::total_cmp);
         PredictedFigure {

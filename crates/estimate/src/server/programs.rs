@@ -7,13 +7,13 @@ use brimful_core::server::{Program, Server};
 pub struct ProgramUsage {
     /// Name of the program.
     pub name: String,
-    /// Number of CPUs that the program keeps busy.
+    /// Mean number of CPUs that the program keeps busy.
     pub cores: f64,
     /// Number of the program's processes.
     pub processes: u64,
-    /// Total number of the program's threads; `None` if it cannot be read.
+    /// Total number of the program's threads; `None` if the number cannot be read.
     pub threads: Option<u64>,
-    /// The program's CPU quota, if the quota was exhausted most of the time.
+    /// The program's CPU quota in CPUs; `None` unless the quota was exhausted most of the time.
     pub quota: Option<f64>,
 }
 
@@ -21,8 +21,8 @@ pub struct ProgramUsage {
 const EXHAUSTED: f64 = 0.5;
 
 impl ProgramUsage {
-    /// The programs that the monitor observed. Their CPU use is scaled so that it sums to `busy`, the CPU use in the
-    /// measured window.
+    /// The programs that the monitor observed. Programs of the same name are combined. The CPU use of all programs is
+    /// scaled so that it sums to `busy`, the number of CPUs that were busy in the measured window.
     pub fn from_server(server: &Server, busy: f64) -> Vec<ProgramUsage> {
         let all: f64 = server.process.iter().map(|program| program.cores).sum();
         let scale = if all > 0.0 { busy / all } else { 1.0 };
@@ -52,8 +52,8 @@ impl ProgramUsage {
     }
 }
 
-/// Combines the programs of several measurements: mean CPU use, and largest number of processes. Each measurement
-/// lasted a part of the `total_seconds`.
+/// Combines the programs of several measurements: mean CPU use, and the largest number of processes and threads. Each
+/// measurement has its length in seconds; `total_seconds` is the sum of these lengths.
 pub(super) fn pool<'a>(
     measurements: impl Iterator<Item = (&'a [ProgramUsage], f64)>,
     total_seconds: f64,

@@ -1,4 +1,4 @@
-//! The server under a quota of CPU time. When the quota is exhausted, the server stops until the next period.
+//! The server under a quota of CPU time. Whenever the quota is exhausted, the server stops until the next period.
 
 use super::blocks::ServerFacts;
 use super::model_fit::ModelFit;
@@ -7,21 +7,21 @@ use crate::EstimateError;
 use brimful_core::model::Station;
 use brimful_model::{Quota, Sojourns, sojourns_with_quota};
 
-/// Number of calls that are simulated for a mean response time.
+/// Number of calls that are simulated to estimate a mean response time.
 const CALLS: usize = 40_000;
 
 /// The model's prediction for a server with a quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotaPrediction {
-    /// Calls of the mix per second at which a resource is full.
+    /// Rate in calls of the mix per second at which a resource is full.
     pub saturation: f64,
-    /// The saturation with its interval, for a host whose speed varies as it did during calibration.
+    /// The saturation rate and its interval, for a host whose speed varies as during calibration.
     pub saturation_interval: Option<PredictedFigure>,
-    /// Utilization of all CPUs by the server's processes at saturation.
+    /// Utilization of all CPUs by the server's processes at saturation, 0 to 1.
     pub utilization: f64,
 }
 
-/// The server's capacity under the quota. The cost of a call at saturation does not change.
+/// The server's capacity under the quota. The cost of a call at saturation is the same as without the quota.
 pub(super) fn capacity(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -42,7 +42,8 @@ pub(super) fn capacity(
     }
 }
 
-/// Mean response times of calls at the CPUs alone, with and without the quota. Both are simulated with the same calls.
+/// Mean response times of calls at the CPUs alone, with and without the quota. The same calls are simulated in both
+/// cases.
 ///
 /// # Errors
 /// When the model cannot be solved.

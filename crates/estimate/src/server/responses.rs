@@ -1,18 +1,19 @@
-//! Estimates the delay elsewhere and the variability of service from response times.
+//! Estimates two figures from response times: the delay elsewhere (outside all queues) and the variability of service.
 //!
-//! A host that is slow for a moment causes queues, and so does variable service. To distinguish them, the arrivals of
-//! each measurement are replayed through the model, on a host whose speed changes as measured: once with constant
-//! service times, once with exponential ones. The delay elsewhere is the remainder of the measured response times at
-//! all loads. The squared coefficient of variation follows from where the measured response time lies between the
-//! response times of the two replays.
+//! A host that is slow for a moment causes queues, and so does variable service. To distinguish the two, the arrivals
+//! of each measurement are replayed through the model, on a host whose speed changes as measured. One replay has
+//! constant service times, and one has exponential service times. The measured response time lies between the two; its
+//! position determines the squared coefficient of variation. The delay elsewhere is the part of the response times that
+//! neither service nor queueing explains, at all loads.
 //!
-//! The response times of a single client, which never waits, provide a prior for the variability. Where the Server
-//! Module measured the CPU time of single calls, its figure is the prior, and the fit stays within its interval unless
-//! workers take turns on the CPUs.
+//! The response times of a single client, which never waits, provide a prior for the variability. If the Server Module
+//! measured the CPU time of single calls, its variability is the prior instead. The fit then stays within the interval
+//! of this prior, unless workers take turns on the CPUs.
 //!
-//! The model provides only means. The shape of the distribution is measured, because calls that take turns on a CPU
-//! have a different distribution than calls that are served one after another, with the same mean. Percentiles are the
-//! model's percentiles multiplied by the ratio of measured to modelled percentiles during calibration.
+//! The model predicts only means well. The shape of the distribution is measured, because calls that take turns on a
+//! CPU have another distribution than calls that are served one after another, with the same mean. So predicted
+//! percentiles are the model's percentiles multiplied by the ratio of measured to modelled percentiles during
+//! calibration.
 
 use super::blocks::{
     Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, mean_shape,
@@ -26,12 +27,12 @@ use brimful_model::{exceptional_wait, exponential_wait, station_demands};
 
 /// Lowest level, in percent of the capacity, at which calls wait enough to determine the shape of the distribution.
 const MIN_LEVEL_WITH_SHAPE: u32 = 40;
-/// Standard deviation of the prior for the variability of waits: an absolute value, and the same value relative to the
-/// variability. It is wide, because processes that take turns on a CPU cause waits like those of exponential service,
-/// whatever their service times are.
+/// Standard deviation of the prior for the variability of waits. It is the sum of this constant and of the next
+/// constant times the variability. The prior is wide, because processes that take turns on a CPU cause waits like
+/// exponential service does, whatever their service times are.
 const PRIOR_SPREAD: f64 = 0.3;
 const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
-/// Smallest standard deviation of a prior that was measured inside the server.
+/// Smallest standard deviation of a prior that the Server Module measured.
 const MIN_PRIOR_SPREAD: f64 = 0.02;
 
 /// The prior knowledge about the variability of waits, before response times are considered.
@@ -39,11 +40,11 @@ const MIN_PRIOR_SPREAD: f64 = 0.02;
 struct Prior {
     scv: f64,
     standard_deviation: f64,
-    /// Whether the prior is the measured variability of service itself. Response times then determine only the delay.
+    /// Whether the Server Module measured the prior precisely. Response times then determine only the delay.
     is_measured: bool,
 }
 
-/// Fits the delay elsewhere and the variability of service to the response times of all loads, and stores them in the
+/// Fits the delay elsewhere and the variability of service to the response times under all loads. Stores both in the
 /// model.
 pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Result<(), EstimateError> {
     let service = measured_service(fit, facts, loads);
@@ -73,7 +74,7 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
     Ok(())
 }
 
-/// Ratios of the measured percentiles of a measurement to those that the model predicts for the same calls.
+/// Ratios of the measured percentiles of a measurement to the percentiles that the model predicts for the same calls.
 pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<[f64; 3]> {
     let rate = measurement.rate();
     let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
@@ -87,7 +88,7 @@ pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement
     percentile_ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(percentile_ratios)
 }
 
-/// Fits the replayed calls of all levels; `None` if the host's slowness over time is unknown for one of them.
+/// Fits the replayed calls of all levels. `None` if the host's slowness over time is unknown for a level.
 fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ResponseFit> {
     let mut delay_column = vec![0.0];
     let mut scv_column = vec![1.0];
@@ -123,8 +124,8 @@ fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior
     })
 }
 
-/// Fits the steady-state waits of the levels. They include the effect of a varying host, so the fitted variability is
-/// limited to the range between the prior and 1.
+/// Fits the steady-state waits of the levels. The waits include the effect of a varying host, so the fitted variability
+/// is limited to the range between the prior and 1.
 fn fit_by_formula(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -133,7 +134,7 @@ fn fit_by_formula(
 ) -> Result<ResponseFit, EstimateError> {
     let points: Vec<ResponsePoint> = loads.values().filter_map(|pooled| response_point(fit, facts, pooled)).collect();
     if points.is_empty() {
-        // Every response time is below the service time at the bottleneck, as happens if responses to many clients
+        // Every response time is below the service time at the bottleneck. This happens if responses to many clients
         // arrive in bursts. So there is no time that a call could spend elsewhere.
         let scv = prior.map_or(1.0, |prior| prior.scv);
         return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
@@ -150,7 +151,8 @@ fn fit_by_formula(
     Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..response })
 }
 
-/// The response time of a load as an observation. The load has random arrivals, or a single client, which never waits.
+/// Converts the response time under a load to an observation. The load has random arrivals or a single client, which
+/// never waits. `None` for any other load.
 fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasurement) -> Option<ResponsePoint> {
     let station = &fit.network.stations[0];
     let demands = &fit.network.demands[0];
@@ -172,7 +174,7 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
             let exponential_wait = exceptional_wait(station, demands, rates);
             (measurement.responses.mean?, exponential_wait, work, pooled.response_variance)
         }
-        // The client has no think time, so its response time is 1 divided by its rate.
+        // The client has no think time, so its response time is the inverse of its rate.
         OfferedLoad::Clients(1) => {
             let variance = pooled.rate_variance.map(|variance| variance / measurement.rate().powi(4));
             let cost = measurement.cost(facts.idle_busy).filter(|_| fit.waits_for_cpu());
@@ -181,14 +183,14 @@ fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &PooledMeasuremen
         }
         _ => return None,
     };
-    // As in the solver, background work slows service down.
+    // Background work slows service down, as in the solver.
     let demand = work / (1.0 - station.background);
     let response = response - elsewhere;
     let is_valid = exponential_wait.is_finite() && demand.is_finite() && response >= 0.0;
     is_valid.then(|| ResponsePoint { exponential_wait, demand, response, weight: weight(variance, response) })
 }
 
-/// The model's prediction for the calls of a measurement, without the delay elsewhere.
+/// The mean response time that the model predicts for the calls of a measurement, without the delay elsewhere.
 pub(super) fn modelled_response(
     fit: &ModelFit,
     facts: &ServerFacts,
@@ -213,7 +215,7 @@ pub(super) fn modelled_response(
     Some(ModelledResponse { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
 }
 
-/// Ratios of measured to modelled percentiles: the mean over the levels that are high enough.
+/// Mean ratios of measured to modelled percentiles, over the levels of at least [`MIN_LEVEL_WITH_SHAPE`].
 pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     let has_shape =
         |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
@@ -221,7 +223,7 @@ pub(super) fn percentile_ratios(loads: &PooledLoads) -> [f64; 3] {
     mean_shape(shapes).unwrap_or([1.0; 3])
 }
 
-/// Weight of a mean response time: 1 divided by its variance.
+/// Weight of a mean response time: the inverse of its variance. The variance has a lower bound.
 fn weight(variance: Option<f64>, response: f64) -> f64 {
     1.0 / variance.unwrap_or(response.powi(2)).max((response::MIN_HALF_WIDTH * response).powi(2))
 }

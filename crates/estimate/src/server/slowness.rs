@@ -1,8 +1,8 @@
-//! Slowness of the host at the time of a call: the ratio of the call's CPU time to the model's prediction for it.
+//! Slowness of the host at the time of a call: the ratio of the call's CPU time to the time that the model predicts.
 
 use crate::window::RunStretch;
 
-/// Below this share of idle CPUs, the cost of a call is assumed not to depend on the share.
+/// Below this idle share of the CPUs, the cost of a call is assumed not to depend on the idle share.
 const MIN_IDLE: f64 = 0.05;
 
 /// The expected CPU time of a call at one load. A call that finds the server idle may cost more.
@@ -12,20 +12,20 @@ pub(super) struct ExpectedCost {
     pub saturated: f64,
     /// Mean CPU seconds of a call at this load.
     pub mean: f64,
-    /// Share of the CPUs that are idle at this load.
+    /// Idle share of the CPUs at this load.
     pub idle: f64,
-    /// Share of the CPUs that requests can use.
+    /// Share of the CPUs' capacity that requests can use.
     pub free: f64,
     pub servers: f64,
     pub idle_busy: f64,
 }
 
 impl ExpectedCost {
-    /// Slowness of the host during a stretch: the ratio of the cost of a call to the cost expected at the idleness of
-    /// that stretch.
+    /// Slowness of the host during a stretch: the ratio of the cost of a call to the cost that is expected at the idle
+    /// share of the stretch.
     pub fn slowness(&self, stretch: &RunStretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
-        // On a busy server, the idle time is too small for a comparison.
+        // On a busy server, the idle time is too short to compare.
         let relative_idle = if self.idle < MIN_IDLE {
             1.0
         } else {
@@ -36,11 +36,11 @@ impl ExpectedCost {
     }
 }
 
-/// The part of the scatter of `seen` that is due to the host. It is the square root of the share of the variance that
-/// remains after subtracting the variance of the calls themselves (shrinkage: James & Stein 1961).
+/// Ratio of the standard deviation that is due to the host to the whole standard deviation of `seen`. The variance of
+/// the calls themselves is subtracted (shrinkage: James & Stein 1961).
 ///
-/// `seen` contains factors near 1, each with the number of calls over which it is a mean. `variability` is the squared
-/// coefficient of variation of the CPU time of a call.
+/// `seen` contains factors near 1. Each factor is a mean over a number of calls, which follows it. `variability` is the
+/// squared coefficient of variation of the CPU time of a call.
 pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f64) -> f64 {
     let mut count = 0.0;
     let mut squares = 0.0;
@@ -53,7 +53,7 @@ pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f
     if count > 1.0 && squares > 0.0 { (1.0 - squares_of_calls / squares).clamp(0.0, 1.0).sqrt() } else { 0.0 }
 }
 
-/// Mean slowness over stretches, each given by its length in seconds and its slowness.
+/// Mean slowness over stretches. Each stretch is its length in seconds and its slowness.
 pub(super) fn mean_slowness(stretches: &[(f64, f64)]) -> Option<f64> {
     let seconds: f64 = stretches.iter().map(|(length, _)| length).sum();
     let sum: f64 = stretches.iter().map(|(length, slowness)| length * slowness).sum();

@@ -1,4 +1,4 @@
-//! Tests laws of burstiness for any counts.
+//! Tests laws of burstiness that are valid for any counts.
 
 use brimful_estimate::burstiness::dispersion;
 use brimful_estimate::{BurstLevel, burst_factors, fit_burst_demand};
@@ -32,7 +32,7 @@ proptest! {
         prop_assert_eq!((one.b, one.dispersion, one.peak_to_mean), (other.b, other.dispersion, other.peak_to_mean));
         prop_assert!(one.a.is_none_or(|a| a > 1.0 && a <= one.peak_to_mean * (1.0 + 1e-12) && near(other.a.unwrap(), a)));
         prop_assert!((0.0..1.0).contains(&one.b));
-        prop_assert!(one.a.is_none_or(|a| a * one.b <= 1.0 + 1e-12), "at most all arrivals are in bursts");
+        prop_assert!(one.a.is_none_or(|a| a * one.b <= 1.0 + 1e-12), "the share of arrivals in bursts is at most 1");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tests models from Records: which Records are used, which are excluded, and the warnings.
+//! Tests models that are estimated from Records: which Records are used or excluded, and which warnings are given.
 
 mod records;
 mod sources;
@@ -45,7 +45,8 @@ fn records_of_a_server_become_its_model() {
 
 #[test]
 fn a_call_that_hangs_changes_no_demand() {
-    // The rates grow during the run, so that different windows of server and generator would yield different figures.
+    // The rates grow during the run, so the figures would be wrong if server and generator were read over different
+    // windows.
     let until = |end_s: f64| {
         let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
             let mut r = record("/", &[(class, rate)]);
@@ -73,8 +74,8 @@ fn a_call_that_hangs_changes_no_demand() {
 
 #[test]
 fn completions_and_cpu_time_are_of_the_same_window() {
-    // The monitor's samples fall between the seconds, so the first and the last of them are within the window. A tenth
-    // of the calls ends after the window.
+    // The monitor samples between whole seconds. So its first and last sample in the window are not at the window's
+    // ends. 200 calls end after the window.
     let mut r = record("/", &[("light", 100.0)]);
     r["classes"]["light"]["counts"]["completed"] = json!(2200);
     for i in 0..30u32 {
@@ -93,7 +94,7 @@ fn completions_and_cpu_time_are_of_the_same_window() {
     r["server"]["intervals"] = json!(course.collect::<Vec<_>>());
     let c = from(&[record("/", &[]), r]).unwrap();
     assert!(near(c.model.demands[0][0], 0.001, 1e-9), "{:?}", c.model.demands);
-    // The window is from 0.4 s to 19.4 s.
+    // The samples within the window extend from 0.4 s to 19.4 s.
     assert!(near(c.runs[0].rate, (f64::from(completed) - 0.4 * 100.0 - 0.6 * 195.0) / 19.0, 1e-9), "{:?}", c.runs);
 }
 

@@ -1,4 +1,4 @@
-//! Checks the reference cases of estimation.
+//! Checks the reference cases of the estimation of demands.
 
 use crate::reference::{every_case_holds, number, numbers, text};
 use brimful_estimate::{
@@ -37,7 +37,8 @@ fn regression(case: &Value) -> Value {
     json!({ "background_utilization": fit.background.value / servers, "demands": demands })
 }
 
-/// The paper's Eq. 3 for resources whose use depends on the bytes, and Eq. 4 for other resources.
+/// Attributes the busy time: by the paper's Eq. 3 for resources whose use depends on the bytes, and by Eq. 4 for
+/// others.
 fn proportional(inputs: &Value) -> Value {
     let (completions, shares) = (numbers(&inputs["completions"]), numbers(&inputs["bytes_share"]));
     let seconds = |utilization: &str, servers: f64| number(&inputs[utilization]) * servers * number(&inputs["T"]);

@@ -1,4 +1,4 @@
-//! Tests demands from observations: coverage of intervals, rate of false alarms, and laws.
+//! Tests demands from observations: how often intervals cover the true value, the rate of false alarms, and laws.
 
 use brimful_estimate::demand::moving_blocks;
 use brimful_estimate::{Background, Observation, Resampling, SizePoint, fit_demands, fit_load_dependence, fit_size};
@@ -11,7 +11,7 @@ fn noise(rng: &mut Pcg64) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// A minute of observations in which both the load and the disturbance of the CPU drift; D = 4 ms.
+/// A minute of observations in which both the load and the disturbance of the CPU drift. The demand is 4 ms.
 fn drifting(seed: u64) -> Vec<Observation> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let (mut load, mut disturbance) = (0.0, 0.0);

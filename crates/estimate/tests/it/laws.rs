@@ -1,4 +1,4 @@
-//! Tests laws that are valid for every set of observations.
+//! Tests laws of fits that are valid for every set of observations.
 
 use brimful_estimate::{Background, Observation, ResponsePoint, fit_demands, fit_response};
 use proptest::prelude::*;
@@ -28,7 +28,8 @@ proptest! {
         let mode = if fitted { Background::Fitted } else { Background::Known(background) };
         match fit_demands(demands.len(), &observations, mode) {
             Ok(fit) if fit.indistinguishable_classes.is_empty() => {
-                // The tolerance covers rounding errors of the busy servers, amplified by the condition number.
+                // The tolerance covers rounding errors of the number of busy servers, amplified by the condition
+                // number.
                 let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
                 let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
                 let tolerance = 1e-12 * fit.condition_number * largest / slowest.min(1.0);

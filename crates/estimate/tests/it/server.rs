@@ -1,4 +1,4 @@
-//! Tests models of servers that are estimated from the blocks of a survey's calibration.
+//! Tests models of servers that are estimated from the blocks of a calibration.
 
 use brimful_estimate::{
     Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, ServerFit, Timeline,

@@ -1,4 +1,4 @@
-//! Tests the universal scalability law and Kneedle on arbitrary curves.
+//! Tests the universal scalability law and the Kneedle algorithm on arbitrary curves.
 
 use brimful_estimate::{LoadPoint, find_knee, fit_usl};
 use proptest::prelude::*;

@@ -9,8 +9,7 @@
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
-    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the places, and are
-    /// not stored.
+    /// The tree. Node 1 is the root, and the children of node k are 2k and 2k + 1. The leaves are the places.
     winners: Vec<u32>,
 }
 

@@ -43,8 +43,7 @@ fn simulated(model: &Model, events: u64) -> brimful_model::Simulation {
     simulate(model, &SimulationOptions { precision: None, events, ..SimulationOptions::default() }).unwrap()
 }
 
-/// Checks that a figure is within 1.5 half widths (about three standard errors), or within the relative tolerance
-/// `share`.
+/// Checks that a figure is within 1.5 half widths (about three standard errors) plus the relative tolerance `share`.
 #[track_caller]
 fn assert_near(simulated: Estimate, ours: f64, share: f64) {
     let half = simulated.ci95_half_width.unwrap();

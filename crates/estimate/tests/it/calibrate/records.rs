@@ -1,4 +1,4 @@
-//! Builds Records of simulated servers.
+//! Builds Records of servers whose demands are known.
 
 use brimful_core::record::Record;
 use brimful_estimate::EstimateError;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 /// Length of the window of load, in seconds.
 const SECONDS: f64 = 20.0;
 
-/// Time for which the server is watched while one response is still outstanding, in seconds.
+/// Time in seconds for which the server is watched after the window, while one response is still outstanding.
 const DRAIN: f64 = 10.0;
 
-/// Builds a Record of a server with these demands (in seconds) and background work of 0.02 CPUs. The server is watched
-/// for some time before and after the load.
+/// Builds a Record of requests to `path`, at a server with known demands and background work of 0.02 CPUs. `rates` are
+/// the calls per second of each class. The server is also watched for some time before and after the load.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let counts = |completed: f64| {
         let n = completed as u64;
@@ -44,7 +44,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
             ((*class).to_owned(), of)
         })
         .collect();
-    // The figures of the seconds vary, independently for server and generator. Their means are exact.
+    // The figures of each second vary, independently for server and generator. Their means over the run are exact.
     let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 4 % 3) - 0.075;
     let intervals: Vec<Value> = (0..(SECONDS + DRAIN) as u32)
         .map(|i| {
@@ -100,7 +100,7 @@ pub fn with(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, 
     calibrate(&records, CalibrateOptions { resampling: Resampling { draws: 100, seed: 1 }, ..options })
 }
 
-/// Sets the CPU time of the server in a Record.
+/// Sets the number of CPUs that the server's process keeps busy in a Record.
 pub fn set_cores(record: &mut Value, cores: f64) {
     let was = record["server"]["process"][0]["cores"].as_f64().unwrap();
     record["server"]["process"][0]["cores"] = json!(cores);

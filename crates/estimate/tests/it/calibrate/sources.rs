@@ -14,8 +14,8 @@ fn sources(of: &[Value]) -> Vec<Source> {
     from(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
 }
 
-/// Adds to a Record the CPU time of each class as measured by the Server Module, and 0.3 ms per request outside of that
-/// measurement.
+/// Adds the Server Module's measurements to a Record: the CPU time of each class in its phases. Each request takes
+/// another 0.3 ms outside the phases.
 fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     let class = |name: &str, mean: f64| {
         let completed = r["classes"][name]["counts"]["completed"].as_u64().unwrap_or(0);
@@ -28,7 +28,7 @@ fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     r
 }
 
-/// Sets the size of the responses.
+/// Sets the size of the responses of one class, in bytes.
 fn sized(mut r: Value, class: &str, bytes: f64) -> Value {
     let completed = r["classes"][class]["counts"]["completed"].as_f64().unwrap();
     r["classes"][class]["bytes"] = json!({ "received": (completed * bytes) as u64, "sent": 0 });
@@ -50,8 +50,8 @@ fn each_demand_states_its_source() {
 
 #[test]
 fn figures_of_the_module_take_precedence() {
-    // Only the mix is measured, so a regression could not distinguish the classes. Each request takes 0.3 ms outside of
-    // the measurement.
+    // Only the mix is measured, so a regression could not distinguish the classes. Each request takes another 0.3 ms
+    // outside its phases.
     let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
         let mut r = record("/", &[("light", light), ("heavy", heavy)]);
         set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
@@ -60,7 +60,7 @@ fn figures_of_the_module_take_precedence() {
     let c = from(&[vec![record("/", &[])], mix.to_vec()].concat()).unwrap();
     assert!(c.uncertainty[0].iter().all(|u| u.source == Source::Direct) && c.merged.is_empty(), "{c:?}");
     assert!(near(c.model.demands[0][0], 0.0053, 1e-6) && near(c.model.demands[0][1], 0.0013, 1e-6), "{:?}", c.model);
-    // 300 samples with a relative spread of a fifth yield an interval of ± 2.3 % of 5 ms.
+    // 300 samples with a relative standard deviation of 0.2 yield an interval of ± 2.3 % of 5 ms.
     let ci = c.uncertainty[0][0].fit_ci95.unwrap();
     assert!(near((ci.high - ci.low) / 2.0, 1.96 * 0.2 * 0.005 / 300f64.sqrt(), 0.05), "{ci:?}");
     assert!(c.warnings.is_empty(), "{:?}", c.warnings);
@@ -94,7 +94,7 @@ fn figures_of_the_module_are_compared_with_the_regression() {
     let c = from(&mixes).unwrap();
     let compared = c.inside.unwrap();
     assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
-    // A class of the module that also contains other requests is not the class of the load.
+    // If the module's class also contains other requests, it is not the load's class.
     let mut busy = inside(record("/", &[("light", 200.0)]));
     busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
     let c = from(&[runs().remove(0), busy]).unwrap();
@@ -107,7 +107,7 @@ fn figures_of_the_module_are_compared_with_the_regression() {
 
 #[test]
 fn a_disagreement_causes_a_warning() {
-    // The module's rules swap the two classes.
+    // The module's rules confuse the two classes, so its figures contradict the regression.
     let c = from(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
 }
@@ -133,8 +133,8 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
     };
     let c = with_workers(1);
     let (inside, response) = (c.inside.unwrap(), c.response.unwrap());
-    // A heavy request takes 4.7 + 0.3 ms, of which the 4.7 ms vary by a fifth. Light requests vary too, but have little
-    // weight.
+    // A heavy request takes 4.7 + 0.3 ms, of which the 4.7 ms have a relative standard deviation of 0.2. Light requests
+    // vary too, but have little weight.
     let (second, of_means) = (50.0 * 0.94_f64.powi(2) + 200.0 * 0.14_f64.powi(2), 50.0 * 25.0 + 200.0);
     assert!(near(inside.scv.unwrap(), second / of_means, 1e-3), "{inside:?}");
     assert_eq!((response.basis, Some(response.scv)), (ScvBasis::Measured, inside.scv));
@@ -158,8 +158,8 @@ fn a_joint_demand_is_shared_equally_or_by_bytes() {
     let by = |attribution| with(&records, CalibrateOptions { attribution, ..Default::default() }).unwrap();
     let alike = by(Attribution::Requests);
     assert!(near(alike.model.demands[0][0], 0.0018, 1e-9) && near(alike.model.demands[0][1], 0.0018, 1e-9));
-    // The bytes are 4 × 1 kB and 1 × 16 kB. So the four light requests share a fifth of 5 × 1.8 ms, and the heavy one
-    // has the rest.
+    // Four light requests send 1 kB each, and one heavy request sends 16 kB. So the four light requests have a fifth of
+    // 5 × 1.8 ms, and the heavy request has the rest.
     let bytes = by(Attribution::Bytes);
     assert!(near(bytes.model.demands[0][0], 0.0072, 1e-9) && near(bytes.model.demands[0][1], 0.00045, 1e-9));
     assert!(near(bytes.merged[0].joint_demand_s, 0.0018, 1e-9));
@@ -200,7 +200,7 @@ fn load_dependence_is_shown_and_bounded() {
         for i in 1..=8 {
             let u = 0.1 * f64::from(i);
             let cost = match shape {
-                // Without load, 3 % of the CPUs are busy, of which the server uses 2 %.
+                // Without load, the CPUs are busy 3 % of the time: 2 % for the server, and 1 % for other programs.
                 Shape::Idle(_) => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
                 _ => 0.001 + 0.0006 * (u + 0.03),
             };
@@ -218,7 +218,7 @@ fn load_dependence_is_shown_and_bounded() {
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
         assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle(2));
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
-        // Solving the model under the load of a run yields the utilization of that run.
+        // Solving the model under the load of a run must yield the utilization of the run.
         for run in &c.runs {
             let mut model = c.model.clone();
             model.classes[0].rate = Some(run.rate);
@@ -232,8 +232,8 @@ fn load_dependence_is_shown_and_bounded() {
 
 #[test]
 fn the_interval_of_the_prediction_spans_equally_good_fits() {
-    // Measured on one nginx worker with 1294 B: requests per second and CPU µs per request, up to a third of the 60,000
-    // that it could serve.
+    // Measured on one nginx worker with responses of 1,294 bytes: requests per second, and CPU time per request in µs.
+    // The rates reach a third of the 60,000 requests per second that the worker can serve.
     let records = [(0.0, 0.0), (2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)].map(|(rate, us): (f64, f64)| {
         let mut r = record("/", if rate > 0.0 { &[("light", 1.0)] } else { &[] });
         for key in ["/rates/offered", "/rates/completed"] {
@@ -258,7 +258,7 @@ fn intervals_cover_the_truth_at_their_level() {
     let (mut held, mut saturation_held) = ([0, 0], 0);
     for seed in 0..TRIALS {
         let mut rng = Pcg64::seed_from_u64(seed);
-        // The figures vary by about 1 % between runs, and more between seconds.
+        // The figures of the runs vary by about 1 %, and the figures of single seconds vary more.
         let mut noise = |size: f64| size * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
         let records: Vec<Value> = runs()
             .into_iter()
