@@ -22,9 +22,9 @@
 //!   (6 %) for exponential service. The additional residence caused by w has two parts: one part is equal for all
 //!   classes, and the rest is shared among the classes in proportion to their demands.
 //!
-//! We know no such formula for priorities. We know none for closed classes either, whose arrivals do not find the mean
-//! state. In both cases, the mean of the additional time is part of every demand. The simulator always adds the
-//! additional time to the requests that find servers idle.
+//! We know no such formula for priorities, and none for closed classes, whose arrivals do not find the mean state. In
+//! both cases, the mean of the additional time is part of every demand. The simulator always adds the additional time
+//! to the requests that find servers idle.
 //!
 //! Times are in seconds, rates per second. Demands and rates are lists by class.
 
@@ -60,7 +60,7 @@ fn must_be_woken(station: &Station) -> bool {
 }
 
 impl Network<'_> {
-    /// Whether a formula is known for the waking of the station's servers. It needs open classes without priorities.
+    /// Whether a formula for waking the station's servers is known. The classes must be open and have no priorities.
     pub(crate) fn is_exceptional(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;

@@ -1,12 +1,13 @@
 //! Demands that depend on the load ([`IdleCost`]).
 //!
-//! A request needs D_r + w·Iᵖ seconds on average, where I is the idle share of the capacity, and w and p are the
-//! seconds and the power of the [`IdleCost`]. At a queue of m servers, I = 1 − b − Σ X_r·(D_r + w·Iᵖ)/m. With w ≥ 0 the
-//! right side falls as I grows. With w < 0 it grows more slowly than I, as long as no demand becomes negative. So there
-//! is exactly one solution I, which is 0 at saturation. For one server, p = 1 and b = 0, this is the M/G/1 queue whose
-//! first request after idleness takes S0 = D + w (Welch 1964, "On a generalized M/G/1 queuing process in which the
-//! first customer of each busy period receives exceptional service", Operations Research 12): U = λ·S0/(1 − λ·(D −
-//! S0)).
+//! A request of class r needs D_r + w·Iᵖ seconds on average, where I is the idle share of the capacity, and w and p are
+//! the seconds and the power of the [`IdleCost`]. At a queue of m servers, I = 1 − b − Σ X_r·(D_r + w·Iᵖ)/m. With w ≥ 0
+//! the right side falls as I grows. With w < 0 it grows more slowly than I, as long as no demand becomes negative. So
+//! there is exactly one solution I, which is 0 at saturation.
+//!
+//! For one server, p = 1 and b = 0, this is the M/G/1 queue whose first request after idleness takes S0 = D + w: U =
+//! λ·S0/(1 − λ·(D − S0)) (Welch 1964, "On a generalized M/G/1 queuing process in which the first customer of each busy
+//! period receives exceptional service", Operations Research 12).
 //!
 //! With w > 0, only requests that find idle servers take longer; see [`crate::exceptional`].
 

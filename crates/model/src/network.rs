@@ -1,7 +1,7 @@
 //! A validated model in the form that the solvers need.
 //!
-//! Background work slows a queue down, so only this module divides demands by 1 − b. Utilization refers to the nominal
-//! capacity and uses the demands of the document. Matrices are stations × classes.
+//! Background work slows a queue down, so this module divides demands by 1 − b, and the solvers need not. Utilization
+//! refers to the nominal capacity and uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
@@ -35,7 +35,7 @@ pub(crate) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// Builds a network whose open classes saturate no station.
+    /// Builds the network. Returns an error if its open classes saturate a station.
     pub(crate) fn new(model: &'a Model) -> Result<Self, ModelError> {
         let mut network = Self::unchecked_stability(model)?;
         network.check_stable()?;
@@ -228,7 +228,7 @@ fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u3
 /// Tolerated rounding error of a squared coefficient of variation.
 const ROUNDING: f64 = 1e-9;
 
-/// Checks that names are unique, because bottlenecks, errors and changes refer to them.
+/// Checks that names are unique, because bottlenecks, errors and changes identify stations and classes by name.
 fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
     let mut seen = HashSet::new();
     match names.filter(|name| !name.is_empty()).find(|name| !seen.insert(*name)) {

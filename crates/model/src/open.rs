@@ -70,8 +70,8 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     ))
 }
 
-/// Usual and worst error of mean response times, in percent. The test `tests/it/ordered.rs` checks both in random
-/// networks.
+/// Error of mean response times, in percent, that nine of ten classes do not exceed. The next constant is the largest
+/// error. The test `tests/it/ordered.rs` checks both.
 const USUAL: u32 = 12;
 const WORST: u32 = 40;
 

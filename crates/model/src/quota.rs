@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// Calls and quotas with less than this number of seconds of work left count as finished; the rest is a rounding error.
+/// Work of less than this number of seconds is a rounding error and counts as none.
 const ROUNDING: f64 = 1e-9;
 
 /// A limit of the CPU time that the servers of a station may use in each period.

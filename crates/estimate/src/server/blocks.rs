@@ -99,9 +99,9 @@ pub struct ResponseFigures {
 /// The course of a measurement over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// Length of the warm-up, which the other figures exclude, in seconds.
+    /// Length of the warm-up in seconds. All other figures of the measurement exclude the warm-up.
     pub warm_up: f64,
-    /// Time for which the server rested after the measurement, in seconds.
+    /// Time in seconds for which the server rested after the measurement.
     pub pause_after: f64,
     /// CPU time and completions in short intervals ("stretches"), from the start of the measurement.
     pub stretches: Vec<RunStretch>,
@@ -144,9 +144,9 @@ pub(super) struct ReplayedMeasurement {
 /// the time. The response time is linear in the variability of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ModelledResponse {
-    /// The response time with constant service times in each class.
+    /// The response time in seconds if service times are constant in each class.
     pub constant: f64,
-    /// The addition for each unit of the squared coefficient of variation of service.
+    /// The increase of the response time for each unit of the squared coefficient of variation of service, in seconds.
     pub per_scv: f64,
 }
 

@@ -23,7 +23,7 @@ const NOTABLE: f64 = 0.05;
 /// The resource that limits the server.
 #[derive(Clone, Debug)]
 pub(super) struct Bottleneck {
-    /// Name of the station.
+    /// Name of the bottleneck's station.
     pub name: String,
     /// Text for people: the number of calls that the resource serves at once, and the evidence that it is full.
     pub evidence: String,
