@@ -33,9 +33,9 @@ pub struct Bounds {
 /// A range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
-    /// The smallest value.
+    /// Lower end of the range.
     pub lower: f64,
-    /// The largest value.
+    /// Upper end of the range.
     pub upper: f64,
 }
 

@@ -47,24 +47,24 @@ pub struct Solution {
     /// Caveats about the errors of the solution. Documents include them among their own caveats.
     #[serde(skip)]
     pub caveats: Vec<String>,
-    /// X: throughput of each class.
+    /// X: throughput of each class, in requests per second.
     pub throughput: Vec<f64>,
-    /// R: response time of each class, without think time.
+    /// R: response time of each class in seconds, without think time.
     pub response_time: Vec<f64>,
-    /// Time spent at the station, waiting and in service; stations × classes.
+    /// Residence time at each station in seconds, waiting and in service; stations × classes.
     pub residence: Vec<Vec<f64>>,
-    /// N: number of requests; stations × classes.
+    /// N: mean number of requests present; stations × classes.
     pub queue_length: Vec<Vec<f64>>,
     /// U = X·D/m: utilization of the nominal capacity by the model's classes alone; stations × classes. For a delay
     /// station it is the number of requests present; for a station with rate multipliers it is X·D.
     pub utilization: Vec<Vec<f64>>,
     /// The station that saturates first; empty if no station ever does.
     pub bottleneck: String,
-    /// The rate of all classes together, at their present mix, at which the bottleneck saturates; infinite (JSON: null)
-    /// if it never does.
+    /// The rate of all classes together, at their present mix, at which the bottleneck saturates, in requests per
+    /// second. Infinite (JSON: null) if no station ever saturates.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// Mean response time R over all requests, at their present mix.
+    /// Mean response time R over all requests at their present mix, in seconds.
     pub mean_response_time: f64,
 }
 

@@ -12,15 +12,15 @@ use serde::Serialize;
 /// The response time of a class in seconds, from arrival to the end of the last visit, without think time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
-    /// The mean.
+    /// Mean response time.
     pub mean: Estimate,
-    /// The median.
+    /// Median of the response times.
     pub p50: Estimate,
-    /// The 90th percentile.
+    /// 90th percentile of the response times.
     pub p90: Estimate,
-    /// The 95th percentile.
+    /// 95th percentile of the response times.
     pub p95: Estimate,
-    /// The 99th percentile.
+    /// 99th percentile of the response times.
     pub p99: Estimate,
 }
 

@@ -5,7 +5,7 @@
 //! classes.
 //!
 //! Background work b slows every server of a station to 1 − b of its nominal rate. A delay has no capacity and no
-//! background.
+//! background work.
 
 use super::SimulationOptions;
 use super::arrivals::{Arrivals, Source};

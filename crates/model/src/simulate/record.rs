@@ -24,7 +24,7 @@ pub(super) struct Slice {
     pub(super) completed: Vec<Completed>,
     /// Histogram of the response times of each class.
     pub(super) times: Vec<Buckets>,
-    /// The visits, stations × classes.
+    /// The visits of each class to each station, stations × classes.
     pub(super) visits: Vec<Visits>,
 }
 

@@ -14,14 +14,14 @@ use serde::Serialize;
 /// Result of a simulation. Its figures have 95 % confidence intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Simulation {
-    /// X: throughput of each class.
+    /// X: throughput of each class, in requests per second.
     pub throughput: Vec<Estimate>,
     /// R: response time of each class; `None` for a class without completed requests.
     pub response_time: Vec<Option<ResponseTime>>,
-    /// Time from arrival at the station to departure, stations × classes. It is 0 where the class has no demand, and
-    /// `None` where no visit was simulated.
+    /// Time from arrival at the station to departure in seconds, stations × classes. It is 0 where the class has no
+    /// demand, and `None` where no visit was simulated.
     pub residence: Vec<Vec<Option<Estimate>>>,
-    /// N: number of requests, stations × classes.
+    /// N: mean number of requests present, stations × classes.
     pub queue_length: Vec<Vec<Estimate>>,
     /// U: utilization of the nominal capacity, stations × classes; for a delay station, the number of requests present.
     pub utilization: Vec<Vec<Estimate>>,
@@ -36,7 +36,7 @@ pub struct Run {
     pub seed: u64,
     /// Number of simulated events.
     pub events: u64,
-    /// Simulated time that was recorded, warm-up included.
+    /// Simulated time that was recorded in seconds, including the warm-up.
     pub time_s: f64,
     /// Part of `time_s` that was excluded as warm-up, in seconds.
     pub warm_up_s: f64,

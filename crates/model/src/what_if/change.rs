@@ -16,8 +16,8 @@ use std::str::FromStr;
 ///
 /// | property | target | values |
 /// |---|---|---|
-/// | `speed` | a station | `1.5x`, `+50%`: divides its demands, and the share that other work takes |
-/// | `servers` | a queue | `4`, `2x`, `+1`: the share that other work takes falls as they rise |
+/// | `speed` | a station | `1.5x`, `+50%`: divides the station's demands, and the share that other work takes |
+/// | `servers` | a queue | `4`, `2x`, `+1`: more servers lower the share that other work takes |
 /// | `demand` | a station, a class, or `STATION.CLASS` | `0.5x`, `-20%`, `12ms`, `+1ms` |
 /// | `background` | a queue | `20%`, `0.2`, `0.5x` |
 /// | `scheduling` | a queue | `ps`, `fcfs`, `priority`, `preemptive` |

@@ -45,7 +45,7 @@ pub struct CurvePoint {
     /// Share in use of the capacity that background work leaves at each station; 1 or more if the station cannot keep
     /// up. For a delay, it is the number of requests present. If there is no solution, closed classes are not included.
     pub utilization: Vec<f64>,
-    /// The rate of all classes together, at their mix at this point, at which the first station saturates.
+    /// The rate of all classes together, at their mix at this point, at which the first station saturates, per second.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
     /// The station that saturates first; empty if no station ever does.
@@ -55,11 +55,11 @@ pub struct CurvePoint {
 /// The steady state of a network.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Steady {
-    /// X: throughput of each class.
+    /// X: throughput of each class, in requests per second.
     pub throughput: Vec<f64>,
-    /// R: response time of each class.
+    /// R: response time of each class, in seconds.
     pub response_time: Vec<f64>,
-    /// Mean response time R over all requests.
+    /// Mean response time R over all requests, in seconds.
     pub mean_response_time: f64,
 }
 

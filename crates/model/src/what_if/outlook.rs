@@ -33,7 +33,7 @@ pub struct Outlook {
 pub struct StationLimit {
     /// Name of the station.
     pub station: String,
-    /// The rate of all classes together, at their present mix, at which the station saturates.
+    /// The rate of all classes together, at their present mix, at which the station saturates, in requests per second.
     pub saturation_rate: f64,
     /// Share in use of the capacity that background work leaves at the station; 1 or more if the station cannot keep
     /// up.
