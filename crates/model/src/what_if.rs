@@ -69,7 +69,7 @@ pub struct WhatIf {
     pub before: Outlook,
     /// The model with all changes; `None` if one of the changes is a range.
     pub after: Option<Outlook>,
-    /// The ratios of the figures after the changes to those before; `None` if the demands have no intervals.
+    /// The ratios of the figures after the changes to the figures before; `None` if the demands have no intervals.
     pub effect: Option<Effect>,
     /// The model along the ranges of changes; `None` without ranges.
     pub curve: Option<Curve>,

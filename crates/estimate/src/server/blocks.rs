@@ -1,5 +1,5 @@
-//! Input of the fit: the measurements of calibration, in blocks. Each block measures all loads once, in an order of its
-//! own. So the drift of the host's speed affects all loads alike.
+//! Input of the fit: the measurements of calibration, in blocks. Each block measures the same loads, in an order of
+//! its own. So the drift of the host's speed affects all loads alike.
 
 use super::programs::{self, ProgramUsage};
 use crate::inside::{ModuleDemand, Workers};

@@ -11,8 +11,8 @@ use super::programs::ProgramUsage;
 use brimful_core::quantity::{number, percent};
 use occupancy::{WorkerGroup, find_workers};
 
-/// Share of the time for which a full disk or full workers are busy. The CPUs are full if calls use at least this share
-/// of the capacity that requests can use, or if less than 1 − [`FULL`] of the CPUs is idle.
+/// A disk or the workers are full if they are busy for at least this share of the time. The CPUs are full if calls use
+/// at least this share of the capacity that requests can use, or if less than 1 − [`FULL`] of the CPUs is idle.
 const FULL: f64 = 0.9;
 /// Largest capacity of a pool that is tried.
 const MAX_POOL: u32 = 256;

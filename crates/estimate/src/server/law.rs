@@ -18,9 +18,9 @@ use brimful_core::survey::Law;
 
 /// The highest power p that is tried.
 const MAX_POWER: u32 = 4;
-/// Cross-validation error below which laws count as equally good. A smaller error does not support a law.
+/// Laws with cross-validation errors well below this value count as equally good.
 const INDISTINCT: f64 = 0.005;
-/// Largest ratio of W to S. In measurements of real servers, the cost of a call at most doubled.
+/// Largest ratio of W to S. On real servers, the cost of a call was seen to double.
 const MAX_WEIGHT: f64 = 2.0;
 
 /// The cost of a call at one level.

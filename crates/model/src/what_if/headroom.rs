@@ -139,7 +139,7 @@ impl Objective {
         })
     }
 
-    /// The greatest load at which the objective is met, with this relative precision.
+    /// The greatest load at which the objective is met, with the relative precision `precision`.
     pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
         let network = Network::unchecked_stability(model)?;
         let precision = if is_simulated(&network, method) { precision.max(SIMULATED_PRECISION) } else { precision };
@@ -205,7 +205,7 @@ impl Objective {
         Ok(Until::Population(low))
     }
 
-    /// Whether a network meets the objective. A saturated network never does.
+    /// Whether a network meets the objective. A saturated network never meets an objective.
     fn is_met_by(&self, model: &Model, method: Method) -> Result<bool, ModelError> {
         match solve(model, method) {
             Ok(solution) => self.is_met(model, &solution),
@@ -221,7 +221,7 @@ fn open_mix(network: &Network<'_>) -> Vec<f64> {
     if network.rates.iter().any(|rate| *rate > 0.0) { network.rates.clone() } else { open.collect() }
 }
 
-/// The method to solve many networks like this one.
+/// The method for many similar networks: the Linearizer if `auto` would solve them exactly but slowly.
 pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError> {
     let network = Network::unchecked_stability(model)?;
     let slow = || effort(&network).seconds > QUICK_SECONDS;
@@ -233,7 +233,7 @@ pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError>
     })
 }
 
-/// Utilization of a queue, background work included.
+/// Utilization of a queue, including background work.
 fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
     let station = &model.stations[k];
     let servers = f64::from(station.servers);
