@@ -20,7 +20,7 @@ use brimful_core::survey::Law;
 const MAX_POWER: u32 = 4;
 /// Laws with cross-validation errors well below this value count as equally good.
 const INDISTINCT: f64 = 0.005;
-/// Largest ratio of W to S. On real servers, the cost of a call was seen to double.
+/// Largest ratio of W to S. On real servers, the cost of a call doubled.
 const MAX_WEIGHT: f64 = 2.0;
 
 /// The cost of a call at one level.
