@@ -98,9 +98,9 @@ impl Line {
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
         let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // The mean additional demand is w·Iᵖ. Without background work, a share I of the servers is idle when a request
-        // arrives.
-        let waking = if cost.seconds > 0.0 { cost.seconds * idle.powi(cost.power as i32 - 1) } else { 0.0 };
+        // The mean additional demand is w·Iᵖ. The trajectory knows no background work, so in it a share I/(1 − b) of the
+        // servers is idle when a request arrives.
+        let waking = cost.seconds.max(0.0) * idle.powi(cost.power as i32 - 1) * (1.0 - station.background);
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
             // A negative cost is part of every demand. The demands then grow with the load.
@@ -176,6 +176,18 @@ mod tests {
         let predicted = 0.002 + s + idle * (s0 - s) + rate * squares / 2.0 / (1.0 - rate * s);
         let found = mean(trajectory(&model, HostSlowness::default(), 1, poisson(rate, 2_000.0)).unwrap());
         assert!((found / predicted - 1.0).abs() < 0.02, "{found} {predicted}");
+    }
+
+    #[test]
+    fn waking_a_server_with_background_work_takes_as_long_as_the_model_says() {
+        for (rate, power) in [(1.0, 1), (1.0, 2), (200.0, 1)] {
+            let mut model = server(rate, 1.0, Some(IdleCost { seconds: 0.0005, power }));
+            model.stations[0].background = 0.4;
+            let predicted = solve_open(&model, Method::Auto).unwrap().mean_response_time;
+            let duration = 200_000.0 / rate;
+            let found = mean(trajectory(&model, HostSlowness::default(), 1, poisson(rate, duration)).unwrap());
+            assert!((found / predicted - 1.0).abs() < 0.03, "{rate} {power}: {found} {predicted}");
+        }
     }
 
     #[test]
