@@ -69,7 +69,7 @@ fn execute(
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::ClockAnchor::now();
     let new_observers = || (new_collector(&valid, window), ShardObserver::new(observer, plan.window));
-    let drive = || match (&valid.load, feed) {
+    let drive = |stop: &AtomicBool| match (&valid.load, feed) {
         (PlannedLoad::Log { .. }, Some(feed)) => stream::drive(plan, &config, feed, new_observers, stop),
         _ => {
             let new_shard = |shard| Ok((shared.load(shard)?, shared.requests(), new_observers()));
@@ -79,7 +79,7 @@ fn execute(
     };
     let run = match &observer.stop_when {
         Some(conditions) => conditions.judge_during(stop, drive).map_err(RunError::StopThread)??,
-        None => drive()?,
+        None => drive(stop)?,
     };
     let stopped_by = observer.stop_when.as_ref().and_then(|conditions| conditions.met()).map(str::to_owned);
     let may_end_early = run.interrupted || valid.ends_with_last_call();

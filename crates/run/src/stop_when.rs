@@ -96,12 +96,14 @@ impl StopConditions {
         }
     }
 
-    /// Runs `body`, and sets `stop` as soon as a condition holds.
+    /// Runs `body` with a flag that ends the run. The flag is set as soon as a condition holds, or when the user sets
+    /// `stop`. A condition ends only this run, so it leaves `stop` alone.
     ///
     /// # Errors
-    /// When the thread that judges the conditions cannot be started.
-    pub(crate) fn judge_during<T>(&self, stop: &AtomicBool, body: impl FnOnce() -> T) -> io::Result<T> {
+    /// When a thread that judges the conditions cannot be started.
+    pub(crate) fn judge_during<T>(&self, stop: &AtomicBool, body: impl FnOnce(&AtomicBool) -> T) -> io::Result<T> {
         let done = AtomicBool::new(false);
+        let end = AtomicBool::new(false);
         thread::scope(|scope| {
             // Also set if `body` panics: the scope waits for its threads.
             let _done = SetOnDrop(&done);
@@ -110,12 +112,22 @@ impl StopConditions {
                     if rule.holds_before(&done) {
                         // If several conditions hold, the first one is the reason.
                         let _ = self.met.set(rule.condition.to_string());
-                        stop.store(true, Ordering::Relaxed);
+                        end.store(true, Ordering::Relaxed);
                     }
                 };
                 thread::Builder::new().name("stop-when".to_owned()).spawn_scoped(scope, judge)?;
             }
-            Ok(body())
+            let forward_stop = || {
+                while !done.load(Ordering::Relaxed) {
+                    if stop.load(Ordering::Relaxed) {
+                        end.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    thread::sleep(END_CHECK);
+                }
+            };
+            thread::Builder::new().name("stop-when".to_owned()).spawn_scoped(scope, forward_stop)?;
+            Ok(body(&end))
         })
     }
 }

@@ -5,10 +5,13 @@ use crate::bench::{Answer, Bench, IdleConnections, Pool};
 use crate::first_look;
 use crate::server::{Server, fetch_reference_cpu_times, is_alive};
 use brimful_core::record::{ClientCalibration, Record};
+use brimful_core::slo::Measure;
 use brimful_core::workload::{Load, Workload};
-use brimful_core::{Bytes, End, Nanos, Rate};
+use brimful_core::{Bytes, End, Nanos, Rate, StopCondition};
 use brimful_engine::Address;
-use brimful_run::{Exchange, FleetProcess, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
+use brimful_run::{
+    Exchange, FleetProcess, MonitorTarget, RunObserver, RunPlan, StopConditions, Tap, client_limit, run,
+};
 use brimful_target::ReferenceCpuTimes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +24,10 @@ const SPARE: Nanos = Nanos::from_millis(100);
 /// Length of the intervals of the monitor and of a Record's time series. A host may stop for some hundredths of a
 /// second, and the resulting queue takes longer to empty.
 const INTERVAL: Nanos = Nanos(31_250_000);
+/// An open load ends early if more than [`GIVE_UP_ERRORS`] of its calls fail for [`GIVE_UP_HOLD`]. A server that is
+/// known to fail is not kept overloaded any longer.
+const GIVE_UP_ERRORS: f64 = 0.5;
+const GIVE_UP_HOLD: Nanos = Nanos::from_secs(1);
 /// How often a rest checks whether the user has interrupted the survey.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
@@ -61,6 +68,18 @@ impl<'a> ServerBench<'a> {
     fn watched(&self) -> Option<MonitorTarget> {
         self.server.monitor_target(INTERVAL, self.template.cpus.first().copied())
     }
+}
+
+/// The conditions that end an open load early. `None` for closed loads, which do not overload a server, and for loads
+/// that are too short.
+fn give_up_conditions(workload: &Workload, window: Nanos) -> Result<Option<Arc<StopConditions>>, SurveyError> {
+    if window <= GIVE_UP_HOLD || !matches!(workload.load, Some(Load::Open { .. })) {
+        return Ok(None);
+    }
+    let measure = Measure::ErrorShare { class: None };
+    let condition = StopCondition { measure, limit: GIVE_UP_ERRORS, hold: GIVE_UP_HOLD };
+    let conditions = StopConditions::new(&[condition], workload).map_err(SurveyError::Unfit)?;
+    Ok(Some(Arc::new(conditions)))
 }
 
 impl Bench for ServerBench<'_> {
@@ -141,7 +160,11 @@ impl Bench for ServerBench<'_> {
         let plan = RunPlan { workload: workload.clone(), window, seed, interval: INTERVAL, monitor, ..template };
         Ok(match &mut self.crew {
             Some(crew) => crew.run(&plan, self.stop)?,
-            None => run(&plan, &RunObserver::default(), self.stop)?.record,
+            None => {
+                let observer =
+                    RunObserver { stop_when: give_up_conditions(workload, window)?, ..RunObserver::default() };
+                run(&plan, &observer, self.stop)?.record
+            }
         })
     }
 

@@ -130,8 +130,6 @@ pub fn main(args: &LoadArgs, plan: RunPlan, levels: Levels<'_>) -> anyhow::Resul
     {
         return Err(failure);
     }
-    // A condition of `--stop-when` sets `stop`, too.
-    let is_stopped = measured.iter().any(|level| level.record.stopped_by.is_some());
     let sweep = Sweep {
         schema: SCHEMA.to_owned(),
         command,
@@ -139,7 +137,7 @@ pub fn main(args: &LoadArgs, plan: RunPlan, levels: Levels<'_>) -> anyhow::Resul
         headline: headline(levels.kind, &measured),
         kind: levels.kind,
         levels: measured,
-        interrupted: stop.load(Ordering::Relaxed) && !is_stopped,
+        interrupted: stop.load(Ordering::Relaxed),
     };
     let json = brimful_report::json::document("sweep", &sweep)?;
     let shown = if args.output.json { json.clone() } else { text_or_document(|| text(&sweep), &json) };
