@@ -92,6 +92,9 @@ pub struct Survey {
     /// Load and delays that calibration caused on the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
+    /// Throughput of the overloaded server by connection policy, if both policies were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<Overload>,
     /// A change of the server that was predicted and then measured, if the user requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
@@ -202,6 +205,19 @@ impl fmt::Display for Connections {
         }
         f.write_str(".")
     }
+}
+
+/// Throughput of an overloaded server by connection policy, at the same offered load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overload {
+    /// Offered load, in calls per second.
+    pub offered: f64,
+    /// Calls completed per second if calls wait for one of the pool's connections.
+    pub pooled: f64,
+    /// Calls completed per second if each call that finds no idle connection opens another.
+    pub unlimited: f64,
+    /// Number of connections that were opened without a pool.
+    pub connections: u64,
 }
 
 /// A change of the server whose effect was predicted and then measured. The change was undone afterwards.

@@ -126,7 +126,7 @@ mod tests {
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
-        ByClients, Comparison, Connections, Inflicted, Law, Level, ObjectiveOutcome, ObjectiveSlice,
+        ByClients, Comparison, Connections, Inflicted, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
         ResponsePercentiles, Role, Stopped, WhatIf,
     };
 
@@ -279,6 +279,7 @@ mod tests {
                 longest_wait_s: 0.0163,
                 max_delay_s: Some(0.2),
             }),
+            overload: Some(Overload { offered: 585.0, pooled: 447.0, unlimited: 451.0, connections: 1_340 }),
             what_if: None,
             elapsed_s: Some(252.0),
             report: Some("brimful-survey.html".to_owned()),
@@ -297,6 +298,15 @@ mod tests {
         survey.objectives[0].rate.measured = None;
         let text = text(&survey, Detail::Main);
         assert!(text.contains("432/s … 449/s"), "a rate that is not known precisely is an interval: {text}");
+    }
+
+    #[test]
+    fn the_answer_says_how_much_an_overloaded_server_loses_without_a_connection_pool() {
+        let mut survey = a_survey();
+        survey.overload = Some(Overload { offered: 585.0, pooled: 447.0, unlimited: 290.0, connections: 1_340 });
+        let text = text(&survey, Detail::Main);
+        let line = "overload      447/s through a pool, 290/s (−35.1 %) if waiting calls open connections of their own (1,340 here)";
+        assert!(text.replace("\n              ", " ").contains(line), "{text}");
     }
 
     #[test]

@@ -41,6 +41,8 @@ const MAX_MEASUREMENTS: usize = 3;
 pub(crate) struct ConnectionUse {
     /// The connections as the document describes them.
     pub summary: Connections,
+    /// The connections of the loads; `None` until they are chosen.
+    pool: Option<Pool>,
     /// Duration of a call while no other call is in progress, in seconds.
     call_s: f64,
 }
@@ -51,7 +53,7 @@ pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &InitialMeasure
     let is_kept = !setup.connections.one_call_each;
     let counts = &first.counts;
     let closed_by_server = is_kept && counts.completed > 1 && 2 * counts.established > counts.completed;
-    let mut connections = ConnectionUse { summary: Connections::default(), call_s: first.call_duration_s() };
+    let mut connections = ConnectionUse { call_s: first.call_duration_s(), ..ConnectionUse::default() };
     connections.summary.closed_by_server = closed_by_server;
     connections.summary.one_call_each = !is_kept || closed_by_server;
     let wanted = match setup.connections.limit {
@@ -91,6 +93,19 @@ impl ConnectionUse {
             ConnectionLimit::Pool | ConnectionLimit::Unlimited => u64::MAX,
         };
         self.limited_by_server(clients_by_cpus(setup).min(by_user)).max(1)
+    }
+
+    /// The connections that the loads use, if calls wait for a connection of a pool.
+    pub fn pool(&self) -> Option<Pool> {
+        self.pool.filter(|pool| pool.size.is_some())
+    }
+
+    /// The connections of users who open as many as they need. `None` if this must not or cannot be tried: the user
+    /// limited the connections, each call has a connection anyway, or the server serves only some connections at a time.
+    pub fn without_pool(&self, setup: &Setup) -> Option<Pool> {
+        let is_limited = matches!(setup.connections.limit, ConnectionLimit::AtMost(_));
+        let has_no_alternative = is_limited || self.summary.one_call_each || self.summary.served_at_once.is_some();
+        self.pool().filter(|_| !has_no_alternative).map(|pool| Pool { size: None, ..pool })
     }
 
     /// Whether this number of clients occupies all connections that the server serves at the same time.
@@ -149,7 +164,9 @@ impl ConnectionUse {
         let opened_ahead =
             if runner.setup.connections.opened_ahead { self.measure_opened_ahead(runner, size)? } else { 0 };
         self.summary.most = size;
-        runner.bench.use_connections(Pool { size, opened_ahead })?;
+        let pool = Pool { size, opened_ahead };
+        self.pool = Some(pool);
+        runner.bench.use_connections(pool)?;
         if self.summary.served_at_once.is_some() || self.summary.closed_by_server {
             runner.note(self.summary.to_string());
         } else if let Some(size) = size {

@@ -10,7 +10,7 @@ use crate::runner::{Halt, RunLog};
 use crate::saturation::Saturation;
 use crate::setup::Setup;
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Demand, RateUnderObjective, SCHEMA, Stopped, Survey, WhatIf};
+use brimful_core::survey::{Comparison, Demand, Overload, RateUnderObjective, SCHEMA, Stopped, Survey, WhatIf};
 use brimful_estimate::ServerFit;
 use brimful_target::ReferenceCpuTimes;
 
@@ -24,6 +24,7 @@ pub(crate) struct Findings {
     pub predictions: Option<Predictions>,
     pub saturation: Option<Saturation>,
     pub objectives: Vec<RateUnderObjective>,
+    pub overload: Option<Overload>,
     pub what_if: Option<WhatIf>,
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt:
         speed_by_block: fit.map(ServerFit::speed_by_block).unwrap_or_default(),
         connections: findings.connections.summary,
         inflicted: findings.calibration.as_ref().map(|calibration| calibration.impact),
+        overload: findings.overload,
         what_if: findings.what_if,
         elapsed_s: None,
         report: None,

@@ -9,9 +9,9 @@ use crate::baseline::IDLE;
 use crate::connections::ConnectionUse;
 use crate::design::{BlockDesign, anchor_duration, blocks, next_clients};
 use crate::first_look::FIRST_LOOK;
+use crate::overload::overload_durations;
 use crate::objective::{expected_slices, slice_duration};
 use crate::predictions::{PREDICTING, planned_levels, saturation_duration};
-use crate::saturation::{PAST_SATURATION, overload_duration};
 use crate::setup::{Change, Setup, times};
 use crate::what_if;
 use brimful_core::Nanos;
@@ -123,8 +123,8 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     for _ in 0..expected_slices(setup) {
         runs.add(slice_duration(setup, search.capacity, 0.0));
     }
-    for fraction in PAST_SATURATION {
-        runs.add(overload_duration((fraction - 1.0) * search.capacity, level));
+    for duration in overload_durations(setup, search.capacity) {
+        runs.add(duration);
     }
     runs
 }

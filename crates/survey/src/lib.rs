@@ -22,6 +22,7 @@ mod judge;
 mod level;
 mod method;
 mod objective;
+mod overload;
 mod predictions;
 mod runner;
 mod saturation;

@@ -12,9 +12,10 @@ use crate::duration::estimated_duration;
 use crate::first_look::measure_initially;
 use crate::hold_out::hold_out;
 use crate::objective::{predicted_only, search_rates};
+use crate::overload::overload;
 use crate::predictions::{PREDICTING, Predictions};
 use crate::runner::{Halt, Runner, SurveyEvent};
-use crate::saturation::{leave_out_saturation, overload, saturate};
+use crate::saturation::{leave_out_saturation, saturate};
 use crate::setup::Setup;
 use crate::what_if::{measure_change, rehearse_change};
 use brimful_core::survey::Survey;
@@ -74,7 +75,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     findings.saturation = saturate(runner, calibration, client, predictions)?;
     let capacity = findings.saturation.as_ref().map_or(predictions.saturation, |saturation| saturation.rate);
     search_rates(runner, &predictions.objectives, capacity, &mut findings.objectives)?;
-    overload(runner, calibration, client)?;
+    findings.overload = overload(runner, calibration, client, &findings.connections)?;
     if let Some(change) = change {
         findings.what_if = Some(measure_change(runner, calibration, change)?);
     }

@@ -1,4 +1,4 @@
-//! Measures the server's capacity, and the server's behaviour beyond it.
+//! Measures the server's capacity.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::{Calibration, check_not_too_many_clients};
@@ -6,15 +6,8 @@ use crate::level::LevelContext;
 use crate::predictions::Predictions;
 use crate::runner::{Halt, Runner};
 use crate::setup::closed;
-use brimful_core::quantity;
-use brimful_core::workload::Load;
-use brimful_core::{Nanos, Rate};
+use brimful_core::Nanos;
 use brimful_target::ReferenceCpuTimes;
-
-/// Loads of the open levels past saturation, as fractions of the capacity.
-pub(crate) const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
-/// Maximum number of calls that wait at the end of a level past saturation. It limits the duration of the level.
-const MAX_BACKLOG: f64 = 1000.0;
 
 /// The measured capacity.
 #[derive(Debug)]
@@ -74,30 +67,4 @@ pub(crate) fn leave_out_saturation(
         "the capacity itself is not measured, because the permitted {clients} clients do not saturate the server"
     ));
     Ok(())
-}
-
-/// Measures how the server behaves beyond its capacity. The capacity must already be measured, because an overloaded
-/// server would disturb its measurement.
-pub(crate) fn overload(runner: &mut Runner<'_>, calibration: &Calibration, client: &ClientLimit) -> Result<(), Halt> {
-    let capacity = calibration.fit.saturation();
-    for fraction in PAST_SATURATION {
-        let rate = fraction * capacity;
-        let duration = overload_duration(rate - capacity, runner.setup.level);
-        let step = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
-        if client.limit.is_some_and(|limit| rate > limit) {
-            runner.note(format!("left out, because this client cannot offer it: {step}"));
-            continue;
-        }
-        runner.begin(step, duration);
-        let prediction = calibration.fit.predict(rate)?;
-        let workload = runner.setup.workload_with(Load::poisson(Rate(rate)));
-        let trial = runner.measure_level(&workload, duration)?;
-        runner.record_level(&trial, &workload, &LevelContext::past_saturation(capacity, &prediction, None))?;
-    }
-    Ok(())
-}
-
-/// Duration of a level past saturation that offers `excess` calls per second more than the server completes.
-pub(crate) fn overload_duration(excess: f64, level: Nanos) -> Nanos {
-    Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
 }

@@ -82,6 +82,8 @@ struct Simulated {
     /// Number of connections that the server serves at the same time, if it dedicates a worker to each connection;
     /// otherwise `None`.
     workers_for_connections: Option<u64>,
+    /// Factor of the CPU time of a call of an open load while the load uses no connection pool.
+    cost_without_pool: f64,
     /// Whether only the server's answers can be observed.
     is_black_box: bool,
     /// Number of threads of all programs, without the first thread of each process.
@@ -169,6 +171,7 @@ impl Simulated {
             client_may_offer_more: false,
             module: None,
             workers_for_connections: None,
+            cost_without_pool: 1.0,
             is_black_box: false,
             more_threads: 0,
             status: 200,
@@ -223,7 +226,9 @@ impl Simulated {
             }
         }
         (self.under_load)(&mut model, rate);
-        model.demands[0].iter_mut().for_each(|demand| *demand /= self.cpu_share);
+        let has_pool = self.pools.last().is_none_or(|pool| pool.size.is_some());
+        let cost = if has_pool || closed.is_some() { 1.0 } else { self.cost_without_pool };
+        model.demands[0].iter_mut().for_each(|demand| *demand *= cost / self.cpu_share);
         model
     }
 

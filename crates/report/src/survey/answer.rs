@@ -1,7 +1,7 @@
 //! The answer of a survey in about ten lines: the headline, the rates that it predicted and measured, the bottleneck and
 //! the verdict.
 
-use super::conclusion::{count_held, verdict};
+use super::conclusion::{by_policy, count_held, verdict};
 use crate::format::{Column, error, fact, figure, interval, percent, rate, table, words, wrap};
 use brimful_core::survey::{ByClients, Comparison, RateUnderObjective, Survey};
 
@@ -13,12 +13,18 @@ const COLUMNS: [Column<'static>; 5] = [
     figure("error", 2, None),
 ];
 
+/// The answer mentions the connection policy if more than this share of the throughput is lost without a pool.
+const NOTABLE_LOSS: f64 = 0.1;
+
 pub(super) fn answer(survey: &Survey) -> String {
     let mut rows: Vec<Vec<String>> = survey.objectives.iter().map(objective).collect();
     rows.push(comparison("capacity", &survey.saturation_rate));
     let mut text = wrap(&survey.headline, 0) + "\n" + &table(&COLUMNS, &rows) + "\n";
     if let Some(limit) = limit(survey) {
         text += &fact("limit", &limit);
+    }
+    if let Some(overload) = survey.overload.filter(|it| it.unlimited < it.pooled * (1.0 - NOTABLE_LOSS)) {
+        text += &fact("overload", &by_policy(&overload));
     }
     let (held, all) = count_held(survey);
     if all > 0 {

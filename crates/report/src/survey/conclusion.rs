@@ -3,7 +3,7 @@
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Connections, InsideServer, Law, Level, Role, Stopped, Survey};
+use brimful_core::survey::{Comparison, Connections, InsideServer, Law, Level, Overload, Role, Stopped, Survey};
 
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
@@ -14,6 +14,7 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text += &or_nothing("calibration", inflicted(survey));
     text += &or_nothing("host", host(&survey.speed_by_block));
     text += &or_nothing("connections", connections(survey));
+    text += &or_nothing("overload", survey.overload.map(|overload| by_policy(&overload)));
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
     } else if survey.url.starts_with("https:") {
@@ -133,6 +134,18 @@ fn full(survey: &Survey) -> Option<String> {
 /// The kind of connections that the loads used, and the reason for it.
 fn connections(survey: &Survey) -> Option<String> {
     (survey.connections != Connections::default()).then(|| survey.connections.to_string())
+}
+
+/// The throughput of the overloaded server, with a connection pool and without one.
+pub(super) fn by_policy(overload: &Overload) -> String {
+    let Overload { pooled, unlimited, connections, .. } = *overload;
+    format!(
+        "{} through a pool, {} ({}) if waiting calls open connections of their own ({} here)",
+        rate(Some(pooled)),
+        rate(Some(unlimited)),
+        error(Some(unlimited / pooled - 1.0)),
+        quantity::count(connections),
+    )
 }
 
 fn inflicted(survey: &Survey) -> Option<String> {

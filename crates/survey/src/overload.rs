@@ -1,0 +1,108 @@
+//! Measures the server's behaviour beyond its capacity.
+//!
+//! The policy for new connections may decide how much an overloaded server completes. With a pool, calls wait in the
+//! client for one of a few connections. Without a pool, each call that finds no idle connection opens another, so the
+//! server has to accept thousands of connections just when it is late, and some servers lose much of their capacity
+//! then. Both policies are measured at the same offered rate.
+
+use crate::baseline::ClientLimit;
+use crate::calibration::Calibration;
+use crate::connections::ConnectionUse;
+use crate::level::LevelContext;
+use crate::runner::{Halt, Runner};
+use crate::setup::Setup;
+use crate::trial::Trial;
+use brimful_core::quantity;
+use brimful_core::survey::Overload;
+use brimful_core::workload::{Load, Workload};
+use brimful_core::{Nanos, Rate};
+
+/// Load of the level that both connection policies are measured at, as a fraction of the capacity.
+const OVERLOAD: f64 = 1.3;
+/// Load of the level that only a thorough survey measures.
+const SLIGHT_OVERLOAD: f64 = 1.1;
+/// Maximum number of calls that wait at the end of a level past saturation. It limits the duration of the level.
+const MAX_BACKLOG: f64 = 1000.0;
+
+/// Measures the levels past saturation. The capacity must already be measured, because an overloaded server would
+/// disturb its measurement. Returns the throughput by connection policy; `None` if only one policy was measured.
+pub(crate) fn overload(
+    runner: &mut Runner<'_>,
+    calibration: &Calibration,
+    client: &ClientLimit,
+    connections: &ConnectionUse,
+) -> Result<Option<Overload>, Halt> {
+    let capacity = calibration.fit.saturation();
+    let mut overload = None;
+    for fraction in fractions(runner.setup).iter().copied() {
+        let rate = fraction * capacity;
+        let duration = overload_duration(rate - capacity, runner.setup.level);
+        let step = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
+        if client.limit.is_some_and(|limit| rate > limit) {
+            runner.note(format!("left out, because this client cannot offer it: {step}"));
+            continue;
+        }
+        runner.begin(step, duration);
+        let prediction = calibration.fit.predict(rate)?;
+        let workload = runner.setup.workload_with(Load::poisson(Rate(rate)));
+        let trial = runner.measure_level(&workload, duration)?;
+        runner.record_level(&trial, &workload, &LevelContext::past_saturation(capacity, &prediction, None))?;
+        if fraction == OVERLOAD {
+            overload = compare_policies(runner, &workload, duration, &trial, connections)?;
+        }
+    }
+    Ok(overload)
+}
+
+/// Duration of a level past saturation that offers `excess` calls per second more than the server completes.
+fn overload_duration(excess: f64, level: Nanos) -> Nanos {
+    Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
+}
+
+/// Durations of all levels past saturation, for a server that completes `capacity` calls per second.
+pub(crate) fn overload_durations(setup: &Setup, capacity: f64) -> impl Iterator<Item = Nanos> {
+    let duration = move |fraction: f64| overload_duration((fraction - 1.0) * capacity, setup.level);
+    // Two further levels compare the connection policies.
+    fractions(setup).iter().chain(&[OVERLOAD; 2]).map(move |fraction| duration(*fraction))
+}
+
+fn fractions(setup: &Setup) -> &'static [f64] {
+    if setup.thorough { &[SLIGHT_OVERLOAD, OVERLOAD] } else { &[OVERLOAD] }
+}
+
+/// Offers the load of the trial `pooled` without a pool, and then with the pool once more. The two loads with a pool
+/// surround the other one, so that a change of the host's speed affects both policies alike.
+fn compare_policies(
+    runner: &mut Runner<'_>,
+    workload: &Workload,
+    duration: Nanos,
+    pooled: &Trial,
+    connections: &ConnectionUse,
+) -> Result<Option<Overload>, Halt> {
+    let Some((pool, without_pool)) = connections.pool().zip(connections.without_pool(runner.setup)) else {
+        return Ok(None);
+    };
+    runner.begin("past saturation: without a connection pool".to_owned(), duration + duration);
+    runner.bench.use_connections(without_pool)?;
+    let unlimited = measure(runner, workload, duration)?;
+    runner.bench.use_connections(pool)?;
+    let pooled_again = measure(runner, workload, duration)?;
+    if ![pooled, &unlimited, &pooled_again].iter().all(|trial| trial.not_client_limited()) {
+        runner.note("this client could not compare the connection policies".to_owned());
+        return Ok(None);
+    }
+    let completed = |trial: &Trial| trial.record.rates.completed;
+    Ok(Some(Overload {
+        offered: unlimited.record.rates.offered,
+        pooled: (completed(pooled) + completed(&pooled_again)) / 2.0,
+        unlimited: completed(&unlimited),
+        connections: unlimited.record.counts.established,
+    }))
+}
+
+fn measure(runner: &mut Runner<'_>, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
+    let trial = runner.measure(workload, duration)?;
+    runner.wait_for_recovery();
+    runner.check(&trial)?;
+    Ok(trial)
+}
