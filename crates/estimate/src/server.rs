@@ -98,12 +98,14 @@ impl ServerFit {
             replayed.modelled = responses::modelled_response(&demands_fit, &facts, &replayed.measurement);
         }
         let response_fit = fitting::fit(&facts, &pool(&blocks), None)?;
+        let delay_scv = responses::choose_delay_scv(&response_fit, &facts, &blocks);
+        let response_fit = response_fit.with_delay_scv(delay_scv);
         for replayed in blocks.iter_mut().flatten() {
             replayed.percentile_ratios = responses::measurement_shape(&response_fit, &facts, &replayed.measurement);
         }
         let loads = pool(&blocks);
         let fit = ModelFit { percentile_ratios: responses::percentile_ratios(&loads), ..response_fit };
-        let bootstrap = prediction_interval::bootstrap(&facts, &blocks, seed);
+        let bootstrap = prediction_interval::bootstrap(&facts, &blocks, delay_scv, seed);
         let estimate = |figure: &dyn Fn(&ModelFit) -> f64| Estimate {
             value: figure(&fit),
             ci95_half_width: half_width95(bootstrap.iter().map(figure)),

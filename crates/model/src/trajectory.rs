@@ -107,7 +107,7 @@ impl Line {
             demands: if cost.seconds < 0.0 { under_load } else { demands.to_vec() },
             waking,
             stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },
-            service: Sampler::new(Service::Standard, if queue { station.scv } else { 0.0 }, &station.name)?,
+            service: Sampler::new(Service::Standard, station.scv, &station.name)?,
         })
     }
 
@@ -118,7 +118,9 @@ impl Line {
         }
         let idle = self.free.iter().filter(|free| **free <= at).count() as f64;
         let waking = self.waking * idle / self.free.len().max(1) as f64;
-        let Some(free) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at + demand };
+        let Some(free) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else {
+            return at + demand * self.service.sample(rng);
+        };
         let start = free.max(at);
         *free = start + (demand + waking) * self.service.sample(rng) * self.stretch * slowness(start);
         *free
@@ -135,7 +137,7 @@ mod tests {
     fn server(rate: f64, scv: f64, idle_cost: Option<IdleCost>) -> Model {
         let cpu = Station { scheduling: Scheduling::Fcfs, scv, idle_cost, ..Station::default() };
         Model {
-            stations: vec![cpu, Station { kind: StationKind::Delay, ..Station::default() }],
+            stations: vec![cpu, Station { kind: StationKind::Delay, scv: 0.0, ..Station::default() }],
             classes: vec![ModelClass { rate: Some(rate), ..ModelClass::default() }],
             demands: vec![vec![0.001], vec![0.002]],
             ..Model::default()

@@ -97,7 +97,7 @@ fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model 
         stations.push(Station { servers: pool.capacity, ..new_station(&bottleneck.name, StationKind::Queue) });
         demands.push(pool.holding_time.clone());
     }
-    stations.push(new_station("elsewhere", StationKind::Delay));
+    stations.push(Station { scv: 0.0, ..new_station("elsewhere", StationKind::Delay) });
     demands.push(vec![0.0; cpu.demands.len()]);
     Model { stations, classes: facts.classes.iter().zip(&facts.mix).map(class).collect(), demands, ..Model::default() }
 }

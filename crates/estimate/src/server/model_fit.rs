@@ -74,6 +74,14 @@ impl ModelFit {
         self.network.stations[0].name == self.cpu.station.name
     }
 
+    /// The fit with this squared coefficient of variation of the delay elsewhere.
+    pub fn with_delay_scv(mut self, scv: f64) -> ModelFit {
+        if let Some(elsewhere) = self.network.stations.last_mut() {
+            elsewhere.scv = scv;
+        }
+        self
+    }
+
     /// Requests per second, in the proportions of `mix`, at which a station saturates.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
         let mean = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();

@@ -47,15 +47,20 @@ pub struct ExpectedLevel {
 }
 
 /// Models that are fitted to blocks drawn with replacement. If the capacity is extrapolated, the law of the cost is
-/// drawn at random too.
-pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>], seed: u64) -> Vec<ModelFit> {
+/// drawn at random too. All models have the same variability of the delay elsewhere.
+pub(super) fn bootstrap(
+    facts: &ServerFacts,
+    blocks: &[Vec<ReplayedMeasurement>],
+    delay_scv: f64,
+    seed: u64,
+) -> Vec<ModelFit> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let count = blocks_to_draw(blocks.len());
     let draw = |_| {
         let drawn: Vec<&Vec<ReplayedMeasurement>> =
             (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
         let chance = (!facts.is_saturated).then(|| rng.random());
-        fitting::fit(facts, &pool(drawn), chance).ok()
+        Some(fitting::fit(facts, &pool(drawn), chance).ok()?.with_delay_scv(delay_scv))
     };
     (0..DRAWS).filter_map(draw).collect()
 }

@@ -13,10 +13,12 @@
 //! The model predicts only means well. The shape of the distribution is measured, because calls that take turns on a
 //! CPU have another distribution than calls that are served one after another, with the same mean. So predicted
 //! percentiles are the model's percentiles multiplied by the ratio of measured to modelled percentiles during
-//! calibration.
+//! calibration. The variability of the delay elsewhere is chosen beforehand, so that this ratio hardly depends on the
+//! load.
 
 use super::blocks::{
-    Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ServerFacts, mean_shape,
+    Measurement, ModelledResponse, OfferedLoad, PooledLoads, PooledMeasurement, ReplayedMeasurement, ServerFacts,
+    mean_shape,
 };
 use super::model_fit::ModelFit;
 use super::module::measured_service;
@@ -24,9 +26,12 @@ use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
 use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit_response};
 use brimful_model::{exceptional_wait, exponential_wait, station_demands};
+use std::collections::BTreeMap;
 
 /// Lowest level, in percent of the capacity, at which calls wait enough to determine the shape of the distribution.
 const MIN_LEVEL_WITH_SHAPE: u32 = 40;
+/// Candidates for the squared coefficient of variation of the delay elsewhere.
+const DELAY_SCVS: [f64; 5] = [0.0, 0.1, 0.3, 1.0, 3.0];
 /// Standard deviation of the prior for the variability of waits. It is the sum of this constant and of the next
 /// constant times the variability. The prior is wide, because processes that take turns on a CPU cause waits like
 /// exponential service does, whatever their service times are.
@@ -72,6 +77,24 @@ pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &Poo
     }
     fit.percentile_ratios = percentile_ratios(loads);
     Ok(())
+}
+
+/// Chooses the variability of the delay elsewhere. With the right one, the model predicts the same percentiles as were
+/// measured at all loads, and not only at one of them: the delay matters most at light loads, and waits at high loads.
+pub(super) fn choose_delay_scv(fit: &ModelFit, facts: &ServerFacts, blocks: &[Vec<ReplayedMeasurement>]) -> f64 {
+    let misfit = |scv: f64| {
+        let fit = fit.clone().with_delay_scv(scv);
+        let mut shapes: BTreeMap<OfferedLoad, Vec<[f64; 3]>> = BTreeMap::new();
+        for replayed in blocks.iter().flatten() {
+            if let Some(shape) = measurement_shape(&fit, facts, &replayed.measurement) {
+                shapes.entry(replayed.measurement.load).or_default().push(shape);
+            }
+        }
+        let ratios = shapes.into_values().filter_map(|shapes| mean_shape(shapes.into_iter())).flatten();
+        ratios.map(|ratio| ratio.ln().powi(2)).sum::<f64>()
+    };
+    let misfits = DELAY_SCVS.map(|scv| (misfit(scv), scv));
+    misfits.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, scv)| scv)
 }
 
 /// Ratios of the measured percentiles of a measurement to the percentiles that the model predicts for the same calls.

@@ -93,11 +93,11 @@ impl Errors {
         self.intervals += 1.0;
     }
 
-    /// Asserts bounds of the median and of the largest error of each figure, and of the share of intervals that contain
-    /// the measurement.
+    /// Asserts bounds of the median and of the 95th percentile of the errors of each figure, and of the share of intervals
+    /// that contain the measurement.
     fn is_within(&self, saturation: (f64, f64), response: (f64, f64), utilization: (f64, f64), held: [f64; 2]) {
         let figures = [&self.saturation, &self.response, &self.utilization];
-        let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 1.0)));
+        let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 0.95)));
         let share = self.intervals_held / self.intervals;
         println!("{found:?}, {share} of {} intervals hold", self.intervals);
         for (found, allowed) in found.into_iter().zip([saturation, response, utilization]) {
