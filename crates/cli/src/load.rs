@@ -151,11 +151,11 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
     };
     note(format!(
         "measuring the highest load that this client can generate ({})",
-        client_limit::TYPICAL_DURATION.to_rounded_string()
+        client_limit::typical_duration(None).to_rounded_string()
     ));
     // The limit of S-Clients is measured with attempts that get no response.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
-    Ok(client_limit::measure(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
+    Ok(client_limit::measure(plan, response, None, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
 fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {

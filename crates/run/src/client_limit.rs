@@ -33,10 +33,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const RUN_LENGTH: Nanos = Nanos::from_millis(120);
 /// Time needed to prepare one run.
 const SET_UP: Nanos = Nanos::from_millis(20);
-/// Number of pairs of runs in an undisturbed search, which has ten levels.
-const TYPICAL_PAIRS: u64 = 30;
-/// Typical duration of a calibration. The limit on the number of pairs keeps a calibration from taking much longer.
-pub const TYPICAL_DURATION: Nanos = Nanos::from_millis((RUN_LENGTH.0 + SET_UP.0) / 1_000_000 * 2 * TYPICAL_PAIRS);
+/// Number of levels of an undisturbed search.
+const TYPICAL_LEVELS: u32 = 10;
 /// Number of connections per worker of the server that keep-alive runs open before they start. Without them, the storm
 /// of connection attempts at the start of a run would affect the limit.
 const WARM_CONNECTIONS: u64 = 32;
@@ -50,9 +48,18 @@ const SAMPLE_CALLS: u64 = 20;
 /// Time limit for the sample calls, and for a handshake with the built-in server.
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
+/// Typical duration of a search that ends at a rate of `enough` calls per second; `None` for a search without an end.
+/// The limit on the number of pairs keeps a search from taking much longer.
+pub fn typical_duration(enough: Option<f64>) -> Nanos {
+    let levels = enough.map_or(TYPICAL_LEVELS, |rate| search::levels_up_to(rate).min(TYPICAL_LEVELS));
+    let pairs = u64::from(levels) * search::MIN_PAIRS as u64;
+    Nanos(2 * pairs * (RUN_LENGTH.0 + SET_UP.0))
+}
+
 /// Measures how much load a client can offer with plans like `like` and responses of `response` bytes; for S-Clients,
 /// the number of attempts per second. `server_cpus` are the CPUs of the server that will be measured; with `None`, the
-/// built-in server uses the CPUs that the client leaves free.
+/// built-in server uses the CPUs that the client leaves free. With `enough`, the search ends as soon as this rate is
+/// shown not to be too much; the result is then a lower bound.
 ///
 /// Returns the Record of a run at the maximum, or of another run if there is no maximum. The Record contains the
 /// maximum and the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
@@ -62,6 +69,7 @@ const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 pub fn measure(
     like: &RunPlan,
     response: Bytes,
+    enough: Option<f64>,
     server_cpus: Option<&[usize]>,
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
@@ -80,7 +88,7 @@ pub fn measure(
         records.push((load, record));
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
-    let mut calibration = search(measure, note)?;
+    let mut calibration = search(measure, enough.unwrap_or(f64::INFINITY), note)?;
     // A listener that does not answer needs no CPU time, so the second generator takes no time from it.
     calibration.second_shares_cpus =
         generators.places.shared && !matches!(generators.responder, Responder::Full { .. });

@@ -8,6 +8,9 @@ use brimful_core::{Bytes, Nanos};
 use brimful_estimate::ProgramUsage;
 use brimful_run::client_limit;
 
+/// The highest rate of a survey, divided by the throughput of many clients. The greatest overload is 1.3 times the
+/// capacity, and the capacity may be higher than the throughput shows, for example if more clients are needed.
+const NEEDED: f64 = 2.0;
 /// How long the idle server is observed.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 
@@ -30,10 +33,22 @@ pub(crate) struct IdleServer {
     pub programs: Vec<ProgramUsage>,
 }
 
-/// Measures the rate that this client can offer with responses of this size.
-pub(crate) fn find_client_limit(runner: &mut Runner<'_>, response: Bytes) -> Result<ClientLimit, Halt> {
-    runner.begin("what this client can offer before it is the limit itself".to_owned(), client_limit::TYPICAL_DURATION);
-    let calibration = runner.client_limit(response)?;
+/// The highest rate that the survey may need, for a server that completes `throughput` calls per second.
+pub(crate) fn needed_rate(throughput: f64) -> f64 {
+    NEEDED * throughput
+}
+
+/// Measures the rate that this client can offer with responses of this size. If the server's `throughput` under many
+/// clients is known, the search ends at a rate that suffices for the survey.
+pub(crate) fn find_client_limit(
+    runner: &mut Runner<'_>,
+    response: Bytes,
+    throughput: Option<f64>,
+) -> Result<ClientLimit, Halt> {
+    let needed = throughput.map(needed_rate);
+    let duration = client_limit::typical_duration(needed);
+    runner.begin("what this client can offer before it is the limit itself".to_owned(), duration);
+    let calibration = runner.client_limit(response, needed)?;
     runner.note(match calibration.max_rate {
         Some(rate) if calibration.lower_bound => format!(
             "this client can offer {} and more without being the limit; above that rate each level is judged by itself",

@@ -41,10 +41,14 @@ pub(crate) struct Answer {
 
 /// A server that loads can be offered to.
 pub(crate) trait Bench {
-    /// Measures the highest rate at which this client is not itself the limit, for answers of this size. The verdicts
-    /// of all later Records depend on this rate.
-    fn client_limit(&mut self, response: Bytes, note: &mut dyn FnMut(String))
-    -> Result<ClientCalibration, SurveyError>;
+    /// Measures the highest rate at which this client is not itself the limit, for answers of this size. The search may
+    /// end at the rate `needed`. The verdicts of all later Records depend on the result.
+    fn client_limit(
+        &mut self,
+        response: Bytes,
+        needed: Option<f64>,
+        note: &mut dyn FnMut(String),
+    ) -> Result<ClientCalibration, SurveyError>;
 
     /// Makes one call. Returns its answer, or `None` if the server did not answer.
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;

@@ -22,10 +22,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-/// The search for the capacity is repeated while each repetition finds a capacity that is higher by more than this
-/// share. This happens while a compiler or a cache warms up.
-const WARMING_GAIN: f64 = 0.08;
-const MAX_SEARCHES: usize = 3;
 /// Some resource is saturated if doubling the clients multiplies the completed calls by less than this factor. A bound
 /// closer to 1 would need more exact measurements than one run for each number of clients.
 const SATURATED_GAIN: f64 = 1.25;
@@ -177,14 +173,7 @@ impl Calibrator<'_, '_> {
     /// they complete.
     fn find_capacity(&mut self, first_rate: f64) -> Result<Capacity, Halt> {
         let max_clients = self.connections.max_clients(self.runner.setup);
-        let mut best = Capacity { rate: first_rate, ..Capacity::unknown() };
-        for search in 0..MAX_SEARCHES {
-            let rate_before = best.rate;
-            best = self.search_once(max_clients, rate_before)?;
-            if search > 0 && best.rate < rate_before * (1.0 + WARMING_GAIN) {
-                break;
-            }
-        }
+        let best = self.search(max_clients, first_rate)?;
         if best.rate <= 0.0 {
             check_not_too_many_clients(self.runner, self.overloading_clients)?;
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
@@ -200,13 +189,13 @@ impl Calibrator<'_, '_> {
 
     /// Runs loads with more and more clients. The search ends when the server is saturated, when more clients would
     /// delay other calls too long, or when the number of clients exceeds what this client can simulate.
-    fn search_once(&mut self, max_clients: u64, rate_before: f64) -> Result<Capacity, Halt> {
+    fn search(&mut self, max_clients: u64, first_rate: f64) -> Result<Capacity, Halt> {
         let max_delay_s = self.runner.setup.impact_limits.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
         let mut clients = 1;
         while clients <= max_clients {
             let place = OfferedLoad::Clients(clients);
-            let assumed_capacity = rate_before.max(found.rate);
+            let assumed_capacity = first_rate.max(found.rate);
             let visit = self.design.plan_visit(place, assumed_capacity);
             self.runner.begin(format!("looking for the capacity: {clients} at once"), visit.total());
             let Some(measured) = self.measure(place, visit, assumed_capacity)? else {

@@ -2,18 +2,17 @@
 //! only the throughput of one client is known.
 //!
 //! All other properties are assumed to be as in most surveys: all CPUs of the server serve clients at the same time,
-//! the search for the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured
-//! again.
+//! the number of blocks lies in the middle, and no level is measured again.
 
-use crate::baseline::IDLE;
+use crate::baseline::{IDLE, needed_rate};
 use crate::connections::ConnectionUse;
 use crate::design::{BlockDesign, anchor_duration, blocks, next_clients};
 use crate::first_look::FIRST_LOOK;
-use crate::overload::overload_durations;
 use crate::objective::{expected_slices, slice_duration};
+use crate::overload::overload_durations;
 use crate::predictions::{PREDICTING, planned_levels, saturation_duration};
 use crate::setup::{Change, Setup, times};
-use crate::what_if;
+use crate::{warm_up, what_if};
 use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
@@ -23,8 +22,6 @@ pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// Time that a run takes in addition to its load if several processes make the load: agreeing on a start, and merging
 /// the results.
 const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
-/// Number of rounds of the search for the capacity. Most servers are no faster in the second round than in the first.
-const SEARCHES: f64 = 2.0;
 
 /// A number of runs, and the total duration of their loads and rests.
 #[derive(Clone, Copy, Default)]
@@ -63,10 +60,13 @@ pub(crate) fn estimated_duration(
     }
     let [min_blocks, max_blocks] = blocks(setup);
     let blocks = (min_blocks + max_blocks) as f64 / 2.0;
+    let is_bounded = !setup.impact_limits.after_calibration && setup.shards.is_none();
+    let needed_rate = is_bounded.then(|| needed_rate(search.capacity));
     FIRST_LOOK
-        + client_limit::TYPICAL_DURATION
+        + warm_up::typical_duration(setup)
+        + client_limit::typical_duration(needed_rate)
         + idle
-        + search.runs.duration(SEARCHES, set_up)
+        + search.runs.duration(1.0, set_up)
         + block.duration(blocks, set_up)
         + PREDICTING
         + levels(setup, &search, change).duration(1.0, set_up)

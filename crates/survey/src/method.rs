@@ -1,4 +1,4 @@
-//! The method of a survey. It measures the client's limit, calibrates the server, fits a model and publishes all
+//! The method of a survey. It warms the server up, measures the client's limit, calibrates the server, fits a model and publishes all
 //! predictions; only then does it measure the predicted levels. Each phase is a function in a file of its own. The
 //! method learns about the world only through a [`Bench`]; even the time comes from there.
 
@@ -17,6 +17,7 @@ use crate::predictions::{PREDICTING, Predictions};
 use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::saturation::{leave_out_saturation, saturate};
 use crate::setup::Setup;
+use crate::warm_up::warm_up;
 use crate::what_if::{measure_change, rehearse_change};
 use brimful_core::survey::Survey;
 
@@ -47,7 +48,8 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     let change = rehearse_change(runner)?;
     let duration = estimated_duration(setup, &findings.connections, first.rate, change);
     runner.announce(SurveyEvent::EstimatedDuration(duration));
-    findings.client = find_client_limit(runner, first.response)?;
+    let warm_rate = warm_up(runner, &findings.connections)?;
+    findings.client = find_client_limit(runner, first.response, warm_rate)?;
     findings.idle = watch_idle(runner)?;
     let client = &findings.client;
 

@@ -87,10 +87,10 @@ impl<'a> Runner<'a> {
         self.announce(SurveyEvent::Note(text));
     }
 
-    /// Measures the load that this client can offer, and announces the remarks of that measurement.
-    pub fn client_limit(&mut self, response: Bytes) -> Result<ClientCalibration, Halt> {
+    /// Measures the load that this client can offer, up to the rate `needed`. Announces the remarks of that measurement.
+    pub fn client_limit(&mut self, response: Bytes, needed: Option<f64>) -> Result<ClientCalibration, Halt> {
         let listener = &mut *self.listener;
-        Ok(self.bench.client_limit(response, &mut |text| listener(SurveyEvent::Note(text)))?)
+        Ok(self.bench.client_limit(response, needed, &mut |text| listener(SurveyEvent::Note(text)))?)
     }
 
     /// Offers a load and returns its trial.

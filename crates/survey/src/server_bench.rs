@@ -86,13 +86,14 @@ impl Bench for ServerBench<'_> {
     fn client_limit(
         &mut self,
         response: Bytes,
+        needed: Option<f64>,
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError> {
         let calibration = match &mut self.crew {
             Some(crew) => crew.client_limit(&self.template, self.stop)?,
             None => {
                 let cpus = self.server.local_cpus();
-                let found = client_limit::measure(&self.template, response, cpus, self.stop, note)?;
+                let found = client_limit::measure(&self.template, response, needed, cpus, self.stop, note)?;
                 found.calibration.unwrap_or_default()
             }
         };

@@ -327,9 +327,14 @@ impl Simulated {
 }
 
 impl Bench for Simulated {
-    fn client_limit(&mut self, response: Bytes, _: &mut dyn FnMut(String)) -> Result<ClientCalibration, SurveyError> {
+    fn client_limit(
+        &mut self,
+        response: Bytes,
+        needed: Option<f64>,
+        _: &mut dyn FnMut(String),
+    ) -> Result<ClientCalibration, SurveyError> {
         assert_eq!(response, Bytes(RESPONSE));
-        self.spent += client_limit::TYPICAL_DURATION;
+        self.spent += client_limit::typical_duration(needed);
         let (max_rate, lower_bound) = (self.client_max, self.client_may_offer_more);
         Ok(ClientCalibration { max_rate, lower_bound, ..ClientCalibration::default() })
     }

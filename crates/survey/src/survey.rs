@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 /// Default upper bound of the mean load during calibration, as a share of the server's capacity.
-pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.3;
+pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.5;
 /// Default upper bound of the time that a call of another client waits for the calls of calibration.
 pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 

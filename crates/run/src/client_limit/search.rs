@@ -21,7 +21,7 @@ const STEP: f64 = 2.0;
 /// The search ends when the lowest load that failed is at most this factor above the highest load that passed.
 const RESOLUTION: f64 = 1.1;
 /// Number of pairs that are measured at a level with a clear result.
-const MIN_PAIRS: usize = 3;
+pub(super) const MIN_PAIRS: usize = 3;
 /// Upper bound of the number of pairs at a level.
 const MAX_PAIRS: usize = 5;
 /// Upper bound of the number of pairs at all levels together.
@@ -40,15 +40,21 @@ pub struct Pair {
     pub doubt: Option<String>,
 }
 
-/// Searches with the pairs that `measure` returns, until `measure` returns `None`. Passes a description of each level
-/// to `note`.
+/// Number of levels from the first load up to a load of at least `rate`.
+pub(super) fn levels_up_to(rate: f64) -> u32 {
+    1 + (rate / START_RATE).log(STEP).ceil().max(0.0) as u32
+}
+
+/// Searches with the pairs that `measure` returns, until `measure` returns `None` or a load of at least `enough` passes.
+/// Passes a description of each level to `note`.
 pub fn search<E>(
     mut measure: impl FnMut(f64) -> Result<Option<Pair>, E>,
+    enough: f64,
     note: &mut dyn FnMut(String),
 ) -> Result<ClientCalibration, E> {
     let mut curve = Vec::new();
     let mut budget = BUDGET;
-    while let Some(load) = next_load(&curve) {
+    while let Some(load) = next_load(&curve, enough) {
         let mut level = Level { load, pairs: Vec::new() };
         while budget > 0 && level.pairs.len() < MAX_PAIRS && !level.is_clear() {
             let Some(pair) = measure(load)? else { break };
@@ -81,9 +87,9 @@ fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>
     (passed, levels().filter(above).min_by(by_load))
 }
 
-/// The next load to measure; `None` ends the search. Other programs may disturb the host for seconds. So the level that
+/// The next load to measure; `None` ends the search. A load of at least `enough` that passed ends it. Other programs may disturb the host for seconds. So the level that
 /// ends the search is measured twice: the lowest load that failed, or a load at which the server fell short.
-fn next_load(curve: &[ClientLevel]) -> Option<f64> {
+fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
     let repeat_once = |level: &ClientLevel| {
         let times = curve.iter().filter(|other| other.load == level.load).count();
         (times == 1).then_some(level.load)
@@ -91,6 +97,7 @@ fn next_load(curve: &[ClientLevel]) -> Option<f64> {
     match bracket(curve) {
         (None, None) => Some(START_RATE),
         (None, Some(failed)) => Some(failed.load / STEP).filter(|load| *load >= 1.0),
+        (Some(passed), _) if passed.load >= enough => None,
         (Some(passed), _) if fell_short(passed) => repeat_once(passed),
         (Some(passed), None) => Some(passed.load * STEP),
         (Some(passed), Some(failed)) if failed.load > RESOLUTION * passed.load => {
@@ -189,7 +196,7 @@ mod tests {
             (load.min(generators * client) * noise(runs)).min(server).min(load)
         };
         let measure = |load| Ok::<_, Infallible>(Some(Pair { one: run(1.0, load), two: run(2.0, load), doubt: None }));
-        let Ok(calibration) = search(measure, &mut |_| notes += 1);
+        let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| notes += 1);
         assert_eq!(notes, calibration.curve.len());
         assert!(calibration.curve.is_sorted_by(|a, b| a.load <= b.load));
         (calibration, runs / 2)
@@ -209,6 +216,16 @@ mod tests {
                 assert!(max > client / (RESOLUTION * 1.03) && max < client * 1.06, "{max} of {client}");
                 assert!(!calibration.lower_bound && pairs <= BUDGET, "{pairs} pairs");
             }
+        }
+    }
+
+    #[test]
+    fn a_search_ends_at_the_rate_that_is_enough() {
+        for (enough, max) in [(500.0, 2_000.0), (2_000.0, 2_000.0), (9_000.0, 16_000.0)] {
+            let measure = |load| Ok::<_, Infallible>(Some(Pair { one: load, two: load, doubt: None }));
+            let Ok(calibration) = search(measure, enough, &mut |_| ());
+            assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(max), true));
+            assert_eq!(calibration.curve.len() as u32, levels_up_to(enough));
         }
     }
 
@@ -238,7 +255,7 @@ mod tests {
             let doubt = late(runs, load).then(|| "it was late".to_owned());
             Ok::<_, Infallible>(Some(Pair { one: load, two: load, doubt }))
         };
-        let Ok(calibration) = search(measure, &mut |_| ());
+        let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| ());
         calibration
     }
 
@@ -276,7 +293,7 @@ mod tests {
             pairs += 1;
             Ok::<_, Infallible>((pairs <= 7).then_some(Pair { one: load, two: load, doubt: None }))
         };
-        let Ok(calibration) = search(measure, &mut |_| ());
+        let Ok(calibration) = search(measure, f64::INFINITY, &mut |_| ());
         assert_eq!((calibration.max_rate, calibration.lower_bound), (Some(2.0 * START_RATE), true));
         assert_eq!(calibration.curve.len(), 2);
     }

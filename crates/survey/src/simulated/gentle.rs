@@ -5,7 +5,7 @@ use super::*;
 use brimful_model::saturation_rate;
 
 /// Number of simulated servers.
-const SERVERS: usize = 16;
+const SERVERS: usize = 32;
 
 #[test]
 fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
@@ -27,7 +27,7 @@ fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
     }
     let width = quantile(widths, 0.5);
     assert!(
-        10 * held >= 8 * SERVERS && width < 0.4,
+        4 * held >= 3 * SERVERS && width < 0.4,
         "{held} of {SERVERS} intervals contain the true value; the median half width is {width}"
     );
 }
@@ -38,14 +38,17 @@ fn the_reported_impact_is_the_measured_one() {
     let mut bench = Simulated::single(service, 0.001).with_other_work(10.0, 0.002);
     bench.own_work = true;
     let impact = bench.survey(&[1.0], 8.0).inflicted.unwrap();
-    // After every load of calibration, the server rested. The load before calibration is the first look.
-    let calibration = &bench.worked[1..=bench.rested.len()];
+    // Calibration begins with a load of one client, after the first look and the warm-up. The server rested after each of
+    // its loads.
+    let is_single = |load: &Load| matches!(load, Load::Closed { clients: 1, .. });
+    let start = 1 + bench.offered.borrow()[1..].iter().position(is_single).unwrap();
+    let calibration = &bench.worked[start..start + bench.rested.len()];
     let rested: f64 = bench.rested.iter().map(|rest| rest.as_secs_f64()).sum();
     let loaded: f64 = calibration.iter().map(|(seconds, _)| seconds).sum();
     let work: f64 = calibration.iter().map(|(_, work)| work).sum();
     let truth = (work + 10.0 * 0.002 * rested) / (loaded + rested);
     assert!((impact.mean_load - truth).abs() < 0.01, "{impact:?}, true mean load {truth}");
-    assert!(impact.max_load == Some(0.3) && truth < 0.3, "{truth}");
+    assert!(impact.max_load == Some(0.5) && truth < 0.5, "{truth}");
     // The longest wait exceeds the mean wait, which is a millisecond per client.
     let mean = impact.most_clients as f64 * 0.001;
     assert!((mean..2.0 * mean).contains(&impact.longest_wait_s), "{impact:?}");
