@@ -8,24 +8,31 @@ import { number } from "./format.ts";
 import { clearOccupied, occupy, writeLabel } from "./labels.ts";
 import type { Comparison, Role } from "./documents/survey.ts";
 
-export interface Chart {
+/** A plot with its axes. */
+export interface Panel {
+  /** The content in one sentence, for screen readers. */
+  summary: string;
+  /** The text shown for each x value when the pointer is there; null for none. */
+  readout: (readonly [title: string, ...lines: string[]] | null)[];
+  options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks" | "bands">;
+  data: uPlot.AlignedData;
+  /** Height in a wide and in a narrow window, in pixels. */
+  heights?: [wide: number, narrow: number];
+}
+
+/** A figure with one plot. */
+export interface Chart extends Panel {
   /** The `data-chart` attribute of the figure. */
   id: string;
   title: string;
   /** Explains how to read the chart. */
   reading: string;
-  /** The content in one sentence, for screen readers. */
-  summary: string;
   legend: Child[];
   /** The number of points; with 0 there is nothing to draw. */
   points: number;
-  /** The text shown for each x value when the pointer is there; null for none. */
-  readout: (readonly [title: string, ...lines: string[]] | null)[];
   table: HTMLElement;
   /** Whether the y axis can be logarithmic. If so, it is logarithmic at first. */
   log: boolean;
-  options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks" | "bands">;
-  data: uPlot.AlignedData;
 }
 
 export interface Mark {
@@ -61,7 +68,7 @@ export function colour(name: string): string {
 
 /** The figure of a chart. `start` draws its plot; call it once the element is in the page. */
 export function figure(chart: Chart): { element: HTMLElement; start: () => void } {
-  const host = h("div", { class: "plot", role: "img", tabindex: 0, "aria-label": chart.summary });
+  const { host, draw } = plotArea(chart);
   const toggle = h("input", { type: "checkbox", "data-key": "log" });
   toggle.checked = chart.log;
   const element = h(
@@ -74,13 +81,21 @@ export function figure(chart: Chart): { element: HTMLElement; start: () => void 
   );
   const start = () => {
     if (chart.points === 0) return;
-    let plot = draw(chart, host, toggle.checked);
-    toggle.addEventListener("change", () => {
-      plot.destroy();
-      plot = draw(chart, host, toggle.checked);
-    });
+    draw(toggle.checked);
+    toggle.addEventListener("change", () => draw(toggle.checked));
   };
   return { element, start };
+}
+
+/** The element of a plot. `draw` draws it, also again; call it once the element is in the page. */
+export function plotArea(panel: Panel): { host: HTMLElement; draw: (log: boolean) => void } {
+  const host = h("div", { class: "plot", role: "img", tabindex: 0, "aria-label": panel.summary });
+  let plot: uPlot | undefined;
+  const draw = (log: boolean) => {
+    plot?.destroy();
+    plot = drawPlot(panel, host, log);
+  };
+  return { host, draw };
 }
 
 /** Redraws all charts whenever the colour scheme or the width changes. */
@@ -98,44 +113,48 @@ export function redrawOnChange(): void {
   new ResizeObserver(redrawAll).observe(document.documentElement);
 }
 
-function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
-  const options = chart.options(log);
+/** The height of a plot in a wide and in a narrow window, in pixels. */
+const HEIGHTS = [340, 280] as const;
+
+function drawPlot(panel: Panel, host: HTMLElement, log: boolean): uPlot {
+  const options = panel.options(log);
+  const [wide, narrow] = panel.heights ?? HEIGHTS;
   const box = h("div", { class: "readout", "aria-live": "polite", hidden: "" });
   const plot = new uPlot(
     {
       width: host.clientWidth,
-      height: host.clientWidth < 480 ? 280 : 340,
+      height: host.clientWidth < 480 ? narrow : wide,
       padding: [14, RIGHT_PADDING, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       ...options,
-      hooks: { ...options.hooks, drawClear: [clearOccupied, ...(options.hooks?.drawClear ?? [])], setCursor: [(u) => showReadout(u, chart, box)] },
+      hooks: { ...options.hooks, drawClear: [clearOccupied, ...(options.hooks?.drawClear ?? [])], setCursor: [(u) => showReadout(u, panel, box)] },
     },
-    chart.data,
+    panel.data,
     host,
   );
   plot.over.append(box);
-  host.onkeydown = (event) => moveCursor(plot, chart, event);
+  host.onkeydown = (event) => moveCursor(plot, panel, event);
   charts.splice(0, charts.length, ...charts.filter((other) => other.host !== host), { plot, host });
   Object.assign(host, { plot });
   return plot;
 }
 
 /** Moves the cursor to the next or the previous x value when an arrow key is pressed. */
-function moveCursor(u: uPlot, chart: Chart, event: KeyboardEvent): void {
+function moveCursor(u: uPlot, panel: Panel, event: KeyboardEvent): void {
   const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   if (direction === undefined) return;
   event.preventDefault();
-  let i = u.cursor.idx ?? (direction > 0 ? -1 : chart.readout.length);
+  let i = u.cursor.idx ?? (direction > 0 ? -1 : panel.readout.length);
   do i += direction;
-  while (chart.readout[i] === null);
+  while (panel.readout[i] === null);
   const x = u.data[0]?.[i];
   if (x !== undefined) u.setCursor({ left: u.valToPos(x, "x"), top: u.over.clientHeight / 2 });
 }
 
-function showReadout(u: uPlot, chart: Chart, box: HTMLElement): void {
+function showReadout(u: uPlot, panel: Panel, box: HTMLElement): void {
   const i = u.cursor.idx;
-  const lines = typeof i === "number" && (u.cursor.left ?? -1) >= 0 ? chart.readout[i] : null;
+  const lines = typeof i === "number" && (u.cursor.left ?? -1) >= 0 ? panel.readout[i] : null;
   box.hidden = !lines;
   if (!lines) return;
   const [title, ...rest] = lines;
