@@ -265,6 +265,8 @@ export function paintPlot(u: uPlot, job: (context: CanvasRenderingContext2D) => 
   ctx.translate(bbox.left, bbox.top);
   ctx.scale(uPlot.pxRatio, uPlot.pxRatio);
   ctx.font = FONT;
+  // uPlot leaves the dashes of the last line that it drew.
+  ctx.setLineDash([]);
   job(ctx);
   ctx.restore();
 }
@@ -310,6 +312,67 @@ export function drawMarks(u: uPlot, list: Mark[]): void {
   });
 }
 
+/** A measured slice of load. */
+export interface SliceMark {
+  x: number;
+  y: number;
+  isMet: boolean;
+}
+
+/** The shapes of slices, in a box of −6…6. */
+const SLICE_SHAPES = { met: "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0Z", missed: "M-4,-4L4,4M-4,4L4,-4" };
+
+/** Draws slices of load: dots where the objective was met, crosses where it was missed. */
+export function drawSlices(u: uPlot, list: SliceMark[]): void {
+  paintPlot(u, (ctx) => {
+    for (const { x, y, isMet } of list) {
+      const [left, top] = [u.valToPos(x, "x"), u.valToPos(y, "y")];
+      ctx.save();
+      ctx.translate(left, top);
+      ctx.fillStyle = colour("good");
+      ctx.strokeStyle = colour(isMet ? "surface" : "bad");
+      ctx.lineWidth = isMet ? 1 : 2;
+      const shape = new Path2D(SLICE_SHAPES[isMet ? "met" : "missed"]);
+      if (isMet) ctx.fill(shape);
+      ctx.stroke(shape);
+      ctx.restore();
+      occupy(u, left, top, 4);
+    }
+  });
+}
+
+/** Draws a rate and its interval as a bar along the x axis: a band for a prediction, a line with caps if measured. */
+export function drawPredictionBar(u: uPlot, y: number, value: number | null, interval: [number, number] | null, isMeasured: boolean): void {
+  paintPlot(u, (ctx) => {
+    const middle = u.valToPos(y, "y");
+    ctx.strokeStyle = ctx.fillStyle = colour(isMeasured ? "held_out" : "predicted");
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    if (interval !== null) {
+      const [low, high] = interval.map((x) => u.valToPos(x, "x")) as [number, number];
+      if (isMeasured) {
+        ctx.moveTo(low, middle);
+        ctx.lineTo(high, middle);
+      } else {
+        ctx.fillStyle = colour("band80");
+        ctx.fillRect(low, middle - 6, high - low, 12);
+      }
+      for (const end of [low, high]) {
+        ctx.moveTo(end, middle - 6);
+        ctx.lineTo(end, middle + 6);
+      }
+    }
+    ctx.stroke();
+    if (value === null) return;
+    const left = u.valToPos(value, "x");
+    ctx.fillStyle = ctx.strokeStyle;
+    if (isMeasured) {
+      ctx.translate(left, middle);
+      ctx.fill(new Path2D(SHAPES.held_out));
+    } else ctx.fillRect(left - 1.5, middle - 8, 3, 16);
+  });
+}
+
 /** Draws predictions that are not on the line: for each a bar over its interval, and a line at its value. */
 export function drawPredictions(u: uPlot, list: Prediction[]): void {
   paintPlot(u, (ctx) => {
@@ -346,12 +409,13 @@ export function drawSaturationInterval(u: uPlot, ends: [number, number] | null):
   });
 }
 
-/** Draws a dashed vertical line at `value` with a label beside one of its ends. */
+/** Draws a dashed vertical line at `value` with a label beside one of its ends, if it has lines. */
 export function drawVerticalLine(u: uPlot, value: number, label: string[], place: "top" | "bottom"): void {
   paintPlot(u, (ctx) => {
     const x = Math.round(u.valToPos(value, "x")) + 0.5;
     const height = u.over.clientHeight;
     drawDashedLine(ctx, [x, 0], [x, height]);
+    if (label.length === 0) return;
     const high = 6 + 8 * label.length;
     const low = height - high;
     const [first, second] = place === "top" ? [high, low] : [low, high];
@@ -392,7 +456,7 @@ function drawDashedLine(ctx: CanvasRenderingContext2D, from: [number, number], t
 
 /** An entry of a legend: the chart's shape or line, and its name. */
 export function legendEntry(
-  kind: Role | "predicted" | "steady" | "diagonal" | "area" | "line" | "dot" | "ring",
+  kind: Role | "predicted" | "steady" | "diagonal" | "area" | "line" | "dot" | "ring" | "met" | "missed",
   text: string,
   fill?: string,
   dash?: number[],
@@ -404,6 +468,10 @@ export function legendEntry(
         ? svg("circle", { r: 4, class: "mark", style: `fill:var(--${fill})` })
       : kind === "ring"
         ? svg("circle", { r: 5.5, class: "mark", style: `fill:none;stroke:var(--${fill})` })
+      : kind === "met"
+        ? svg("path", { d: SLICE_SHAPES.met, style: "fill:var(--good)" })
+      : kind === "missed"
+        ? svg("path", { d: SLICE_SHAPES.missed, class: "mark", style: "fill:none;stroke:var(--bad);stroke-width:2" })
       : kind === "predicted" || kind === "steady" || kind === "diagonal"
         ? svg("path", { d: "M-9,0L9,0", class: `mark ${kind}` })
         : kind === "area"

@@ -1,7 +1,9 @@
 // The page of a survey, from top to bottom: capacity, verdict, charts, tables, and facts about the measurement.
+import { answerSection } from "./answer.ts";
 import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
 import { count, date, signedPercent, wholePercent, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
+import { readObjective } from "./objective.ts";
 import { empty, section, type Page } from "./page.ts";
 import type { Comparison, Demand, Law, Level, ProgramDemand, RateUnderObjective, Station } from "./documents/survey.ts";
 import { predictionInterval, bottleneck, busyLevels, isWithinInterval, intervalCoverage, isMeasuredWell, missingParts, levelsOfRole, readSurvey, ROLES, type Survey } from "./survey.ts";
@@ -9,6 +11,7 @@ import { numberColumn, intervalColumn, table, textColumn, type Column } from "./
 
 export function surveyPage(json: string): Page {
   const survey = readSurvey(json);
+  const answer = answerSection(survey);
   const drawn = charts(survey);
   return {
     title: `brimful survey of ${survey.url}`,
@@ -16,6 +19,7 @@ export function surveyPage(json: string): Page {
       h("header", {}, h("p", { class: "kicker" }, "brimful survey"), h("h1", { "data-key": "headline" }, survey.headline)),
       facts(survey),
       ...notices(survey),
+      ...(answer === null ? [] : [answer.element]),
       keyFigures(survey),
       h("section", {}, h("h2", {}, "Prediction and measurement"), ...drawn.map(({ element }) => element)),
       levels(survey),
@@ -24,7 +28,10 @@ export function surveyPage(json: string): Page {
       model(survey),
       footer(survey),
     ],
-    start: () => drawn.forEach(({ start }) => start()),
+    start: () => {
+      answer?.start();
+      drawn.forEach(({ start }) => start());
+    },
   };
 }
 
@@ -111,7 +118,8 @@ function keyFigures(survey: Survey): HTMLElement {
 }
 
 /** The highest rate at which an objective is met. */
-function objectiveCard({ objective = "", rate: rates = {}, measured_interval90, outcome, slices }: RateUnderObjective): HTMLElement {
+function objectiveCard(result: RateUnderObjective): HTMLElement {
+  const { rate: rates = {}, measured_interval90, outcome, slices } = result;
   const predicted = predictionInterval(rates);
   const interval = predictionInterval({ interval90: measured_interval90 ?? null });
   const answers = {
@@ -120,7 +128,7 @@ function objectiveCard({ objective = "", rate: rates = {}, measured_interval90, 
     missed_at_light_load: "missed at light load",
     undecided: NONE,
   };
-  return card(`Rate with ${objective.replace("<", " < ")}`, "objective.measured", rates.measured, answers[outcome ?? "undecided"], [
+  return card(`Rate with ${readObjective(result).name}`, "objective.measured", rates.measured, answers[outcome ?? "undecided"], [
     interval === null ? null : `${range(interval, rate)}, from ${count(slices?.length ?? 0)} slices of load; `,
     `predicted ${rate(rates.predicted)}`,
     predicted === null ? null : ` (${range(predicted, rate)})`,

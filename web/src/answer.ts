@@ -1,0 +1,398 @@
+// The answer of a survey as a picture, one figure per objective: what the server completes, how the limited measure
+// grows with the load, and up to which rate the objective is met.
+//
+// The plots of a figure are stacked over one axis of offered load.
+import type uPlot from "uplot";
+import { h, type Child } from "./dom.ts";
+import { count, percent, range, rate, timeUnit } from "./format.ts";
+import { writeLabel, type Spot } from "./labels.ts";
+import { answerSentence, capacityOf, figureFormat, readObjective, safeRate, share, type Objective } from "./objective.ts";
+import { axis, colour, drawHorizontalLine, drawMarks, drawPredictionBar, drawSlices, drawVerticalLine, invisibleSeries, legendEntry, logTicks, paintPlot, plotArea, tickLabel } from "./plot.ts";
+import type { Mark, Panel, SliceMark } from "./plot.ts";
+import type { Level, RateUnderObjective, Role } from "./documents/survey.ts";
+import { isMeasuredWell, mixLevels, predictionInterval, ROLES, type Survey } from "./survey.ts";
+import { numberColumn, table } from "./table.ts";
+
+/** What all plots of a figure need. */
+interface Context {
+  survey: Survey;
+  result: RateUnderObjective;
+  objective: Objective;
+  capacity: number | null;
+  /** The rates at which the objective is met; null if none is known, or if the survey cannot be trusted. */
+  safe: ReturnType<typeof safeRate>;
+  /** The right end of the axis of offered load. */
+  end: number;
+}
+
+/** The section with the answer; null if the survey has no objectives. */
+export function answerSection(survey: Survey): { element: HTMLElement; start: () => void } | null {
+  const results = (survey.objectives ?? []).filter(({ objective }) => objective !== undefined && objective !== "");
+  if (results.length === 0) return null;
+  const [first, ...others] = results.map((result, i) => answerFigure(survey, result, i));
+  const element = h(
+    "section",
+    { class: "first answers" },
+    first?.element,
+    others.length > 0 ? h("div", { class: "others" }, ...others.map((other) => other.element)) : null,
+  );
+  return { element, start: () => [first, ...others].forEach((figure) => figure?.start()) };
+}
+
+function answerFigure(survey: Survey, result: RateUnderObjective, index: number): { element: HTMLElement; start: () => void } {
+  const objective = readObjective(result);
+  const isTrusted = isMeasuredWell(survey);
+  const context = { survey, result, objective, capacity: capacityOf(survey), safe: isTrusted ? safeRate(result) : null, end: loadEnd(survey, result) };
+  const isFirst = index === 0;
+  const above = isFirst ? throughput(context) : null;
+  const middle = limitedFigure(context, isFirst);
+  const panels = [above, middle, shareBeyond(context), rates(context)].filter((panel) => panel !== null);
+  const areas = panels.map(({ panel }) => plotArea(panel));
+  const sentence = isTrusted ? answerSentence(result, context.capacity) : "Not determined: the survey is not valid, so no rate is shown as safe.";
+  const explanation = reading(context);
+  const element = h(
+    "figure",
+    { "data-chart": `answer-${index}`, "data-points": panels.reduce((sum, { points }) => sum + points, 0) },
+    h("figcaption", {}, h("h3", {}, `What the server takes with ${objective.name}`)),
+    h("div", { class: "legend" }, context.safe === null ? null : legendEntry("area", `${objective.name} is met`, "safe"), ...panels.flatMap(({ legend }) => legend)),
+    ...areas.map(({ host }) => host),
+    h("p", { class: "answer", "data-key": "answer", "data-value": context.safe?.rate ?? "" }, sentence),
+    explanation === null ? null : h("p", { class: "reading" }, explanation),
+    (result.slices ?? []).length === 0 ? null : h("details", {}, h("summary", {}, "Show as a table"), slicesTable(context, index)),
+  );
+  return { element, start: () => areas.forEach(({ draw }) => draw(true)) };
+}
+
+/** The right end of the axis of offered load: a bit beyond the capacity and all that is drawn. */
+function loadEnd(survey: Survey, result: RateUnderObjective): number {
+  const capacity = survey.saturation_rate;
+  const rates = [capacity.predicted, capacity.measured, result.rate?.predicted, ...(predictionInterval(result.rate ?? {}) ?? []), ...(result.measured_interval90 ?? [])];
+  const offered = [...mixLevels(survey).map((level) => level.offered), ...(result.slices ?? []).map((slice) => slice.rate)];
+  return (Math.max(...offered, ...rates.map((x) => x ?? 0)) || 1) * 1.06;
+}
+
+function reading({ objective, result }: Context): string | null {
+  if ((result.slices?.length ?? 0) === 0) return null;
+  const pooled = objective.measure === "percentile" ? `share of calls beyond ${objective.limit}` : objective.measure === "mean" ? "mean" : "share of failed calls";
+  return `A slice is about a second of load. The objective counts the calls of all slices together. The curve is the ${pooled}; where slices are out of order it is their average, so it never falls.`;
+}
+
+interface Part {
+  panel: Panel;
+  legend: Child[];
+  points: number;
+}
+
+/** The width of the vertical axis, in pixels. It is the same in all plots of a figure, so that they are aligned. */
+const AXIS_SIZE = 76;
+
+/** Scale and axis of the offered load. Only the lowest plot of a figure has labels. */
+const loadScale = ({ end }: Context): uPlot.Scale => ({ time: false, range: [0, end] });
+const loadAxis = axis("offered load (requests per second)", tickLabel);
+const bareLoadAxis: uPlot.Axis = { size: 4, grid: { stroke: () => colour("grid"), width: 1 }, ticks: { show: false }, values: (_, splits) => splits.map(() => "") };
+
+/** Completed against offered load. The line is what an ideal server completes: all calls up to its capacity. */
+function throughput(context: Context): Part | null {
+  const { survey, capacity, end } = context;
+  const levels = mixLevels(survey).filter((level) => level.throughput.measured != null);
+  if (levels.length === 0) return null;
+  const ideal = (x: number) => Math.min(x, capacity ?? x);
+  const bends = [0, ...(capacity === null ? [] : [capacity]), end].map((x) => ({ x, level: null }));
+  const rows: { x: number; level: Level | null }[] = [...bends, ...levels.map((level) => ({ x: level.offered, level }))].sort((a, b) => a.x - b.x);
+  const marks = levels.map((level): Mark => ({ x: level.offered, y: level.throughput.measured ?? 0, role: level.role, half: level.throughput.measured_ci95_half_width }));
+  const roles = (Object.keys(ROLES) as Role[]).filter((role) => levels.some((level) => level.role === role));
+  const highest = Math.max(ideal(end), ...marks.map(({ y }) => y));
+  const isMeasured = survey.saturation_rate.measured != null;
+  const panel: Panel = {
+    summary: `Chart: completed against offered load at ${count(levels.length)} levels; ${isMeasured ? "" : "predicted "}capacity ${rate(capacity)}.`,
+    heights: [210, 170],
+    readout: rows.map(({ level }) =>
+      level === null ? null : [`${rate(level.offered)} offered, ${ROLES[level.role]}`, `completed ${rate(level.throughput.measured)}`, `errors ${percent(level.error_share)}`],
+    ),
+    data: [rows.map(({ x }) => x), rows.map(({ x }) => ideal(x)), rows.map(({ level }) => level?.throughput.measured ?? null)],
+    options: () => ({
+      scales: { x: loadScale(context), y: { range: [0, highest * 1.22] } },
+      axes: [bareLoadAxis, axis("completed per second", tickLabel, AXIS_SIZE)],
+      series: [{}, { label: "ideal", stroke: () => colour("muted"), width: 1.5, dash: IDEAL_DASH, points: { show: false } }, invisibleSeries("completed")],
+      hooks: {
+        drawClear: [(u) => drawSafe(u, context)],
+        draw: [
+          (u) => drawMarks(u, marks),
+          (u) => drawSafeEnd(u, context, true),
+          (u) => writeCapacity(u, capacity, `${isMeasured ? "capacity" : "predicted capacity"} ${rate(capacity)}`),
+        ],
+      },
+    }),
+  };
+  return {
+    panel,
+    legend: [legendEntry("line", "ideal server", "muted", IDEAL_DASH), ...roles.map((role) => legendEntry(role, ROLES[role]))],
+    points: levels.length,
+  };
+}
+
+const IDEAL_DASH = [5, 3];
+
+function writeCapacity(u: uPlot, capacity: number | null, label: string): void {
+  if (capacity === null) return;
+  const y = u.valToPos(capacity, "y");
+  const right = u.over.clientWidth - 6;
+  writeText(u, [label], [
+    { x: right, y: y - 14, align: "right" },
+    { x: right, y: y - 22, align: "right" },
+    { x: right, y: y + 18, align: "right" },
+  ]);
+}
+
+/** A measured value of the limited measure. */
+interface Point {
+  x: number;
+  y: number;
+  /** Number of calls, the weight in the curve. */
+  calls: number;
+  level: Level | null;
+  slice: NonNullable<RateUnderObjective["slices"]>[number] | null;
+}
+
+/**
+ * The limited measure against offered load: levels, and the slices of the search. The curve of a mean or of a share is
+ * here. Percentiles cannot be averaged: `shareBeyond` has the curve of a percentile.
+ */
+function limitedFigure(context: Context, isFirst: boolean): Part | null {
+  const { survey, result, objective } = context;
+  const limit = result.limit ?? null;
+  const format = figureFormat(objective);
+  const isTime = objective.measure !== "errors";
+  const isDrawable = (y: number | null | undefined): y is number => y != null && (y > 0 || !isTime);
+  const points = [...levelPoints(survey, objective), ...slicePoints(result)].filter(({ y }) => isDrawable(y)).sort((a, b) => a.x - b.x);
+  const light = lightLoad(context, points);
+  if (limit === null || (points.length === 0 && light === null)) return null;
+  const pooled = objective.measure === "percentile" ? [] : points.filter(({ slice }) => slice !== null);
+  const averages = risingAverage(pooled);
+  const curve = points.map((point) => averages[pooled.indexOf(point)] ?? null);
+  const marks = [...points.flatMap(({ x, y, level }): Mark[] => (level === null ? [] : [{ x, y, role: level.role, half: null }])), ...(light === null ? [] : [light])];
+  const slices = points.flatMap(({ x, y, slice }): SliceMark[] => (slice === null ? [] : [{ x, y, isMet: y < limit }]));
+  const roles = (Object.keys(ROLES) as Role[]).filter((role) => marks.some((mark) => mark.role === role));
+  const values = [...points.map(({ y }) => y), ...(light === null ? [] : [light.y]), limit];
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const unit = timeUnit(limit);
+  const name = objective.measure === "errors" ? "failed calls" : objective.measure === "mean" ? "mean response time" : objective.figure;
+  const span: [number, number] = isTime ? [low / 1.8, high * 2.2] : [-0.04 * high, high * 1.3];
+  const vertical = isTime
+    ? axis(`${name} (${unit.name})`, (y) => tickLabel(Number((y * unit.per_s).toPrecision(6))), AXIS_SIZE)
+    : axis(`${name} (%)`, (y) => tickLabel(Number((100 * y).toPrecision(6))), AXIS_SIZE);
+  const panel: Panel = {
+    summary: `Chart: ${name} at ${count(points.length)} measured loads, from ${format(low)} to ${format(high)}; the limit is ${objective.limit}.`,
+    heights: isFirst ? [230, 200] : [190, 180],
+    readout: points.map(({ x, y, level, slice }, i) => [
+      `${rate(x)} offered, ${level === null ? "slice of the search" : ROLES[level.role]}`,
+      `${name} ${format(y)} ${y < limit ? "✓ within the limit" : "✗ beyond the limit"}`,
+      ...(slice === null ? [] : [`${count(slice.beyond)} of ${count(slice.calls)} calls ${isTime ? `beyond ${objective.limit}` : "failed"}`]),
+      ...(curve[i] == null ? [] : [`curve ${format(curve[i])}`]),
+    ]),
+    data: [points.map(({ x }) => x), curve, points.map(({ y }) => y)],
+    options: () => ({
+      scales: { x: loadScale(context), y: { distr: isTime ? 3 : 1, range: span } },
+      axes: [bareLoadAxis, isTime ? { ...vertical, splits: (u) => logTicks(...span, u.height / 22), filter: (_, splits) => splits } : vertical],
+      series: [{}, curveSeries, invisibleSeries(name)],
+      hooks: {
+        drawClear: [(u) => drawSafe(u, context)],
+        draw: [
+          (u) => drawMarks(u, marks),
+          (u) => drawSlices(u, slices),
+          (u) => drawHorizontalLine(u, limit, `limit ${objective.limit}`),
+          (u) => drawSafeEnd(u, context, !isFirst),
+        ],
+      },
+    }),
+  };
+  return {
+    panel,
+    legend: [
+      ...(isFirst ? [] : roles.map((role) => legendEntry(role, ROLES[role]))),
+      slices.some(({ isMet }) => isMet) ? legendEntry("met", "slice within limit") : null,
+      slices.some(({ isMet }) => !isMet) ? legendEntry("missed", "slice beyond limit") : null,
+      pooled.length > 1 ? legendEntry("line", "slices together", CURVE) : null,
+    ],
+    points: points.length + (light === null ? 0 : 1),
+  };
+}
+
+const CURVE = "s4";
+const curveSeries: uPlot.Series = { label: "curve", stroke: () => colour(CURVE), width: 2, spanGaps: true, points: { show: false } };
+
+/** The share of calls beyond the limit of a percentile, in a curve over all slices; null without slices. */
+function shareBeyond(context: Context): Part | null {
+  const { result, objective } = context;
+  const slices = (result.slices ?? []).filter(({ calls }) => calls > 0).sort((a, b) => a.rate - b.rate);
+  if (objective.percentile === null || slices.length === 0) return null;
+  const permitted = 1 - objective.percentile / 100;
+  const shareOf = ({ beyond, calls }: (typeof slices)[number]) => beyond / calls;
+  const curve = risingAverage(slices.map((slice) => ({ y: shareOf(slice), calls: slice.calls })));
+  const top = Math.max(3 * permitted, 1.5 * (curve.at(-1) ?? 0));
+  // Shares from zero to all calls: the axis is linear up to the limit and logarithmic above.
+  const ticks = [0, ...logTicks(permitted * 0.99, top, 99)].filter((tick, i, all) => i < 2 || Math.asinh(tick / permitted) - Math.asinh((all[i - 1] ?? 0) / permitted) > 0.5);
+  const panel: Panel = {
+    summary: `Chart: share of calls beyond ${objective.limit} in ${count(slices.length)} slices; ${share(permitted)} are permitted.`,
+    heights: [130, 120],
+    readout: slices.map((slice, i) => [
+      `${rate(slice.rate)} offered, slice of the search`,
+      `${count(slice.beyond)} of ${count(slice.calls)} calls beyond ${objective.limit}: ${share(shareOf(slice))}`,
+      `curve ${share(curve[i] ?? 0)}`,
+    ]),
+    data: [slices.map((slice) => slice.rate), curve],
+    options: () => ({
+      scales: { x: loadScale(context), y: { distr: 4, asinh: permitted, range: [-0.15 * permitted, top] } },
+      axes: [
+        bareLoadAxis,
+        { ...axis("calls beyond (%)", (y) => tickLabel(Number((100 * y).toPrecision(6))), AXIS_SIZE), splits: () => ticks, filter: (_, splits) => splits },
+      ],
+      series: [{}, curveSeries],
+      hooks: {
+        drawClear: [(u) => drawSafe(u, context)],
+        draw: [(u) => drawHorizontalLine(u, permitted, `permitted ${share(permitted)}`), (u) => drawSafeEnd(u, context, false)],
+      },
+    }),
+  };
+  return { panel, legend: [legendEntry("line", "slices together", CURVE)], points: slices.length };
+}
+
+/** The limited measure at the levels of the mix, where the document has it. */
+function levelPoints(survey: Survey, objective: Objective): Point[] {
+  // The response times of a closed level depend on its clients. Past saturation they grow with the duration.
+  const levels = mixLevels(survey).filter((level) => level.clients == null && (objective.measure === "errors" || level.role !== "past_saturation"));
+  return levels.flatMap((level) => {
+    const y = levelFigure(level, objective);
+    return y == null ? [] : [{ x: level.offered, y, calls: level.offered * level.window_s, level, slice: null }];
+  });
+}
+
+function levelFigure(level: Level, { class: className, measure, percentile }: Objective): number | null | undefined {
+  if (measure === "mean") {
+    const comparison = className === null ? level.response_time_s : level.classes.find(({ name }) => name === className)?.response_time_s;
+    return comparison?.measured;
+  }
+  if (className !== null) return null;
+  if (measure === "errors") return level.error_share;
+  const { p50, p95, p99 } = level.response_percentiles_s;
+  return { 50: p50, 95: p95, 99: p99 }[percentile ?? 0]?.measured;
+}
+
+function slicePoints({ slices = [] }: RateUnderObjective): Point[] {
+  return slices.flatMap((slice) => (slice.figure == null ? [] : [{ x: slice.rate, y: slice.figure, calls: slice.calls, level: null, slice }]));
+}
+
+/** The value at light load, at the lowest level, if no level has the measure. */
+function lightLoad({ survey, result }: Context, points: Point[]): Mark | null {
+  const lowest = mixLevels(survey).find((level) => level.role === "calibration");
+  const y = result.light_load;
+  if (lowest === undefined || y == null || y <= 0 || points.some(({ level }) => level !== null)) return null;
+  return { x: lowest.offered, y, role: "calibration", half: null, name: "light load" };
+}
+
+/** Averages that never fall, weighted by calls: neighbours out of order are pooled (isotonic regression). */
+function risingAverage(points: { y: number; calls: number }[]): number[] {
+  const blocks: { sum: number; calls: number; size: number }[] = [];
+  for (const { y, calls } of points) {
+    const weight = Math.max(calls, 1);
+    const block = { sum: y * weight, calls: weight, size: 1 };
+    for (let last = blocks.at(-1); last && last.sum / last.calls > block.sum / block.calls; last = blocks.at(-1)) {
+      block.sum += last.sum;
+      block.calls += last.calls;
+      block.size += last.size;
+      blocks.pop();
+    }
+    blocks.push(block);
+  }
+  return blocks.flatMap(({ sum, calls, size }) => Array<number>(size).fill(sum / calls));
+}
+
+/** The predicted and the measured rate, each with its interval, along the axis of offered load. */
+function rates(context: Context): Part {
+  const { result, objective } = context;
+  const { rate: found = {}, measured_interval90, outcome } = result;
+  const predicted = { value: found.predicted ?? null, interval: predictionInterval(found) };
+  const measured = { value: found.measured ?? null, interval: predictionInterval({ interval90: measured_interval90 ?? null }) };
+  const missing = { predicted: "not predicted", measured: outcome === "missed_at_light_load" ? "missed at light load" : "not measured" };
+  const textOf = (kind: "predicted" | "measured", name: string) => {
+    const { value, interval } = kind === "predicted" ? predicted : measured;
+    const between = interval === null ? "" : `${name}${range(interval, rate)}`;
+    if (value === null) return between === "" ? missing[kind] : between;
+    return between === "" ? rate(value) : `${rate(value)} (${between})`;
+  };
+  const text = (kind: "predicted" | "measured") => textOf(kind, "90\u202f% interval ");
+  const middle = ({ value, interval }: typeof predicted) => value ?? (interval === null ? null : (interval[0] + interval[1]) / 2);
+  const rows = [{ kind: "predicted" as const, y: 1.5, ...predicted }, { kind: "measured" as const, y: 0.5, ...measured }];
+  const drawn = rows.flatMap((row) => (middle(row) === null ? [] : [{ ...row, x: middle(row) ?? 0 }])).sort((a, b) => a.x - b.x);
+  const panel: Panel = {
+    summary: `Chart: the rate with ${objective.name}: predicted ${text("predicted")}; measured ${text("measured")}.`,
+    heights: [166, 166],
+    readout: drawn.map(({ kind }) => [`rate with ${objective.name}`, `${kind} ${text(kind)}`]),
+    data: [drawn.map(({ x }) => x), drawn.map(({ y }) => y)],
+    options: () => ({
+      scales: { x: loadScale(context), y: { range: [0, 2] } },
+      axes: [loadAxis, { ...axis("rate", tickLabel, AXIS_SIZE), grid: { show: false }, ticks: { show: false }, splits: () => [0.42, 1.42], values: () => ["measured", "predicted"] }],
+      series: [{}, invisibleSeries("rate")],
+      hooks: {
+        drawClear: [(u) => drawSafe(u, context)],
+        draw: [
+          (u) => drawSafeEnd(u, context, false),
+          (u) => drawPredictionBar(u, 1.3, predicted.value, predicted.interval, false),
+          (u) => drawPredictionBar(u, 0.3, measured.value, measured.interval, true),
+          (u) => rows.forEach((row) => writeRate(u, [text(row.kind), textOf(row.kind, "")], middle(row), row.y)),
+        ],
+      },
+    }),
+  };
+  const legend = [
+    predicted.interval === null ? null : legendEntry("area", "predicted, 90\u202f% interval", "band80"),
+    measured.interval === null ? null : legendEntry("line", "measured, 90\u202f% interval", "held_out"),
+  ];
+  return { panel, legend, points: drawn.length };
+}
+
+/** Writes a text, or its short form in a narrow plot, above the bar of a rate. Without a bar, it is on the left. */
+function writeRate(u: uPlot, [long, short]: [string, string], x: number | null, y: number): void {
+  const text = u.over.clientWidth < 320 ? short : long;
+  const top = u.valToPos(x === null ? y - 0.08 : y + 0.22, "y");
+  const atLeft: Spot = { x: 8, y: top, align: "left" };
+  writeText(u, [text], x === null ? [atLeft] : [{ x: u.valToPos(x, "x"), y: top, align: "center" }, { x: u.over.clientWidth - 4, y: top, align: "right" }, atLeft]);
+}
+
+function writeText(u: uPlot, lines: string[], spots: [Spot, ...Spot[]]): void {
+  paintPlot(u, (ctx) => {
+    ctx.fillStyle = colour("ink");
+    writeLabel(u, ctx, lines, spots);
+  });
+}
+
+/** Shades the rates at which the objective is met. */
+function drawSafe(u: uPlot, { safe }: Context): void {
+  if (safe === null) return;
+  paintPlot(u, (ctx) => {
+    ctx.fillStyle = colour("safe");
+    ctx.fillRect(0, 0, u.valToPos(safe.rate, "x"), u.over.clientHeight);
+  });
+}
+
+/** Draws the end of these rates, with a label if it has one. */
+function drawSafeEnd(u: uPlot, { safe, objective, result }: Context, hasLabel: boolean): void {
+  if (safe === null) {
+    if (hasLabel && result.outcome === "missed_at_light_load") writeText(u, [`${objective.label} is missed`, "even at light load"], [{ x: u.over.clientWidth - 8, y: u.over.clientHeight - 22, align: "right" }]);
+    return;
+  }
+  const upTo = { measured: `up to ${rate(safe.rate)}`, "at least": `up to ${rate(safe.rate)} at least`, predicted: `up to ${rate(safe.rate)}, predicted` }[safe.kind];
+  drawVerticalLine(u, safe.rate, hasLabel ? [objective.label, upTo] : [], "bottom");
+}
+
+function slicesTable({ result, objective }: Context, index: number): HTMLElement {
+  type Slice = NonNullable<RateUnderObjective["slices"]>[number];
+  const slices = [...(result.slices ?? [])].sort((a, b) => a.rate - b.rate);
+  return table(`answer-${index}`, `Slices of the search for ${objective.name}`, [
+    numberColumn("rate", "offered", (slice: Slice) => slice.rate, rate),
+    numberColumn("calls", "calls", (slice: Slice) => slice.calls, count),
+    numberColumn("beyond", objective.measure === "errors" ? "failed" : "beyond the limit", (slice: Slice) => slice.beyond, count),
+    numberColumn("figure", objective.figure, (slice: Slice) => slice.figure, figureFormat(objective)),
+  ], slices);
+}
+
