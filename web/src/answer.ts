@@ -47,17 +47,18 @@ function answerFigure(survey: Survey, result: RateUnderObjective, index: number)
   const above = isFirst ? throughput(context) : null;
   const middle = limitedFigure(context, isFirst);
   const panels = [above, middle, shareBeyond(context), rates(context)].filter((panel) => panel !== null);
-  const areas = panels.map(({ panel }) => plotArea(panel));
+  const all = panels.reduce((sum, { points }) => sum + points, 0);
+  const areas = all > 0 ? panels.map(({ panel }) => plotArea(panel)) : [];
   const sentence = isTrusted ? answerSentence(result, context.capacity) : "Not determined: the survey is not valid, so no rate is shown as safe.";
-  const explanation = reading(context);
+  const explanation = reading(context, isFirst);
   const element = h(
     "figure",
-    { "data-chart": `answer-${index}`, "data-points": panels.reduce((sum, { points }) => sum + points, 0) },
+    { "data-chart": `answer-${index}`, "data-points": all },
     h("figcaption", {}, h("h3", {}, `What the server takes with ${objective.name}`)),
-    h("div", { class: "legend" }, context.safe === null ? null : legendEntry("area", `${objective.name} is met`, "safe"), ...panels.flatMap(({ legend }) => legend)),
+    all === 0 ? null : h("div", { class: "legend" }, context.safe === null ? null : legendEntry("area", `${objective.name} is met`, "safe"), ...panels.flatMap(({ legend }) => legend)),
     ...areas.map(({ host }) => host),
     h("p", { class: "answer", "data-key": "answer", "data-value": context.safe?.rate ?? "" }, sentence),
-    explanation === null ? null : h("p", { class: "reading" }, explanation),
+    explanation === "" ? null : h("p", { class: "reading" }, explanation),
     (result.slices ?? []).length === 0 ? null : h("details", {}, h("summary", {}, "Show as a table"), slicesTable(context, index)),
   );
   return { element, start: () => areas.forEach(({ draw }) => draw(true)) };
@@ -71,10 +72,15 @@ function loadEnd(survey: Survey, result: RateUnderObjective): number {
   return (Math.max(...offered, ...rates.map((x) => x ?? 0)) || 1) * 1.06;
 }
 
-function reading({ objective, result }: Context): string | null {
-  if ((result.slices?.length ?? 0) === 0) return null;
-  const pooled = objective.measure === "percentile" ? `share of calls beyond ${objective.limit}` : objective.measure === "mean" ? "mean" : "share of failed calls";
-  return `A slice is about a second of load. The objective counts the calls of all slices together. The curve is the ${pooled}; where slices are out of order it is their average, so it never falls.`;
+/** Explains what cannot be seen: the ideal server in the first figure, and how slices become a curve. */
+function reading({ objective, result }: Context, isFirst: boolean): string {
+  const curve = { percentile: `share of calls beyond ${objective.limit}`, mean: "mean", errors: "share of failed calls" }[objective.measure ?? "mean"];
+  return [
+    ...(isFirst ? ["An ideal server completes all calls up to its capacity."] : []),
+    ...((result.slices ?? []).length > 0
+      ? [`A slice is a short load at one rate. The objective counts the calls of all slices together. The curve is their ${curve}; it never falls, because slices out of order are averaged.`]
+      : []),
+  ].join(" ");
 }
 
 interface Part {
@@ -105,7 +111,7 @@ function throughput(context: Context): Part | null {
   const isMeasured = survey.saturation_rate.measured != null;
   const panel: Panel = {
     summary: `Chart: completed against offered load at ${count(levels.length)} levels; ${isMeasured ? "" : "predicted "}capacity ${rate(capacity)}.`,
-    heights: [210, 170],
+    heights: [180, 160],
     readout: rows.map(({ level }) =>
       level === null ? null : [`${rate(level.offered)} offered, ${ROLES[level.role]}`, `completed ${rate(level.throughput.measured)}`, `errors ${percent(level.error_share)}`],
     ),
@@ -115,7 +121,7 @@ function throughput(context: Context): Part | null {
       axes: [bareLoadAxis, axis("completed per second", tickLabel, AXIS_SIZE)],
       series: [{}, { label: "ideal", stroke: () => colour("muted"), width: 1.5, dash: IDEAL_DASH, points: { show: false } }, invisibleSeries("completed")],
       hooks: {
-        drawClear: [(u) => drawSafe(u, context)],
+        drawAxes: [(u) => drawSafe(u, context)],
         draw: [
           (u) => drawMarks(u, marks),
           (u) => drawSafeEnd(u, context, true),
@@ -183,7 +189,7 @@ function limitedFigure(context: Context, isFirst: boolean): Part | null {
     : axis(`${name} (%)`, (y) => tickLabel(Number((100 * y).toPrecision(6))), AXIS_SIZE);
   const panel: Panel = {
     summary: `Chart: ${name} at ${count(points.length)} measured loads, from ${format(low)} to ${format(high)}; the limit is ${objective.limit}.`,
-    heights: isFirst ? [230, 200] : [190, 180],
+    heights: isFirst ? [200, 190] : [180, 180],
     readout: points.map(({ x, y, level, slice }, i) => [
       `${rate(x)} offered, ${level === null ? "slice of the search" : ROLES[level.role]}`,
       `${name} ${format(y)} ${y < limit ? "✓ within the limit" : "✗ beyond the limit"}`,
@@ -196,7 +202,7 @@ function limitedFigure(context: Context, isFirst: boolean): Part | null {
       axes: [bareLoadAxis, isTime ? { ...vertical, splits: (u) => logTicks(...span, u.height / 22), filter: (_, splits) => splits } : vertical],
       series: [{}, curveSeries, invisibleSeries(name)],
       hooks: {
-        drawClear: [(u) => drawSafe(u, context)],
+        drawAxes: [(u) => drawSafe(u, context)],
         draw: [
           (u) => drawMarks(u, marks),
           (u) => drawSlices(u, slices),
@@ -234,7 +240,7 @@ function shareBeyond(context: Context): Part | null {
   const ticks = [0, ...logTicks(permitted * 0.99, top, 99)].filter((tick, i, all) => i < 2 || Math.asinh(tick / permitted) - Math.asinh((all[i - 1] ?? 0) / permitted) > 0.5);
   const panel: Panel = {
     summary: `Chart: share of calls beyond ${objective.limit} in ${count(slices.length)} slices; ${share(permitted)} are permitted.`,
-    heights: [130, 120],
+    heights: [116, 116],
     readout: slices.map((slice, i) => [
       `${rate(slice.rate)} offered, slice of the search`,
       `${count(slice.beyond)} of ${count(slice.calls)} calls beyond ${objective.limit}: ${share(shareOf(slice))}`,
@@ -249,7 +255,7 @@ function shareBeyond(context: Context): Part | null {
       ],
       series: [{}, curveSeries],
       hooks: {
-        drawClear: [(u) => drawSafe(u, context)],
+        drawAxes: [(u) => drawSafe(u, context)],
         draw: [(u) => drawHorizontalLine(u, permitted, `permitted ${share(permitted)}`), (u) => drawSafeEnd(u, context, false)],
       },
     }),
@@ -326,7 +332,7 @@ function rates(context: Context): Part {
   const drawn = rows.flatMap((row) => (middle(row) === null ? [] : [{ ...row, x: middle(row) ?? 0 }])).sort((a, b) => a.x - b.x);
   const panel: Panel = {
     summary: `Chart: the rate with ${objective.name}: predicted ${text("predicted")}; measured ${text("measured")}.`,
-    heights: [166, 166],
+    heights: [152, 152],
     readout: drawn.map(({ kind }) => [`rate with ${objective.name}`, `${kind} ${text(kind)}`]),
     data: [drawn.map(({ x }) => x), drawn.map(({ y }) => y)],
     options: () => ({
@@ -334,7 +340,7 @@ function rates(context: Context): Part {
       axes: [loadAxis, { ...axis("rate", tickLabel, AXIS_SIZE), grid: { show: false }, ticks: { show: false }, splits: () => [0.42, 1.42], values: () => ["measured", "predicted"] }],
       series: [{}, invisibleSeries("rate")],
       hooks: {
-        drawClear: [(u) => drawSafe(u, context)],
+        drawAxes: [(u) => drawSafe(u, context)],
         draw: [
           (u) => drawSafeEnd(u, context, false),
           (u) => drawPredictionBar(u, 1.3, predicted.value, predicted.interval, false),
@@ -381,8 +387,8 @@ function drawSafeEnd(u: uPlot, { safe, objective, result }: Context, hasLabel: b
     if (hasLabel && result.outcome === "missed_at_light_load") writeText(u, [`${objective.label} is missed`, "even at light load"], [{ x: u.over.clientWidth - 8, y: u.over.clientHeight - 22, align: "right" }]);
     return;
   }
-  const upTo = { measured: `up to ${rate(safe.rate)}`, "at least": `up to ${rate(safe.rate)} at least`, predicted: `up to ${rate(safe.rate)}, predicted` }[safe.kind];
-  drawVerticalLine(u, safe.rate, hasLabel ? [objective.label, upTo] : [], "bottom");
+  const certainty = { measured: [], "at least": ["at least"], predicted: ["predicted"] }[safe.kind];
+  drawVerticalLine(u, safe.rate, hasLabel ? [objective.label, ...certainty, `up to ${rate(safe.rate)}`] : [], "bottom");
 }
 
 function slicesTable({ result, objective }: Context, index: number): HTMLElement {

@@ -358,7 +358,7 @@ test("a phone scrolls the page only vertically", async () => {
       const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
       assert.ok(content <= width, `${content} ≤ ${width}`);
       const charts = await page.$$eval("canvas", (all) => all.map((c) => c.getBoundingClientRect().right));
-      assert.equal(charts.length, 5);
+      assert.equal(charts.length, 9);
       assert.ok(charts.every((right) => right <= width));
     });
   }
@@ -378,6 +378,7 @@ function hostile() {
   survey.levels[0].workload = survey.levels[1].classes[0].name = survey.laws[0].name = ATTACK;
   survey.bottleneck = survey.bottleneck_evidence = survey.programs[0].name = ATTACK;
   survey.levels[2].verdict = { valid: false, reasons: [{ code: "ports", message: ATTACK }] };
+  survey.objectives[0].objective = `${ATTACK}:p99<150ms`;
   return survey;
 }
 
@@ -464,7 +465,7 @@ test("a stopped survey shows the parts it has and names those it lacks", async (
   survey.stopped = { level: "calibration at 30 %", reason: "The user ended it." };
   survey.saturation_rate = none;
   survey.client_max_rate = survey.background = survey.wakeup_s = null;
-  Object.assign(survey, { laws: [], throughput_by_clients: [], bottleneck: null, speed_by_block: [], inflicted: null });
+  Object.assign(survey, { laws: [], throughput_by_clients: [], bottleneck: null, speed_by_block: [], inflicted: null, objectives: [] });
   survey.demands = [];
   survey.model = { stations: [], classes: [], demands: [] };
   survey.levels = survey.levels.slice(1, 2).map((level) => ({
