@@ -41,15 +41,20 @@ export function answerSection(survey: Survey): { element: HTMLElement; start: ()
 
 function answerFigure(survey: Survey, result: RateUnderObjective, index: number): { element: HTMLElement; start: () => void } {
   const objective = readObjective(result);
-  const isTrusted = isMeasuredWell(survey);
-  const context = { survey, result, objective, capacity: capacityOf(survey), safe: isTrusted ? safeRate(result) : null, end: loadEnd(survey, result) };
+  const known = safeRate(result);
+  const doubt = !isMeasuredWell(survey)
+    ? "the survey is not valid"
+    : !survey.verdict.valid && known?.kind === "predicted"
+      ? "the measurements refute the model, and the rate was only predicted"
+      : null;
+  const context = { survey, result, objective, capacity: capacityOf(survey), safe: doubt === null ? known : null, end: loadEnd(survey, result) };
   const isFirst = index === 0;
   const above = isFirst ? throughput(context) : null;
   const middle = limitedFigure(context, isFirst);
   const panels = [above, middle, shareBeyond(context), rates(context)].filter((panel) => panel !== null);
   const all = panels.reduce((sum, { points }) => sum + points, 0);
   const areas = all > 0 ? panels.map(({ panel }) => plotArea(panel)) : [];
-  const sentence = isTrusted ? answerSentence(result, context.capacity) : "Not determined: the survey is not valid, so no rate is shown as safe.";
+  const sentence = doubt === null ? answerSentence(result, context.capacity) : `Not determined: ${doubt}.`;
   const explanation = reading(context, isFirst);
   const element = h(
     "figure",
@@ -67,9 +72,9 @@ function answerFigure(survey: Survey, result: RateUnderObjective, index: number)
 /** The right end of the axis of offered load: a bit beyond the capacity and all that is drawn. */
 function loadEnd(survey: Survey, result: RateUnderObjective): number {
   const capacity = survey.saturation_rate;
-  const rates = [capacity.predicted, capacity.measured, result.rate?.predicted, ...(predictionInterval(result.rate ?? {}) ?? []), ...(result.measured_interval90 ?? [])];
+  const found = [result.rate?.predicted, ...(predictionInterval(result.rate ?? {}) ?? []), ...(result.measured_interval90 ?? [])];
   const offered = [...mixLevels(survey).map((level) => level.offered), ...(result.slices ?? []).map((slice) => slice.rate)];
-  return (Math.max(...offered, ...rates.map((x) => x ?? 0)) || 1) * 1.06;
+  return (Math.max(...offered, ...[capacity.predicted, capacity.measured, ...found].map((x) => x ?? 0)) || 1) * 1.06;
 }
 
 /** Explains what cannot be seen: the ideal server in the first figure, and how slices become a curve. */
@@ -150,15 +155,19 @@ function writeCapacity(u: uPlot, capacity: number | null, label: string): void {
   ]);
 }
 
-/** A measured value of the limited measure. */
+type Slice = NonNullable<RateUnderObjective["slices"]>[number];
+
+/** A value of the limited measure, of a level or of a slice. */
 interface Point {
   x: number;
-  y: number;
-  /** Number of calls, the weight in the curve. */
-  calls: number;
+  /** Null if too many calls of a slice had no expected answer. Such a slice is beyond any limit. */
+  y: number | null;
   level: Level | null;
-  slice: NonNullable<RateUnderObjective["slices"]>[number] | null;
+  slice: Slice | null;
 }
+
+/** A slice without a value counts as this many times the limit in the curve, as in the search. */
+const UNANSWERED = 1000;
 
 /**
  * The limited measure against offered load: levels, and the slices of the search. The curve of a mean or of a share is
@@ -169,21 +178,24 @@ function limitedFigure(context: Context, isFirst: boolean): Part | null {
   const limit = result.limit ?? null;
   const format = figureFormat(objective);
   const isTime = objective.measure !== "errors";
-  const isDrawable = (y: number | null | undefined): y is number => y != null && (y > 0 || !isTime);
-  const points = [...levelPoints(survey, objective), ...slicePoints(result)].filter(({ y }) => isDrawable(y)).sort((a, b) => a.x - b.x);
+  const isDrawable = ({ y }: Point) => y === null || y > 0 || !isTime;
+  const points = [...levelPoints(survey, objective), ...slicePoints(result)].filter(isDrawable).sort((a, b) => a.x - b.x);
   const light = lightLoad(context, points);
   if (limit === null || (points.length === 0 && light === null)) return null;
-  const pooled = objective.measure === "percentile" ? [] : points.filter(({ slice }) => slice !== null);
+  const pooled = objective.measure === "percentile" ? [] : points.flatMap((point) => (point.slice === null ? [] : [{ point, y: point.y ?? UNANSWERED * limit, calls: point.slice.calls }]));
   const averages = risingAverage(pooled);
-  const curve = points.map((point) => averages[pooled.indexOf(point)] ?? null);
-  const marks = [...points.flatMap(({ x, y, level }): Mark[] => (level === null ? [] : [{ x, y, role: level.role, half: null }])), ...(light === null ? [] : [light])];
-  const slices = points.flatMap(({ x, y, slice }): SliceMark[] => (slice === null ? [] : [{ x, y, isMet: y < limit }]));
-  const roles = (Object.keys(ROLES) as Role[]).filter((role) => marks.some((mark) => mark.role === role));
-  const values = [...points.map(({ y }) => y), ...(light === null ? [] : [light.y]), limit];
+  const curve = points.map((point) => averages[pooled.findIndex((one) => one.point === point)] ?? null);
+  const values = [...points.flatMap(({ y }) => y ?? []), ...(light === null ? [] : [light.y]), limit];
   const [low, high] = [Math.min(...values), Math.max(...values)];
+  const span: [number, number] = isTime ? [low / 1.8, high * 2.2] : [-0.04 * high, high * 1.3];
+  // Slices without a value are at the upper edge.
+  const edge = isTime ? high * 1.9 : high * 1.22;
+  const levels = points.flatMap(({ x, y, level }): Mark[] => (level === null || y === null ? [] : [{ x, y, role: level.role, half: null }]));
+  const marks = light === null ? levels : [...levels, light];
+  const slices = points.flatMap(({ x, y, slice }): SliceMark[] => (slice === null ? [] : [{ x, y: y ?? edge, isMet: y !== null && y < limit }]));
+  const roles = (Object.keys(ROLES) as Role[]).filter((role) => marks.some((mark) => mark.role === role));
   const unit = timeUnit(limit);
   const name = objective.measure === "errors" ? "failed calls" : objective.measure === "mean" ? "mean response time" : objective.figure;
-  const span: [number, number] = isTime ? [low / 1.8, high * 2.2] : [-0.04 * high, high * 1.3];
   const vertical = isTime
     ? axis(`${name} (${unit.name})`, (y) => tickLabel(Number((y * unit.per_s).toPrecision(6))), AXIS_SIZE)
     : axis(`${name} (%)`, (y) => tickLabel(Number((100 * y).toPrecision(6))), AXIS_SIZE);
@@ -192,7 +204,7 @@ function limitedFigure(context: Context, isFirst: boolean): Part | null {
     heights: isFirst ? [200, 190] : [180, 180],
     readout: points.map(({ x, y, level, slice }, i) => [
       `${rate(x)} offered, ${level === null ? "slice of the search" : ROLES[level.role]}`,
-      `${name} ${format(y)} ${y < limit ? "✓ within the limit" : "✗ beyond the limit"}`,
+      y === null ? `✗ no ${name}: too many calls had no expected answer` : `${name} ${format(y)} ${y < limit ? "✓ within the limit" : "✗ beyond the limit"}`,
       ...(slice === null ? [] : [`${count(slice.beyond)} of ${count(slice.calls)} calls ${isTime ? `beyond ${objective.limit}` : "failed"}`]),
       ...(curve[i] == null ? [] : [`curve ${format(curve[i])}`]),
     ]),
@@ -233,11 +245,12 @@ function shareBeyond(context: Context): Part | null {
   const slices = (result.slices ?? []).filter(({ calls }) => calls > 0).sort((a, b) => a.rate - b.rate);
   if (objective.percentile === null || slices.length === 0) return null;
   const permitted = 1 - objective.percentile / 100;
-  const shareOf = ({ beyond, calls }: (typeof slices)[number]) => beyond / calls;
+  const shareOf = ({ beyond, calls }: Slice) => beyond / calls;
   const curve = risingAverage(slices.map((slice) => ({ y: shareOf(slice), calls: slice.calls })));
-  const top = Math.max(3 * permitted, 1.5 * (curve.at(-1) ?? 0));
+  const top = Math.min(Math.max(3 * permitted, 1.5 * (curve.at(-1) ?? 0)), 1.15);
   // Shares from zero to all calls: the axis is linear up to the limit and logarithmic above.
-  const ticks = [0, ...logTicks(permitted * 0.99, top, 99)].filter((tick, i, all) => i < 2 || Math.asinh(tick / permitted) - Math.asinh((all[i - 1] ?? 0) / permitted) > 0.5);
+  const height = (tick: number | undefined) => Math.asinh((tick ?? 0) / permitted);
+  const ticks = [0, ...logTicks(permitted * 0.99, top, 99)].filter((tick, i, all) => i < 2 || height(tick) - height(all[i - 1]) > 0.5);
   const panel: Panel = {
     summary: `Chart: share of calls beyond ${objective.limit} in ${count(slices.length)} slices; ${share(permitted)} are permitted.`,
     heights: [116, 116],
@@ -269,7 +282,7 @@ function levelPoints(survey: Survey, objective: Objective): Point[] {
   const levels = mixLevels(survey).filter((level) => level.clients == null && (objective.measure === "errors" || level.role !== "past_saturation"));
   return levels.flatMap((level) => {
     const y = levelFigure(level, objective);
-    return y == null ? [] : [{ x: level.offered, y, calls: level.offered * level.window_s, level, slice: null }];
+    return y == null ? [] : [{ x: level.offered, y, level, slice: null }];
   });
 }
 
@@ -285,7 +298,7 @@ function levelFigure(level: Level, { class: className, measure, percentile }: Ob
 }
 
 function slicePoints({ slices = [] }: RateUnderObjective): Point[] {
-  return slices.flatMap((slice) => (slice.figure == null ? [] : [{ x: slice.rate, y: slice.figure, calls: slice.calls, level: null, slice }]));
+  return slices.filter(({ calls }) => calls > 0).map((slice) => ({ x: slice.rate, y: slice.figure ?? null, level: null, slice }));
 }
 
 /** The value at light load, at the lowest level, if no level has the measure. */
@@ -300,8 +313,7 @@ function lightLoad({ survey, result }: Context, points: Point[]): Mark | null {
 function risingAverage(points: { y: number; calls: number }[]): number[] {
   const blocks: { sum: number; calls: number; size: number }[] = [];
   for (const { y, calls } of points) {
-    const weight = Math.max(calls, 1);
-    const block = { sum: y * weight, calls: weight, size: 1 };
+    const block = { sum: y * calls, calls, size: 1 };
     for (let last = blocks.at(-1); last && last.sum / last.calls > block.sum / block.calls; last = blocks.at(-1)) {
       block.sum += last.sum;
       block.calls += last.calls;
@@ -337,7 +349,10 @@ function rates(context: Context): Part {
     data: [drawn.map(({ x }) => x), drawn.map(({ y }) => y)],
     options: () => ({
       scales: { x: loadScale(context), y: { range: [0, 2] } },
-      axes: [loadAxis, { ...axis("rate", tickLabel, AXIS_SIZE), grid: { show: false }, ticks: { show: false }, splits: () => [0.42, 1.42], values: () => ["measured", "predicted"] }],
+      axes: [
+        loadAxis,
+        { ...axis("rate", tickLabel, AXIS_SIZE), grid: { show: false }, ticks: { show: false }, splits: () => [0.42, 1.42], values: () => ["measured", "predicted"] },
+      ],
       series: [{}, invisibleSeries("rate")],
       hooks: {
         drawAxes: [(u) => drawSafe(u, context)],
@@ -382,9 +397,9 @@ function drawSafe(u: uPlot, { safe }: Context): void {
 }
 
 /** Draws the end of these rates, with a label if it has one. */
-function drawSafeEnd(u: uPlot, { safe, objective, result }: Context, hasLabel: boolean): void {
+function drawSafeEnd(u: uPlot, { survey, safe, objective, result }: Context, hasLabel: boolean): void {
   if (safe === null) {
-    if (hasLabel && result.outcome === "missed_at_light_load") writeText(u, [`${objective.label} is missed`, "even at light load"], [{ x: u.over.clientWidth - 8, y: u.over.clientHeight - 22, align: "right" }]);
+    if (hasLabel && isMeasuredWell(survey) && result.outcome === "missed_at_light_load") writeText(u, [`${objective.label} is missed`, "even at light load"], [{ x: u.over.clientWidth - 8, y: u.over.clientHeight - 22, align: "right" }]);
     return;
   }
   const certainty = { measured: [], "at least": ["at least"], predicted: ["predicted"] }[safe.kind];
@@ -392,7 +407,6 @@ function drawSafeEnd(u: uPlot, { safe, objective, result }: Context, hasLabel: b
 }
 
 function slicesTable({ result, objective }: Context, index: number): HTMLElement {
-  type Slice = NonNullable<RateUnderObjective["slices"]>[number];
   const slices = [...(result.slices ?? [])].sort((a, b) => a.rate - b.rate);
   return table(`answer-${index}`, `Slices of the search for ${objective.name}`, [
     numberColumn("rate", "offered", (slice: Slice) => slice.rate, rate),

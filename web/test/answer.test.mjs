@@ -63,10 +63,17 @@ const OUTCOMES = {
   },
   invalid: {
     survey: { ...example, verdict: { valid: false, reasons: [{ code: "generator_late", message: "Calls began late." }] } },
-    sentence: "Not determined: the survey is not valid, so no rate is shown as safe.",
+    sentence: "Not determined: the survey is not valid.",
     end: null,
     texts: ["361/s (90 % interval 355 … 367/s)"],
   },
+};
+
+OUTCOMES.refuted = {
+  survey: { ...OUTCOMES.predicted.survey, verdict: { valid: false, reasons: [{ code: "model_refuted", message: "Far off." }] } },
+  sentence: "Not determined: the measurements refute the model, and the rate was only predicted.",
+  end: null,
+  texts: ["358/s (90 % interval 347 … 366/s)"],
 };
 
 for (const [name, { survey, sentence, end, texts }] of Object.entries(OUTCOMES)) {
@@ -157,6 +164,30 @@ test("the curve of a mean averages the slices by their calls, and light load is 
     assert.match(plain(await page.textContent('[data-chart="answer-0"] h3')), /search: p90 < 5 ms$/);
     assert.match(plain(await page.textContent('[data-chart="answer-0"] [data-key="answer"]')), /more than 10 % of calls of class search take longer than 5 ms/);
     assert.ok(await page.evaluate(() => [...globalThis.labels.values()].flat().some(({ text }) => text === "light load")));
+  });
+});
+
+test("a slice without a value is a cross at the upper edge", async () => {
+  const slices = [...example.objectives[0].slices, { rate: 300, calls: 400, beyond: 90, figure: null }];
+  await withReport(withObjective({ slices }), {}, async (page) => {
+    const plot = page.locator('[data-chart="answer-0"] .plot').nth(1);
+    const [top, red, colour] = await plot.evaluate((host) => {
+      const { plot } = host;
+      const edge = Math.floor(plot.valToPos(300, "x", true));
+      const height = Math.floor(0.15 * plot.bbox.height);
+      const image = plot.ctx.getImageData(edge - 1, plot.bbox.top, 3, height).data;
+      const name = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
+      const pixels = Array.from({ length: image.length / 4 }, (_, i) => `#${[...image.slice(4 * i, 4 * i + 3)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`);
+      return [height, pixels.filter((pixel) => pixel === name).length, name];
+    });
+    assert.ok(red > 0, `no pixel of ${colour} within ${top} pixels of the edge`);
+    await plot.focus();
+    for (let i = 0; i < 12; i++) {
+      await page.keyboard.press("ArrowRight");
+      const text = plain(await plot.locator(".readout").textContent());
+      if (text.startsWith("300/s")) return assert.equal(text, "300/s offered, slice of the search✗ no p99: too many calls had no expected answer90 of 400 calls beyond 150 ms");
+    }
+    assert.fail("the arrow keys do not reach the slice");
   });
 });
 
