@@ -7,7 +7,7 @@ import { h, type Child } from "./dom.ts";
 import { count, percent, range, rate, timeUnit } from "./format.ts";
 import { writeLabel, type Spot } from "./labels.ts";
 import { answerSentence, capacityOf, figureFormat, readObjective, safeRate, share, type Objective } from "./objective.ts";
-import { axis, colour, drawHorizontalLine, drawMarks, drawPredictionBar, drawSlices, drawVerticalLine, invisibleSeries, legendEntry, logTicks, paintPlot, plotArea, tickLabel } from "./plot.ts";
+import { axis, colour, drawHorizontalLine, drawMarks, drawIntervalBar, drawSlices, drawVerticalLine, invisibleSeries, legendEntry, logTicks, paintPlot, plotArea, tickLabel } from "./plot.ts";
 import type { Mark, Panel, SliceMark } from "./plot.ts";
 import type { Level, RateUnderObjective, Role } from "./documents/survey.ts";
 import { isMeasuredWell, mixLevels, predictionInterval, ROLES, type Survey } from "./survey.ts";
@@ -32,7 +32,7 @@ export function answerSection(survey: Survey): { element: HTMLElement; start: ()
   const [first, ...others] = results.map((result, i) => answerFigure(survey, result, i));
   const element = h(
     "section",
-    { class: "first answers" },
+    { class: "first answers", "aria-label": "The answer" },
     first?.element,
     others.length > 0 ? h("div", { class: "others" }, ...others.map((other) => other.element)) : null,
   );
@@ -358,8 +358,8 @@ function rates(context: Context): Part {
         drawAxes: [(u) => drawSafe(u, context)],
         draw: [
           (u) => drawSafeEnd(u, context, false),
-          (u) => drawPredictionBar(u, 1.3, predicted.value, predicted.interval, false),
-          (u) => drawPredictionBar(u, 0.3, measured.value, measured.interval, true),
+          (u) => drawIntervalBar(u, 1.3, predicted.value, predicted.interval, false),
+          (u) => drawIntervalBar(u, 0.3, measured.value, measured.interval, true),
           (u) => rows.forEach((row) => writeRate(u, [text(row.kind), textOf(row.kind, "")], middle(row), row.y)),
         ],
       },

@@ -342,7 +342,7 @@ export function drawSlices(u: uPlot, list: SliceMark[]): void {
 }
 
 /** Draws a rate and its interval as a bar along the x axis: a band for a prediction, a line with caps if measured. */
-export function drawPredictionBar(u: uPlot, y: number, value: number | null, interval: [number, number] | null, isMeasured: boolean): void {
+export function drawIntervalBar(u: uPlot, y: number, value: number | null, interval: [number, number] | null, isMeasured: boolean): void {
   paintPlot(u, (ctx) => {
     const middle = u.valToPos(y, "y");
     ctx.strokeStyle = ctx.fillStyle = colour(isMeasured ? "held_out" : "predicted");
