@@ -4,16 +4,18 @@ python3 -m bench.accuracy --help
 """
 
 import argparse
+import contextlib
 import json
 import random
 import shutil
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from .. import command
 from . import report
-from .measure import Bench, row
+from .measure import Bench, Visit
 from .programs import PROGRAMS
 from .subjects import SUBJECTS, Subject
 
@@ -31,8 +33,9 @@ def main() -> int:
     kept = options.keep or command.TARGET / "accuracy" / f"{now:%Y-%m-%dT%H%M%SZ}"
     with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
         bench = Bench(
-            brimful, Path(directory), kept, options.server_cpu, options.generator_cpu, options.level, options.seed
-        )
+            brimful, Path(directory), kept, options.server_cpu, options.generator_cpu, options.level, options.seed,
+            options.thorough_every,
+        )  # fmt: skip
         if why := differs(bench):
             say(why)
             return 2
@@ -59,11 +62,33 @@ def measure(bench: Bench, options: argparse.Namespace, now: datetime) -> dict:
         "absent": absent,
         "surveys": [],
     }
-    for repetition, subject in visits(installed, options.repetitions, options.seed):
-        document["surveys"].append(row(bench, subject, repetition))
-        print(report.line(document["surveys"][-1]), flush=True)
-        command.write(bench.kept / "summary.json", document)
+    with contextlib.closing(rows(bench, visits(installed, options.repetitions, options.seed))) as found:
+        for row in found:
+            document["surveys"].append(row)
+            print(report.line(row), flush=True)
+            command.write(bench.kept / "summary.json", document)
     return document
+
+
+def rows(bench: Bench, order: list[tuple[int, Subject]]) -> Iterator[dict]:
+    """The result of each survey. A server's levels are repeated after the survey of the next server: minutes after
+    they were measured, and before the server ends."""
+    with contextlib.ExitStack() as servers:
+        previous = None
+        for repetition, subject in order:
+            visit = Visit(bench, subject, repetition)
+            servers.callback(visit.close)
+            visit.survey()
+            if previous:
+                yield finished(previous)
+            previous = visit
+        if previous:
+            yield finished(previous)
+
+
+def finished(visit: Visit) -> dict:
+    visit.finish()
+    return visit.row()
 
 
 def visits(subjects: list[Subject], repetitions: int, seed: int) -> list[tuple[int, Subject]]:
@@ -95,7 +120,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=1, help="seed of the order and of the surveys [default: %(default)s]"
     )
-    parser.add_argument("--level", metavar="TIME", help="length of a calibration run [default: 3s]")
+    parser.add_argument("--level", metavar="TIME", help="`--level` of the surveys [default: that of `brimful survey`]")
+    parser.add_argument(
+        "--thorough-every",
+        type=int,
+        metavar="N",
+        default=3,
+        help="one survey in N of each server is thorough, which also has levels at 30, 80 and 90 %%; 0: none "
+        "[default: %(default)s]",
+    )
     parser.add_argument(
         "--keep",
         type=Path,

@@ -1,9 +1,9 @@
-"""One survey of one server, and the files kept of it."""
+"""One survey of one server, the repetition of its levels, and the files kept of both."""
 
+import contextlib
 import hashlib
 import json
 import os
-import re
 import select
 import shutil
 import signal
@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..side_by_side.tools import Failed, output
-from . import reading
-from .subjects import Subject
+from . import client, reading, repeat
+from .client import last_line
+from .subjects import SUBJECTS, Subject
 
 LIMIT_S = 300
 # Number of clients that warm a server up, and the longest time for that.
 WARM_UP_CLIENTS, WARM_UP_S = 8, 30
 # Time that an interrupted survey has to restore the server and to write its results.
 EXIT_GRACE_S = 15
+# Shortest time from the end of a survey to the repetition of its levels. The survey of the next server usually takes
+# longer.
+MIN_GAP_S = 60
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Bench:
     generator_cpu: int
     level: str | None
     seed: int
+    # One survey in this number of each server is thorough; none if it is zero.
+    thorough_every: int = 3
 
     def key(self) -> dict:
         """The settings that must be equal in surveys that are compared."""
@@ -45,12 +51,19 @@ class Bench:
             "level": self.level,
             "cpus": [self.server_cpu, self.generator_cpu],
             "seed": self.seed,
+            "thorough_every": self.thorough_every,
         }
+
+    def is_thorough(self, subject: Subject, repetition: int) -> bool:
+        """Whether a survey is thorough. Each round has the same number of thorough surveys, of other servers each."""
+        place = next((i for i, other in enumerate(SUBJECTS) if other.name == subject.name), 0)
+        return self.thorough_every > 0 and (place + repetition) % self.thorough_every == 0
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The files of one survey. `run` is written last and has the duration and the error, if any."""
+    """The files of one survey. `run` is written last. It has the duration, the error if any, and the repetitions of
+    the levels."""
 
     document: Path
     report: Path
@@ -64,54 +77,99 @@ class Kept:
         return Kept(*(directory / (base + suffix) for suffix in suffixes))
 
 
+class Visit:
+    """One survey of one server. The server keeps running after the survey, so that its levels can be repeated while the
+    other servers' surveys are done."""
+
+    def __init__(self, bench: Bench, subject: Subject, repetition: int) -> None:
+        self._bench, self._subject, self._repetition = bench, subject, repetition
+        self._kept = Kept.at(bench.kept, subject.name, repetition)
+        self._place = bench.directory / f"{subject.name}-{repetition}"
+        self._server = contextlib.ExitStack()
+        self._load: list[str] = []
+        self._run: dict = {}
+        self._ended = 0.0
+
+    def survey(self) -> None:
+        """Starts the server, warms it up and surveys it, unless there is a kept result."""
+        if self._kept.run.exists():
+            return
+        bench, subject = self._bench, self._subject
+        thorough = bench.is_thorough(subject, self._repetition)
+        began = time.monotonic()
+        try:
+            self._server.callback(shutil.rmtree, self._place, ignore_errors=True)
+            url, pids = self._server.enter_context(subject.running(self._place, bench.server_cpu))
+            request = [argument for header in subject.headers for argument in ("--header", header)]
+            watched = [argument for pid in pids for argument in ("--process", str(pid))]
+            self._load = [bench.brimful, "load", url, *request, "--cpus", str(bench.generator_cpu), "--quiet"]
+            warm_up(self._load, subject.warm_up)
+            self._load += watched
+            command = [
+                bench.brimful, "survey", url, *request, *watched, *(["--thorough"] if thorough else []),
+                *(["--level", bench.level] if bench.level else []),
+                "--server-cpus", str(bench.server_cpu), "--cpus", str(bench.generator_cpu),
+                "--seed", str(bench.seed + self._repetition),
+                "--json", "--out", str(self._kept.document), "--report", str(self._kept.report), "--quiet",
+            ]  # fmt: skip
+            began = time.monotonic()
+            error = complete(command, self._kept)
+        except Failed as failure:
+            error = str(failure)
+        self._ended = time.monotonic()
+        self._run = {"seconds": self._ended - began, "error": error, "thorough": thorough}
+        if error:
+            self.close()
+
+    def finish(self) -> None:
+        """Repeats the survey's levels, ends the server and stores the result."""
+        if self._kept.run.exists():
+            return
+        self._run["repeats"] = [] if self._run["error"] else self._repeat()
+        self.close()
+        self._kept.run.write_text(json.dumps(self._run, indent=1) + "\n")
+
+    def _repeat(self) -> list[dict]:
+        try:
+            document = json.loads(self._kept.document.read_text())
+            if not reading.open_levels(document):
+                return []
+            time.sleep(max(0.0, self._ended + MIN_GAP_S - time.monotonic()))
+            seed = repeat.FIRST_SEED + self._bench.seed + 100 * self._repetition
+            return repeat.repeat(self._load, document, self._bench.server_cpu, seed, self._place)
+        except (OSError, *UNREADABLE):
+            # `row` reports a document that cannot be read.
+            return []
+
+    def row(self) -> dict:
+        return row(self._bench, self._subject, self._repetition)
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.close()
+
+
+# Errors of a document that is not a survey.
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
+
+
 def row(bench: Bench, subject: Subject, repetition: int) -> dict:
-    """The result of one survey: made now, or kept from an earlier run."""
+    """The result of one kept survey."""
     kept = Kept.at(bench.kept, subject.name, repetition)
-    if not kept.run.exists():
-        kept.run.write_text(json.dumps(survey(bench, subject, repetition, kept), indent=1) + "\n")
     run = json.loads(kept.run.read_text())
-    found = {"server": subject.name, "repetition": repetition, "seconds": run["seconds"]}
+    found = {"server": subject.name, "repetition": repetition, "seconds": run["seconds"], "wall_s": run["seconds"]}
+    found |= {"thorough": run["thorough"]} if "thorough" in run else {}
     if run["error"]:
         return found | {"error": run["error"]}
     try:
-        return found | reading.figures(json.loads(kept.document.read_text()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, Failed) as error:
+        return found | reading.figures(json.loads(kept.document.read_text()), run.get("repeats", []))
+    except (OSError, Failed, *UNREADABLE) as error:
         return found | {"error": f"{kept.document.name} cannot be read as a survey: {error!r}"}
 
 
-def survey(bench: Bench, subject: Subject, repetition: int, kept: Kept) -> dict:
-    """Starts the server, warms it up and surveys it. Returns the survey's duration, and its error or None."""
-    place = bench.directory / subject.name
-    began = time.monotonic()
-    try:
-        with subject.running(place, bench.server_cpu) as (url, pids):
-            request = [argument for header in subject.headers for argument in ("--header", header)]
-            warm_up(bench, url, request, subject.warm_up)
-            watched = [argument for pid in pids for argument in ("--process", str(pid))]
-            command = [
-                bench.brimful, "survey", url, *request, *watched, "--thorough",
-                "--server-cpus", str(bench.server_cpu), "--cpus", str(bench.generator_cpu),
-                "--seed", str(bench.seed + repetition), "--level", bench.level or "3s",
-                "--json", "--out", str(kept.document), "--report", str(kept.report), "--quiet",
-            ]  # fmt: skip
-            began = time.monotonic()
-            error = complete(command, kept)
-    except Failed as failure:
-        error = str(failure)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    return {"seconds": time.monotonic() - began, "error": error}
-
-
-def warm_up(bench: Bench, url: str, request: Sequence[str], requests: int) -> None:
-    command = [
-        bench.brimful, "load", url, *request, "--clients", str(WARM_UP_CLIENTS), "--requests", str(requests),
-        "--duration", f"{WARM_UP_S}s", "--cpus", str(bench.generator_cpu), "--quiet",
-    ]  # fmt: skip
-    done = subprocess.run(command, text=True, capture_output=True, check=False)
-    # Exit code 4 means that the generator was the limit, which does not matter here.
-    if done.returncode not in (0, 4):
-        raise Failed(f"warm-up: {last_line(done.stderr) or done.returncode}")
+def warm_up(command: Sequence[str], requests: int) -> None:
+    flags = ["--clients", str(WARM_UP_CLIENTS), "--requests", str(requests), "--duration", f"{WARM_UP_S}s"]
+    client.load([*command, *flags], "warm-up", WARM_UP_S)
 
 
 def complete(command: Sequence[str], kept: Kept) -> str | None:
@@ -149,9 +207,3 @@ def stop(process: subprocess.Popen) -> None:
             process.kill()
     process.wait()
 
-
-def last_line(text: str) -> str:
-    """The last line that is not a hint, without the prefix `error: `."""
-    lines = [re.sub(r"^error: ", "", line.strip()) for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if not line.startswith("hint:")]
-    return (errors or lines or [""])[-1]

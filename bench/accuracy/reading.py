@@ -4,8 +4,9 @@ Errors are predicted ÷ measured − 1. Levels that the model was fitted to are 
 calls invalid are left out and counted. A key that is missing in the document is an absent figure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from ..side_by_side.tools import Failed
 
@@ -15,6 +16,10 @@ FRACTIONS = (0.5, 0.7, 0.8, 0.9)
 # The level for which the response time corrected for the host's speed is shown.
 GIVEN_HOST = 0.8
 PERCENTILES = ("p50", "p95", "p99")
+# The factor of the default objective, p99<10x.
+TIMES_LIGHT_LOAD = 10
+# Start of a survey's headline that states no capacity.
+UNDETERMINED = "Not determined"
 # The only reason code of an invalid survey whose measurements are sound: its model is refuted.
 REFUTED = "model_refuted"
 # Reason codes of a survey in which the client was the limit.
@@ -54,8 +59,8 @@ class Predicted:
         return abs(self.measured - centre) <= 2 * side
 
 
-def figures(survey: dict) -> dict:
-    """All figures that the tables need."""
+def figures(survey: dict, repeats: Sequence[dict] = ()) -> dict:
+    """All figures that the tables need. `repeats` are the repetitions of the survey's levels."""
     if survey.get("schema") != SCHEMA:
         raise Failed(f"it is {survey.get('schema')}, not {SCHEMA}")
     verdict = survey["verdict"]
@@ -79,9 +84,59 @@ def figures(survey: dict) -> dict:
         "measured_rate": (survey.get("saturation_rate") or {}).get("measured"),
         "client_max_rate": survey.get("client_max_rate"),
         "stopped": (survey.get("stopped") or {}).get("reason"),
+        "answers": answers(survey),
+        "objective": objective(survey),
+        "levels": [with_repetition(survey, level, repeats) for level in open_levels(survey)],
     }
     # The survey's own duration excludes the reading of its options. Without it the process's wall time is used.
     return found | ({"seconds": survey["elapsed_s"]} if survey.get("elapsed_s") else {})
+
+
+def answers(survey: dict) -> bool:
+    """Whether the survey ends in an answer: it is valid, or the client was the limit and the headline still states
+    what the server takes."""
+    codes = [reason["code"] for reason in survey["verdict"]["reasons"]]
+    if survey["verdict"]["valid"]:
+        return True
+    headline = survey.get("headline", "")
+    states_a_rate = "/s" in headline and not headline.startswith(UNDETERMINED)
+    return bool(codes) and all(code in CLIENT_LIMITS for code in codes) and states_a_rate
+
+
+def objective(survey: dict) -> dict | None:
+    """The predicted and the measured rate under the default objective; None if the survey does not have it."""
+    for found in survey.get("objectives") or []:
+        if found.get("times_light_load") == TIMES_LIGHT_LOAD:
+            rate = found.get("rate") or {}
+            return {key: rate.get(key) for key in ("predicted", "measured", "interval90")} | {
+                "outcome": found.get("outcome", "undecided")
+            }
+    return None
+
+
+def with_repetition(survey: dict, level: dict, repeats: Sequence[dict]) -> dict:
+    """The mean response time of a level as predicted, as measured and as measured again, in seconds."""
+    response = level.get("response_time_s") or {}
+    found = {
+        "workload": level["workload"],
+        "fraction": level["fraction"],
+        "valid": level["verdict"]["valid"],
+        **{key: response.get(key) for key in ("predicted", "interval90", "measured")},
+    }
+    again = next((other for other in repeats if is_same_level(level, other)), None)
+    if again is None or "error" in again:
+        return found | {"repeated": None, "repeat_error": again["error"] if again else None}
+    since = again["at"] - datetime.fromisoformat(survey["started_at"]).timestamp()
+    return found | {
+        "repeated": again["response_time_s"]["mean"],
+        "repeat_percentiles": {name: again["response_time_s"].get(name) for name in PERCENTILES},
+        "repeat_doubts": again["reasons"],
+        "minutes_after_start": since / 60,
+    }
+
+
+def is_same_level(level: dict, other: dict) -> bool:
+    return level["workload"] == other["workload"] and abs(level["fraction"] - other["fraction"]) < 0.005
 
 
 def errors(survey: dict) -> dict[str, float | None]:
@@ -104,6 +159,12 @@ def response_key(fraction: float) -> str:
 def unfitted(survey: dict) -> list[dict]:
     """The levels that were not used for the fit."""
     return [level for level in survey.get("levels", []) if level["role"] != "calibration"]
+
+
+def open_levels(survey: dict) -> list[dict]:
+    """The held-out levels of open load, valid or not, in increasing order of their load."""
+    levels = [level for level in unfitted(survey) if level["role"] == "held_out" and level.get("clients") is None]
+    return sorted(levels, key=lambda level: level["fraction"])
 
 
 def held_out(survey: dict) -> list[dict]:

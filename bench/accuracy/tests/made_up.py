@@ -1,5 +1,9 @@
 """Minimal survey documents for tests."""
 
+from datetime import UTC, datetime
+
+STARTED = datetime(2026, 11, 27, 12, tzinfo=UTC)
+
 
 def comparison(
     predicted: float | None,
@@ -29,10 +33,30 @@ def level(fraction: float, role: str = "held_out", valid: bool = True, **more: o
     } | more
 
 
+def repetition(fraction: float, mean: float, **more: object) -> dict:
+    """A repetition of a level, two minutes after the start of the survey."""
+    return {
+        "workload": "mix",
+        "fraction": fraction,
+        "at": STARTED.timestamp() + 120,
+        "offered": 1000 * fraction,
+        "response_time_s": {"mean": mean, "p50": mean, "p95": mean, "p99": mean},
+        "reasons": [],
+    } | more
+
+
+def objective(predicted: float | None, measured: float | None, interval: tuple[float, float] | None = None) -> dict:
+    """The default objective."""
+    outcome = "undecided" if measured is None else "met_up_to_rate"
+    rate = comparison(predicted, measured, interval)
+    return {"objective": "p99<10ms", "times_light_load": 10.0, "rate": rate, "outcome": outcome, "slices": []}
+
+
 def survey(*levels: dict, reasons: tuple[str, ...] = (), **more: object) -> dict:
     """A survey that predicted a saturation rate of 950 to 1050/s and measured 1000/s."""
     return {
         "schema": "brimful.survey/1",
+        "started_at": f"{STARTED:%Y-%m-%dT%H:%M:%S}.000Z",
         "saturation_rate": comparison(1000, 1000, (950, 1050)),
         "levels": list(levels),
         "client_max_rate": 20000,
