@@ -1,9 +1,9 @@
 """Predictions of response times, compared with a repetition of the measurement.
 
 The **floor** of a level is |ln(R₂ / R₁)|: R₁ is the mean response time that the survey measured, and R₂ is that of the
-same load, minutes later. The error of a prediction P is |ln(P / R₁)|. If R₁ and R₂ vary independently about a value that
-a perfect predictor knows, its error is about 1/√2 = 0.7 times the floor, because only one of the two measurements adds
-to the error.
+same load, minutes later. The error of a prediction P is |ln(P / R₁)|. Assume that R₁ and R₂ vary independently about a
+value that a perfect predictor knows. Its error is then about 1/√2 = 0.7 times the floor, because only one of the two
+measurements adds to the error.
 """
 
 import math

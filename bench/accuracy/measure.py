@@ -132,14 +132,15 @@ class Visit:
     def _repeat(self) -> list[dict]:
         try:
             document = json.loads(self._kept.document.read_text())
-            if not reading.open_levels(document):
-                return []
-            time.sleep(max(0.0, self._ended + MIN_GAP_S - time.monotonic()))
-            seed = repeat.FIRST_SEED + self._bench.seed + 100 * self._repetition
-            return repeat.repeat(self._load, document, self._bench.server_cpu, seed, self._place)
+            levels = reading.open_levels(document)
         except (OSError, *UNREADABLE):
-            # `row` reports a document that cannot be read.
+            # `row` reports this.
             return []
+        if not levels:
+            return []
+        time.sleep(max(0.0, self._ended + MIN_GAP_S - time.monotonic()))
+        seed = repeat.FIRST_SEED + self._bench.seed + 100 * self._repetition
+        return repeat.repeat(self._load, document, self._bench.server_cpu, seed, self._place)
 
     def row(self) -> dict:
         return row(self._bench, self._subject, self._repetition)

@@ -41,10 +41,13 @@ def repeat(command: Sequence[str], survey: dict, server_cpu: int, seed: int, scr
         if load is None:
             found.append(about | {"error": "its arrivals or its rate are unknown"})
             continue
+        own_seed = seed + len(found)
         try:
-            found.append(about | measured(command, survey, load, level["window_s"], server_cpu, seed + len(found), scratch))
+            found.append(about | measured(command, survey, load, level["window_s"], server_cpu, own_seed, scratch))
         except Failed as failure:
             found.append(about | {"error": str(failure)})
+        except (OSError, ValueError, KeyError) as error:
+            found.append(about | {"error": f"its Record cannot be read: {error!r}"})
     return found
 
 

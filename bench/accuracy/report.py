@@ -1,14 +1,26 @@
 """The tables, made from stored results alone: each server's surveys, and the requirements on all of them."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from ..side_by_side.report import table
 from ..side_by_side.stats import spread
-from .measure import LIMIT_S
+from . import floor, requirements
+from .floor import Pair
 from .reading import FRACTIONS, GIVEN_HOST, response_key
+from .requirements import (
+    NOT_MEASURED,
+    half_width,
+    intervals,
+    measured_spread,
+    objective_error,
+    objective_holds,
+    percents,
+    share,
+    total,
+)
 
 MINUS = "−"
 COLUMNS = {
@@ -19,20 +31,17 @@ COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """An upper bound on the median or the worst value of a figure over all surveys."""
-
-    text: str
-    values: Callable[[list[dict]], list[float]]
-    unit: str = "%"
-    median: float | None = None
-    worst: float | None = None
-
-
 def text(document: dict) -> str:
     """The whole report."""
-    parts = [header(document), errors_text(document), outcome_text(document), overall_text(document), notes(document)]
+    parts = [
+        header(document),
+        errors_text(document),
+        objective_text(document),
+        floor_text(document),
+        outcome_text(document),
+        overall_text(document),
+        notes(document),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -41,8 +50,11 @@ def line(row: dict) -> str:
     start = f"{row['repetition'] + 1}: {row['server']:20} {row['seconds']:4.0f} s "
     if error := row.get("error"):
         return f"{start} {error}"
-    figures = [f"{COLUMNS[key]} {signed(row['errors'][key])} %" for key in ("saturation", response_key(GIVEN_HOST))]
-    return f"{start} {', '.join(figures)}; {verdict(row)}"
+    errors = {"saturation": row["errors"]["saturation"], "rate under the objective": objective_error(row)}
+    found = [f"{name} {signed(error)} %" for name, error in errors.items() if error is not None]
+    if twice := floor.pairs([row]):
+        found.append(f"floor {log_ratio(median(pair.floor() for pair in twice))}")
+    return f"{start} {'; '.join([', '.join(found), verdict(row)] if found else [verdict(row)])}"
 
 
 def header(document: dict) -> str:
@@ -53,7 +65,7 @@ def header(document: dict) -> str:
         [
             f"{document['date']}  {host['cpu']}, {host['cores']} cores, Linux {host['kernel']}",
             f"{settings['repetitions']} repetitions, order by seed {common['seed']}, "
-            f"calibration runs of {common['level'] or 'the usual length'}; "
+            f"levels of {common['level'] or 'the usual length'}; "
             f"servers on CPU {server_cpu}, client on CPU {generator_cpu}",
             f"commit {document['commit']}; {common['brimful']} ({common['binary']}); {versions}",
         ]
@@ -106,39 +118,129 @@ def outcome_text(document: dict) -> str:
     return "\n".join(["## What the surveys say of themselves", "", *table(head, rows)])
 
 
+def objective_text(document: dict) -> str:
+    """The table of the rate under the default objective."""
+    title = "## the rate at which 1 % of the calls take longer than 10 × the p99 of light load"
+    known = [row for row in finished(document) if row.get("objective")]
+    if not known:
+        return "\n".join([title, "", f"{NOT_MEASURED}: no survey in these results has this objective."])
+    head = [
+        "server", "predicted ÷ measured − 1, %", "interval holds", "half-width, %", "measured/s", "spread, %",
+        "outcomes",
+    ]  # fmt: skip
+    rows = []
+    for server, good in by_server(document):
+        own = [row for row in good if row.get("objective")]
+        held = [holds for row in own if (holds := objective_holds(row)) is not None]
+        rates = [rate for row in own if (rate := row["objective"]["measured"]) is not None]
+        apart = measured_spread([row for row in own if row["measured_well"]], server)
+        outcomes = Counter(row["objective"]["outcome"].replace("_", " ") for row in own).most_common()
+        rows.append(
+            [
+                server,
+                three([objective_error(row) for row in own]),
+                f"{sum(held)} of {len(held)}" if held else "-",
+                three([half_width(row) for row in own], signed_too=False),
+                ", ".join(f"{rate:,.0f}" for rate in rates) or "-",
+                "-" if apart is None else f"{apart * 100:.1f}",
+                ", ".join(name if count == 1 else f"{name} {count}" for name, count in outcomes) or "-",
+            ]
+        )
+    note = (
+        "The half-width is that of the 90 % interval, over the prediction. The spread is the greatest less the least "
+        "of three rates, over their mean. It needs three surveys that were measured well and have a measured rate."
+    )
+    return "\n".join([title, "", *table(head, rows), "", note])
+
+
+def floor_text(document: dict) -> str:
+    """The table of the levels that were measured twice, over all servers."""
+    title = "## mean response times, compared with a repetition of the measurement"
+    sound = measured_well(document)
+    groups = floor.by_level(floor.pairs(sound))
+    levels = [level for row in sound for level in row.get("levels", [])]
+    if not groups:
+        all_levels = [level for row in finished(document) for level in row.get("levels", [])]
+        repeated = sum(level["repeated"] is not None for level in all_levels)
+        doubted = f"of {repeated} levels measured twice, each is in doubt in one measurement, or its survey is"
+        why = doubted if repeated else "no level in these results was measured twice"
+        return "\n".join([title, "", f"{NOT_MEASURED}: {why}."])
+    head = [
+        "level", "measured twice", "median log error", "median floor", "ratio", "interval score of the survey",
+        "of a repetition", "ratio", "survey's intervals that hold", "repetition's",
+    ]  # fmt: skip
+    rows = []
+    for (workload, fraction), group in groups.items():
+        of_all = sum(level["workload"] == workload and abs(level["fraction"] - fraction) < 0.005 for level in levels)
+        rows.append([f"{workload} at {fraction * 100:.0f} %", f"{len(group)} of {of_all}", *floor_cells(group)])
+    lasted = [level["minutes_after_start"] for level in levels if level.get("minutes_after_start") is not None]
+    note = (
+        "Log errors and floors are absolute natural logarithms of ratios, with the factor in parentheses; a perfect "
+        "predictor has a ratio of about 0.7. Interval scores are means in log units: lower is better. Levels in doubt "
+        f"in either measurement are left out. Repetitions began {min(lasted):.1f} to {max(lasted):.1f} minutes "
+        "after the start of their survey."
+    )
+    return "\n".join([title, "", *table(head, rows), "", note])
+
+
+def floor_cells(group: Sequence[Pair]) -> list[str]:
+    """The errors and the scores of one level."""
+    ratio, scores = floor.over_floor(group), floor.scores(group)
+    cells = [
+        log_ratio(median(pair.log_error() for pair in group)),
+        log_ratio(median(pair.floor() for pair in group)),
+        "-" if ratio is None else f"{ratio:.2f}",
+    ]
+    if scores is None:
+        return [*cells, *["too few"] * 2, *["-"] * 3]
+    of_repetition = scores.survey / scores.repetition if scores.repetition else None
+    return [
+        *cells,
+        f"{scores.survey:.2f}",
+        f"{scores.repetition:.2f}",
+        "-" if of_repetition is None else f"{of_repetition:.2f}",
+        f"{scores.survey_holds} of {scores.pairs}",
+        f"{scores.repetition_holds} of {scores.pairs}",
+    ]
+
+
+def log_ratio(value: float) -> str:
+    """A logarithm of a ratio, and the ratio."""
+    return f"{value:.2f} (× {math.exp(value):.2f})"
+
+
 def overall_text(document: dict) -> str:
     """The table of requirements, each with the measured figure and whether it is met."""
-    sound = measured_well(document)
-    rows = [judged(requirement, sound) for requirement in REQUIREMENTS]
-    kinds = intervals(sound)
-    held, count = total(kinds)
-    enough = met(held >= 0.8 * count) if count else "not measured"
-    rows.append(["90 % intervals that hold", "≥ 80 %", share(kinds), enough])
-    valid = [row for row in sound if row["valid"]]
-    for what, counts in (
-        ("valid, saturation beyond twice its interval", lambda kind: kind == "saturation"),
-        ("valid, any figure beyond twice its interval", lambda kind: True),
-    ):
-        wrong = sum(any(counts(kind) for kind, _ in row["valid_beyond_twice"]) for row in valid)
-        known = count and valid
-        rows.append([what, "0", f"{wrong} of {len(valid)}", met(wrong == 0) if known else "not measured"])
-    # The duration of a survey that was stopped at the time limit counts as well.
-    with_length = [row for row in document["surveys"] if "error" not in row or row["seconds"] >= LIMIT_S]
-    rows.append(judged(SECONDS, with_length))
-    made, good = len(document["surveys"]), len(finished(document))
-    rows.append(["surveys that wrote a document", "-", f"{good} of {made}", "-"])
+    rows = requirements.rows(document)
+    kinds = intervals(measured_well(document))
     by_kind = "; ".join(f"{kind} {held} of {count}" for kind, (held, count) in kinds.items())
-    lines = ["## requirements", "", *table(["", "required", "measured", ""], rows)]
+    lines = ["## requirements", "", *table(["", "required", "aim", "measured", ""], rows), "", lengths(document)]
     return "\n".join([*lines, "", f"Intervals that hold, by kind: {by_kind}."] if by_kind else lines)
 
 
+def lengths(document: dict) -> str:
+    """The wall time of thorough surveys, and of all surveys together."""
+    thorough = [row for row in document["surveys"] if requirements.is_thorough(document, row)]
+    known = [seconds for row in thorough if (seconds := requirements.length(row)) is not None]
+    hours = sum(row.get("wall_s", row["seconds"]) for row in document["surveys"]) / 3600
+    of_thorough = f"median {median(known):.0f} s, worst {max(known):.0f} s" if known else NOT_MEASURED
+    return f"Length of the {len(thorough)} thorough surveys: {of_thorough}. All surveys together: {hours:.2f} hours."
+
+
 def notes(document: dict) -> str:
-    """The skipped servers, the failed surveys and the servers that the client could not saturate."""
+    """The skipped servers, the failed surveys and repetitions, and the servers that the client could not saturate."""
     lines = [f"{server} was skipped: {why}" for server, why in document["absent"].items()]
     lines += [
         f"{row['server']}, repetition {row['repetition'] + 1}: {row['error']}"
         for row in document["surveys"]
         if "error" in row
+    ]
+    lines += [
+        f"{row['server']}, repetition {row['repetition'] + 1}: {level['workload']} at {level['fraction'] * 100:.0f} % "
+        f"was not measured again: {level['repeat_error']}"
+        for row in finished(document)
+        for level in row.get("levels", [])
+        if level.get("repeat_error")
     ]
     for server, good in by_server(document):
         limited = [row for row in good if row["client_limited"]]
@@ -147,51 +249,6 @@ def notes(document: dict) -> str:
             share_limited = f"{len(limited)} of {len(good)} ({codes})"
             lines.append(f"{server}: the client, not the server, was the limit in {share_limited}")
     return "\n".join(f"- {line}" for line in lines)
-
-
-REQUIREMENTS = [
-    Requirement(
-        "saturation, absolute error",
-        lambda rows: percents(row["errors"]["saturation"] for row in rows),
-        median=5,
-        worst=12,
-    ),
-    # This requirement counts where the host's speed changes by more than 5 % between calibration and level.
-    Requirement(
-        "saturation, drift-corrected, absolute error",
-        lambda rows: percents(row["errors"]["saturation_drift_corrected"] for row in rows),
-        median=5,
-        worst=12,
-    ),
-    Requirement(
-        "mean response at 80 % given the host's speed, absolute error",
-        lambda rows: percents(row["errors"]["response_given_host"] for row in rows),
-        median=15,
-        worst=40,
-    ),
-    Requirement(
-        "utilization at held-out levels, greatest absolute error",
-        lambda rows: percents(row["utilization"] for row in rows),
-        unit="points",
-        worst=5,
-    ),
-]
-SECONDS = Requirement("length of a survey", lambda rows: [row["seconds"] for row in rows], unit="s", worst=180)
-
-
-def judged(requirement: Requirement, surveys: list[dict]) -> list[str]:
-    values = requirement.values(surveys)
-    bounds = [(name, bound) for name, bound in (("median", requirement.median), ("worst", requirement.worst)) if bound]
-    required = ", ".join(f"{name} ≤ {bound:g} {requirement.unit}" for name, bound in bounds)
-    if not values:
-        return [requirement.text, required, "-", "not measured"]
-    found = {"median": median(values), "worst": max(values)}
-    measured = ", ".join(f"{name} {value:.1f} {requirement.unit}" for name, value in found.items())
-    return [requirement.text, required, measured, met(all(found[name] <= bound for name, bound in bounds))]
-
-
-def met(is_met: bool) -> str:
-    return "met" if is_met else "**missed**"
 
 
 def finished(document: dict) -> list[dict]:
@@ -208,25 +265,6 @@ def by_server(document: dict) -> list[tuple[str, list[dict]]]:
     tried = {row["server"] for row in document["surveys"]}
     good = finished(document)
     return [(name, [row for row in good if row["server"] == name]) for name in document["servers"] if name in tried]
-
-
-def intervals(rows: Sequence[dict]) -> dict[str, tuple[int, int]]:
-    """For each kind, the number of intervals that contain the measurement, and the number of all."""
-    found: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        for kind, (held, count) in row["intervals"].items():
-            held_before, count_before = found.get(kind, (0, 0))
-            found[kind] = (held_before + held, count_before + count)
-    return found
-
-
-def total(kinds: dict[str, tuple[int, int]]) -> tuple[int, int]:
-    return sum(held for held, _ in kinds.values()), sum(count for _, count in kinds.values())
-
-
-def share(kinds: dict[str, tuple[int, int]]) -> str:
-    held, count = total(kinds)
-    return f"{held / count * 100:.0f} % of {count}" if count else "-"
 
 
 def shares(rows: Sequence[dict]) -> str:
@@ -277,11 +315,6 @@ def three(values: Sequence[float | None], signed_too: bool = True, percent: bool
 def absolute(values: Iterable[float | None], pick: Callable[[list[float]], float]) -> str:
     known = percents(values)
     return f"{pick(known):.1f}" if known else "-"
-
-
-def percents(values: Iterable[float | None]) -> list[float]:
-    """The absolute values in percent, without absent ones."""
-    return [abs(value) * 100 for value in values if value is not None]
 
 
 def signed(share_off: float | None) -> str:

@@ -10,8 +10,9 @@ from bench.accuracy import __main__ as program
 from bench.accuracy import measure
 from bench.accuracy.programs import PROGRAMS, Program
 from bench.accuracy.subjects import SOURCES, SUBJECTS, Place, Subject, built
+from bench.side_by_side.tools import Failed
 
-from .made_up import level, survey
+from .made_up import level, repetition, survey
 
 
 def unreachable(_: Place) -> list[list[str]]:
@@ -32,6 +33,49 @@ class Order(unittest.TestCase):
         self.assertNotEqual(found, program.visits(SUBJECTS, 3, seed=8))
 
 
+class Thorough(unittest.TestCase):
+    def bench(self, every: int) -> measure.Bench:
+        return measure.Bench("", Path(), Path(), 0, 1, None, 1, every)
+
+    def test_one_survey_in_three_of_each_server_is_thorough_spread_over_the_rounds(self) -> None:
+        bench = self.bench(3)
+        chosen = [[bench.is_thorough(subject, i) for i in range(3)] for subject in SUBJECTS]
+        self.assertEqual({sum(of_server) for of_server in chosen}, {1})
+        self.assertEqual([sum(of_server[i] for of_server in chosen) for i in range(3)], [5, 4, 5])
+
+    def test_all_or_none_are_thorough(self) -> None:
+        self.assertTrue(all(self.bench(1).is_thorough(subject, 0) for subject in SUBJECTS))
+        self.assertFalse(any(self.bench(0).is_thorough(subject, 0) for subject in SUBJECTS))
+
+
+class Rounds(unittest.TestCase):
+    def test_levels_are_repeated_after_the_survey_of_the_next_server(self) -> None:
+        done = []
+
+        class Visit:
+            def __init__(self, _: object, subject: str, repetition: int) -> None:
+                self.name = f"{subject}{repetition}"
+
+            def survey(self) -> None:
+                done.append(f"survey {self.name}")
+
+            def finish(self) -> None:
+                done.append(f"repeat {self.name}")
+
+            def row(self) -> dict:
+                return {"server": self.name}
+
+            def close(self) -> None:
+                done.append(f"close {self.name}")
+
+        with unittest.mock.patch.object(program, "Visit", Visit):
+            rows = list(program.rows(None, [(0, "a"), (0, "b"), (1, "b")]))
+        self.assertEqual([row["server"] for row in rows], ["a0", "b0", "b1"])
+        surveys = ["survey a0", "survey b0", "repeat a0", "survey b1", "repeat b0", "repeat b1"]
+        self.assertEqual(done[: len(surveys)], surveys)
+        self.assertEqual(sorted(done[len(surveys) :]), ["close a0", "close b0", "close b1"])
+
+
 class Keeping(unittest.TestCase):
     def setUp(self) -> None:
         directory = tempfile.TemporaryDirectory()
@@ -42,16 +86,34 @@ class Keeping(unittest.TestCase):
         brimful.chmod(0o755)
         self.bench = measure.Bench(str(brimful), self.kept, self.kept, 0, 1, None, 1)
 
-    def keep(self, document: object, error: str | None = None) -> dict:
+    def keep(self, document: object, error: str | None = None, **more: object) -> dict:
         files = measure.Kept.at(self.kept, KEPT.name, 0)
         files.document.write_text(json.dumps(document))
-        files.run.write_text(json.dumps({"seconds": 130.0, "error": error}))
-        return measure.row(self.bench, KEPT, 0)
+        files.run.write_text(json.dumps({"seconds": 130.0, "error": error} | more))
+        visit = measure.Visit(self.bench, KEPT, 0)
+        visit.survey()
+        visit.finish()
+        return visit.row()
 
     def test_a_stored_survey_is_not_repeated(self) -> None:
         row = self.keep(survey(level(0.8)))
         self.assertEqual((row["server"], row["repetition"], row["seconds"]), ("kept", 0, 130.0))
         self.assertAlmostEqual(row["errors"]["saturation"], 0)
+
+    def test_stored_repetitions_are_read(self) -> None:
+        row = self.keep(survey(level(0.8), elapsed_s=110.0), thorough=True, repeats=[repetition(0.8, 0.011)])
+        self.assertEqual([found["repeated"] for found in row["levels"]], [0.011])
+        self.assertEqual((row["thorough"], row["seconds"], row["wall_s"]), (True, 110.0, 130.0))
+
+    def test_a_server_that_does_not_start_is_a_failed_survey_and_is_not_repeated(self) -> None:
+        def failing(_: Place) -> list[list[str]]:
+            raise Failed("no such program")
+
+        visit = measure.Visit(self.bench, Subject("broken", "a server that does not start", (), failing), 0)
+        visit.survey()
+        visit.finish()
+        self.assertEqual(visit.row()["error"], "no such program")
+        self.assertFalse((self.kept / "broken-0").exists())
 
     def test_a_stored_failure_is_not_repeated(self) -> None:
         self.assertEqual(self.keep({}, "not done after 300 s")["error"], "not done after 300 s")
