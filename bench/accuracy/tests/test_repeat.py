@@ -7,19 +7,7 @@ from pathlib import Path
 
 from bench.accuracy import repeat
 
-from .made_up import comparison, level, survey
-
-
-def record(mean_us: float | None = 12_000, *reasons: str, idle: float = 0.3, error_share: float = 0.0) -> dict:
-    """A Record of a server that uses 65 % of CPU 0."""
-    times = None if mean_us is None else {"mean": mean_us, "p50": 10_000, "p95": 30_000, "p99": 40_000}
-    cores = [{"cpu": 1, "idle": 0.9}, {"cpu": 0, "idle": idle}]
-    return {
-        "response_time_us": times,
-        "rates": {"offered": 801.0},
-        "verdict": {"reasons": [{"code": code} for code in reasons], "error_share": error_share},
-        "server": {"cores": cores, "process": [{"cores": 0.6}, {"cores": 0.05}]},
-    }
+from .made_up import comparison, level, record, survey
 
 
 class Loads(unittest.TestCase):

@@ -1,9 +1,11 @@
 """The order of the servers, the surveys that are kept, and the list of servers."""
 
+import contextlib
 import json
 import tempfile
 import unittest
 import unittest.mock
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.accuracy import __main__ as program
@@ -12,7 +14,7 @@ from bench.accuracy.programs import PROGRAMS, Program
 from bench.accuracy.subjects import SOURCES, SUBJECTS, Place, Subject, built
 from bench.side_by_side.tools import Failed
 
-from .made_up import level, repetition, survey
+from .made_up import level, record, repetition, survey
 
 
 def unreachable(_: Place) -> list[list[str]]:
@@ -131,6 +133,73 @@ class Keeping(unittest.TestCase):
     def test_the_error_is_shown_without_the_hint(self) -> None:
         self.assertEqual(measure.last_line("working\nerror: no server\nhint: start it\n"), "no server")
         self.assertEqual(measure.last_line(""), "")
+
+
+class Visiting(unittest.TestCase):
+    """A visit of a server that is never started, by a program that stands in for brimful."""
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.place = Path(directory.name)
+        brimful = self.place / "brimful"
+        brimful.write_text(
+            f'#!/bin/sh\ncd "{self.place}"\necho "$*" >> log\n'
+            'command=$1\nwhile [ $# -gt 1 ]; do [ "$1" = --out ] && cp $command.json "$2"; shift; done\n'
+        )
+        brimful.chmod(0o755)
+        (self.place / "survey.json").write_text(json.dumps(survey(level(0.8, window_s=2.0))))
+        (self.place / "load.json").write_text(json.dumps(record(20_000)))
+        self.bench = measure.Bench(str(brimful), self.place, self.place, 0, 1, None, 1)
+        self.ended = []
+
+    def visit(self, repetition: int) -> measure.Visit:
+        @contextlib.contextmanager
+        def running(_: Subject, directory: Path, __: int) -> Iterator[tuple[str, list[int]]]:
+            directory.mkdir()
+            yield "http://127.0.0.1:1/", [123]
+            self.ended.append(directory.name)
+
+        for patch in (
+            unittest.mock.patch.object(Subject, "running", running),
+            unittest.mock.patch.object(measure, "MIN_GAP_S", 0),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+        return measure.Visit(self.bench, SUBJECTS[0], repetition)
+
+    def test_the_server_runs_until_its_levels_are_repeated(self) -> None:
+        visit = self.visit(0)
+        visit.survey()
+        self.assertEqual(self.ended, [])
+        visit.finish()
+        self.assertEqual(self.ended, ["nginx-gzip-0"])
+        row = visit.row()
+        self.assertEqual([(found["measured"], found["repeated"]) for found in row["levels"]], [(0.010, 0.020)])
+        self.assertTrue(row["thorough"])
+
+    def test_the_loads_are_of_the_same_server_and_request(self) -> None:
+        visit = self.visit(1)
+        visit.survey()
+        visit.finish()
+        warm_up, surveyed, busy, repeated = (self.place / "log").read_text().splitlines()
+        for line in (warm_up, surveyed, busy, repeated):
+            self.assertIn("http://127.0.0.1:1/ --header Accept-Encoding: gzip", line)
+        self.assertNotIn("--process", warm_up)
+        for line in (surveyed, busy, repeated):
+            self.assertIn("--process 123", line)
+        # The second survey of the first server is not thorough, and has the usual length of levels.
+        self.assertNotIn("--thorough", surveyed)
+        self.assertNotIn("--level", surveyed)
+        self.assertIn("--rate 800.000 --arrivals poisson --duration 2s --seed 1000101 ", repeated)
+
+    def test_an_unreadable_document_is_not_repeated(self) -> None:
+        (self.place / "survey.json").write_text("{")
+        visit = self.visit(0)
+        visit.survey()
+        visit.finish()
+        self.assertIn("cannot be read", visit.row()["error"])
+        self.assertEqual(self.ended, ["nginx-gzip-0"])
 
 
 class Subjects(unittest.TestCase):
