@@ -138,13 +138,12 @@ fn connections(survey: &Survey) -> Option<String> {
 
 /// The throughput of the overloaded server, with a connection pool and without one.
 pub(super) fn by_policy(overload: &Overload) -> String {
-    let Overload { pooled, unlimited, connections, .. } = *overload;
+    let Overload { pooled, unlimited, .. } = *overload;
     format!(
-        "{} through a pool, {} ({}) if waiting calls open connections of their own ({} here)",
+        "{} through a pool; {} ({}) if each waiting call opens a connection",
         rate(Some(pooled)),
         rate(Some(unlimited)),
         error(Some(unlimited / pooled - 1.0)),
-        quantity::count(connections),
     )
 }
 
