@@ -69,7 +69,8 @@ fn prefer_archives() -> Result<(), String> {
         return Ok(());
     };
     let mut together = vec![elf.clone(), z.clone()];
-    // Since elfutils 0.189, libelf may call zstd to decompress sections. Its archive then needs that of zstd.
+    // Since elfutils 0.189, libelf may call zstd to decompress sections. The program then also needs the archive of
+    // zstd.
     if mentions(&elf, b"ZSTD_").unwrap_or(false) {
         together.push(archive("zstd").ok_or("libelf.a needs libzstd.a: sudo apt-get install libzstd-dev")?);
     }

@@ -1,8 +1,8 @@
 //! Kernel group: the figures of the whole machine.
 //!
-//! Every file stays open. If a file is missing, its figures are `None`, and each sample tries again to open it. Rates
-//! are per time of `CLOCK_MONOTONIC`. Like the counters, this clock stops while the machine is suspended. So a night of
-//! suspension does not count as idle time. A late sample lengthens the period instead of raising the rate.
+//! Every file stays open. If a file is missing, its figures are `None`, and each sample tries again to open the file.
+//! Rates are per second of `CLOCK_MONOTONIC`. Like the counters, this clock stops while the machine is suspended. So a
+//! night of suspension does not count as idle time. A late sample lengthens the period instead of raising the rate.
 
 mod cpu;
 mod disk;
@@ -33,7 +33,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelSample {
-    /// CPU time of each watched CPU that is online.
+    /// CPU time of each watched CPU that is online, by CPU number.
     pub cpus: BTreeMap<usize, CpuTicks>,
     /// Number of threads that run or wait for a CPU, without this monitor's thread.
     pub runnable: Option<u64>,
@@ -49,11 +49,11 @@ pub struct KernelSample {
     pub softirqs: Option<SoftirqSample>,
     /// Traffic between memory and disks.
     pub paging: Option<PagingSample>,
-    /// Memory.
+    /// Total memory and available memory.
     pub memory: Option<Memory>,
     /// The counters of each whole disk, by name.
     pub disks: Option<BTreeMap<String, DiskSample>>,
-    /// Pressure stall information.
+    /// Time in which threads waited for CPUs, memory or disks (pressure stall information).
     pub pressure: PressureSample,
 }
 
@@ -196,7 +196,7 @@ impl KernelWatch {
 }
 
 impl KernelSample {
-    /// The figures since an earlier sample, which was `over` ago.
+    /// Computes the figures of the period since an earlier sample. The period lasted `over`.
     pub(crate) fn since(&self, earlier: &KernelSample, over: Nanos) -> Kernel {
         let over = TimeSpan(over);
         let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);

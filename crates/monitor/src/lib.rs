@@ -17,11 +17,11 @@
 //! - [`NetNamespace`]: which network namespace is watched; by default the server's.
 //! - [`pin_tree`]: restricts a server to some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
-//! - [`host::examine`]: checks what this host allows, with a command to fix each shortfall. [`host::probe`]: measures
-//!   how fast this host is right now.
+//! - [`host::examine`]: checks what this host allows, and names a command that fixes each shortfall. [`host::probe`]:
+//!   measures how fast this host is right now.
 //!
-//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`, `requests.rs`) with one
-//! implementation of [`Group`] in it, and one entry in the list of `groups.rs`.
+//! Each group is one file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`, `requests.rs`) that
+//! implements [`Group`], and one entry in the list of `groups.rs`.
 
 #[macro_use]
 mod groups;
@@ -105,10 +105,10 @@ pub enum MonitorError {
     NoSuchProcess {
         /// The selector, in words.
         wanted: String,
-        /// A hint where else the process may be found, if there is one.
+        /// A hint where else to look for the process, if the monitor has one.
         hint: Option<String>,
     },
-    /// No process that this user can see matches a selector, but others may be hidden.
+    /// This user sees no process that matches a selector, but other processes may be hidden from this user.
     #[error("no process {wanted} is visible: {why}")]
     UnseenProcess {
         /// The selector, in words.
@@ -159,7 +159,7 @@ pub enum MonitorError {
     /// The network namespace cannot be entered.
     #[error("cannot enter {which}: {source}; {remedy}")]
     NetNamespace {
-        /// Which namespace, in words.
+        /// Description of the namespace, in words.
         which: String,
         /// The kernel's error.
         source: io::Error,
@@ -192,7 +192,7 @@ pub enum MonitorError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The helper process that would undo the change if this process were killed is not available.
+    /// The helper process is not available. It would undo the change if this process were killed.
     #[error(
         "cannot move the server: the process that would move it back if brimful were killed has ended ({0}); try again"
     )]
@@ -200,12 +200,12 @@ pub enum MonitorError {
     /// A CPU quota cannot be set.
     #[error("cannot give the server a CPU quota: {what}: {source}; run as root, and outside a container")]
     Quota {
-        /// The file or directory.
+        /// The file or directory that cannot be created or written.
         what: PathBuf,
         /// The kernel's error.
         source: io::Error,
     },
-    /// No control group can be given a CPU quota, for this reason.
+    /// No control group is suitable for a CPU quota; the text states the reason.
     #[error("cannot give the server a CPU quota: {0}")]
     NoQuota(String),
     /// The monitor's thread cannot be started.
@@ -225,7 +225,7 @@ pub enum MonitorError {
     /// The monitor on the other host cannot be used.
     #[error("cannot watch from {peer}: {why}")]
     Remote {
-        /// Address of that monitor.
+        /// Address of the monitor on the other host.
         peer: String,
         /// The reason, and a remedy.
         why: String,

@@ -1,9 +1,9 @@
 //! Limits the CPU time of a server while it is measured. The server's processes are moved into a new control group with
-//! a quota, below their present group, and back afterwards.
+//! a quota, below their present group. Afterwards they are moved back.
 //!
-//! A process that is killed while it holds a [`LimitGuard`] restores nothing. The [`FormerCgroups`] are therefore
-//! announced before anything is changed, so that another process can keep them and move the server's processes back
-//! instead. Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+//! If this process is killed while it holds a [`LimitGuard`], it cannot move the server's processes back. It therefore
+//! announces the [`FormerCgroups`] before it changes anything. Another process can keep this record and move the
+//! server's processes back instead. Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
 use crate::procfs::{self, process_table, with_descendants};
 use crate::{MonitorError, ProcessTree};
@@ -24,7 +24,8 @@ const PERIOD_US: f64 = 10_000.0;
 const MIN_QUOTA_US: f64 = 1_000.0;
 /// The beginning of the new group's name; the pid of this process is appended.
 const GROUP_PREFIX: &str = "brimful-what-if-";
-/// Maximum number of attempts to empty the group: the server may start a process meanwhile.
+/// Maximum number of attempts to empty the group. Several may be needed, because the server may start a process
+/// meanwhile.
 const MAX_TRIES: usize = 50;
 
 /// Dropping this value moves every process back and removes the group.
@@ -41,14 +42,14 @@ pub struct FormerCgroups {
     processes: BTreeMap<u32, (u64, PathBuf)>,
 }
 
-/// The period of a quota of this many CPUs, in seconds.
+/// Period in which the kernel enforces a quota of `cpus` CPUs, in seconds.
 pub fn quota_period_s(cpus: f64) -> f64 {
     PERIOD_US.max(MIN_QUOTA_US / cpus).ceil() / 1e6
 }
 
-/// Limits the processes of the tree to this many CPUs in total until the guard is dropped. Children that they start
-/// meanwhile are included. `announce` is called before processes are moved. It gets everything that is needed to move
-/// back these processes and all processes moved so far.
+/// Limits the processes of the tree to `cpus` CPUs in total until the guard is dropped. Children that these processes
+/// start meanwhile are included. `announce` is called before processes are moved. Its argument records everything that
+/// is needed to move back these processes and all processes moved so far.
 ///
 /// # Errors
 /// [`MonitorError::OtherUser`]; [`MonitorError::Quota`] where a quota is not allowed; [`MonitorError::Announce`] with
@@ -73,8 +74,8 @@ pub fn limit_tree(
         fs::write(&file, text).map_err(refused(file))?;
     }
     let mut unmoved = first;
-    // A process may start a child after the listing and before it is moved. Children that it starts later are in the
-    // group.
+    // A process may start a child after the listing and before it is moved. Children that a process starts after it was
+    // moved are in the group from the start.
     while !unmoved.is_empty() {
         for pid in unmoved {
             enter(&group, pid).map_err(refused(group.join("cgroup.procs")))?;
@@ -96,8 +97,8 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     if common.join("cpu.cfs_quota_us").exists() || common.join("cpu.shares").exists() {
         return Ok(common);
     }
-    // In version 2 a new group can have a quota only where its parent delegates the controller, and such a parent has
-    // no processes of its own.
+    // In version 2 of control groups, a new group can have a quota only if its parent delegates the controller. Such a
+    // parent has no processes of its own.
     let delegates_cpu = |group: &&Path| {
         let controllers = read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         controllers.split_ascii_whitespace().any(|controller| controller == "cpu")
@@ -110,7 +111,7 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     })
 }
 
-/// The files to write, in the order of writing, and their contents.
+/// Files to write and their contents, in the order of writing.
 fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
     let period_us = quota_period_s(cpus) * 1e6;
     let quota_us = (cpus * period_us).round();
@@ -159,8 +160,8 @@ impl FormerCgroups {
         }
     }
 
-    /// Adds these processes and their descendants, except processes that are known or already in the group. Returns the
-    /// added processes.
+    /// Records the processes `roots` and their descendants, except processes that are already recorded or already in
+    /// the group. Returns the processes that it has added.
     fn add(&mut self, root: &Path, roots: &[u32]) -> Vec<u32> {
         let table = process_table(&root.join("proc"), |pid, _| roots.contains(&pid).then_some(()));
         let mut added = Vec::new();
@@ -250,7 +251,7 @@ mod tests {
         );
     }
 
-    /// The group of a process, if it was created for a quota.
+    /// The control group of a process. `None` if the group was not created for a quota.
     fn limited(pid: u32) -> Option<PathBuf> {
         let cgroup = read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
         cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(GROUP_PREFIX))

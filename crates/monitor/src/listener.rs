@@ -4,21 +4,22 @@
 //! kernel counts drops for each listening socket: one for each SYN that finds the accept queue full, or no memory. But
 //! it also counts other segments, which `drops.rs` subtracts:
 //!
-//! - The last segment of a handshake, if the queue has filled up since the handshake's SYN was admitted, and every
-//!   segment that follows it until there is room. Each counts twice, as a drop and as a segment without a receiver.
-//!   This happens only over a network: on one host the handshake ends before the next SYN arrives.
+//! - The last segment of a handshake, if the queue has filled up since the handshake's SYN was admitted. Every later
+//!   segment of this connection counts too, until there is room. Each of these segments counts twice, as a drop and as a
+//!   segment without a receiver. This happens only over a network: on one host the handshake ends before the next SYN
+//!   arrives.
 //! - With `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it carries no data.
 //! - The reset of a half-open connection.
 //!
 //! Some errors remain. A retransmitted SYN whose first copy got a reply is not counted. But while the queue overflows,
-//! such a SYN counts as a segment of the first kind above, and so does an out-of-order segment for a half-open
-//! connection. A SYN whose handshake never ends (the client is gone, or a SYN cookie does not return) is in neither
-//! sum. If several of the watched ports drop at once, the other segments are divided in proportion to the drops.
-//! Source: Linux 6.18, `tcp_conn_request`, `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from
-//! `discard_and_relse` on.
+//! such a SYN counts as a segment of the first kind above. An out-of-order segment for a half-open connection counts as
+//! the first kind too. A SYN whose handshake never ends (the client is gone, or a SYN cookie does not return) counts
+//! neither as established nor as dropped. If several of the watched ports drop segments in the same period, the other
+//! segments are divided in proportion to the drops. Source: Linux 6.18, `tcp_conn_request`, `tcp_check_req`,
+//! `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
 //!
-//! A server may open its port several times (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
-//! drops are then sums over the sockets. It may also restart: sockets are identified by their cookie, and drops
+//! A server may open its port several times (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker). Queues, limits and
+//! drops are then sums over the sockets. The server may also restart: sockets are identified by their cookie, and drops
 //! accumulate.
 
 mod drops;
@@ -39,11 +40,11 @@ pub struct ListenerSample {
     pub accept_queue: u64,
     /// The maximum of `accept_queue` since the previous sample that was kept.
     pub accept_queue_max: u64,
-    /// The limit of the accept queue.
+    /// Maximum length of the accept queue, in connections.
     pub backlog: u64,
     /// Number of listening sockets.
     pub sockets: u64,
-    /// The fullest accept queue of a single socket since the previous sample that was kept.
+    /// The accept queue of the socket whose queue was fullest since the previous sample that was kept.
     #[serde(default)]
     pub fullest: AcceptQueue,
 }
@@ -67,8 +68,7 @@ struct Port {
     drops: u64,
 }
 
-/// Maximum time for which an additional socket remains unnoticed. Listing all sockets takes longer than looking up one
-/// socket.
+/// Maximum time until a new additional socket is found. Listing all sockets takes longer than looking up one socket.
 const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
@@ -148,8 +148,8 @@ impl ListenerWatch {
         self.sockets.iter().filter(move |socket| socket.port() == number)
     }
 
-    /// Looks up each known socket. Lists all sockets instead if a socket is gone or ambiguous, if a port has none, and
-    /// from time to time. Returns the sockets as they were before.
+    /// Looks up each known socket. Lists all sockets instead if a socket is gone or ambiguous, if a port has none,
+    /// after an error, or when `search_at` is reached. Returns the sockets as they were at the previous reading.
     fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
         let Ok(diag) = diag else { return Vec::new() };
         let now = sys::now();

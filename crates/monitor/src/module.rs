@@ -89,16 +89,16 @@ pub struct IoSample {
     pub reads: u64,
     /// Number of bytes read from disks since the watch began.
     pub read_bytes: u64,
-    /// CPU time in user mode since the watch began. The kernel splits CPU time by what runs when its clock ticks, so a
-    /// split is meaningful only after many ticks.
+    /// CPU time in user mode since the watch began. At each tick of its clock, the kernel charges the mode in which the
+    /// CPU runs. So the split into user mode and kernel is meaningful only after many ticks.
     pub user: Nanos,
     /// CPU time in the kernel since the watch began.
     pub system: Nanos,
-    /// The resolution of the CPU time of a process.
+    /// The resolution with which the kernel states the CPU time of a process.
     pub tick: Nanos,
     /// Number of the server's processes when they were last read.
     pub processes: u64,
-    /// Number of requests of all classes that the server had recorded by then.
+    /// Number of requests of all classes that the server had recorded when its processes were last read.
     pub requests: u64,
 }
 
@@ -120,13 +120,13 @@ pub struct ClassSample {
     pub resumed: u64,
     /// Number of requests whose CPU time was measured (sampled requests).
     pub cpu_count: u64,
-    /// The CPU time of the sampled requests in each phase: parse, process, log.
+    /// CPU time of the sampled requests in each phase: parse, process, log.
     pub cpu_ns: [u64; CPUS],
-    /// The sum of the squares of the CPU time of each sampled request.
+    /// Sum of the squares of the CPU time of each sampled request.
     pub cpu_sum_us2: u64,
-    /// Number of sampled requests whose thread worked on other requests in between.
+    /// Number of sampled requests during which the thread also worked on other requests.
     pub cpu_mixed: u64,
-    /// The elapsed times of each phase: head, parse, process, upstream, send, log.
+    /// Elapsed times of each phase: head, parse, process, upstream, send, log.
     pub times: [TimesSample; PHASES],
 }
 
@@ -134,11 +134,11 @@ pub struct ClassSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimesSample {
-    /// Number of requests that had the phase.
+    /// Number of requests that went through the phase.
     pub count: u64,
-    /// The sum of the times.
+    /// Sum of the times that requests spent in the phase.
     pub sum_ns: u64,
-    /// The sum of the squares of the times.
+    /// Sum of the squares of these times.
     pub sum_us2: u64,
     /// The buckets that are not empty, and their counts; see [`start_ns`].
     pub buckets: Vec<(u8, u64)>,
@@ -208,8 +208,8 @@ impl Group for ModuleGroup {
     }
 }
 
-/// Scales the totals to another length of time. The numbers of sampled requests are not scaled, because means are
-/// derived from them.
+/// Scales the totals from one period to a period of another length. The numbers of sampled requests are not scaled,
+/// because means are derived from them.
 fn scaled(class: ModuleClass, factor: f64) -> ModuleClass {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     ModuleClass { requests: count(class.requests), failed: count(class.failed), aborted: count(class.aborted), ..class }

@@ -1,5 +1,5 @@
-//! A thread that takes samples while a load runs, or receives samples from another host, and the summary of what it
-//! measured. It sleeps between samples and ends when its [`Monitor`] is dropped.
+//! A thread that takes samples while a load runs, or receives samples from another host. It sleeps between samples and
+//! ends when its [`Monitor`] is dropped. At the end, the samples are summarized.
 
 use crate::config::MonitorConfig;
 use crate::history::{History, Observations};
@@ -32,7 +32,7 @@ impl Monitor {
         let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
-            // `start` may have failed by now and no longer wait for a result.
+            // An error of `send` is ignored: `start` may have failed by now, and then waits for no result.
             let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
             watch(meter, config.intervals, &ready, stopped)
         })?;
@@ -43,11 +43,12 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Like [`Monitor::start`], but for a server on another host. The samples come from a
-    /// [`MonitorServer`](crate::MonitorServer) there, and the first one arrives before this returns. The clocks of the
-    /// two hosts are compared now and at the end.
+    /// Like [`Monitor::start`], but for a server on another host. A [`MonitorServer`](crate::MonitorServer) there sends
+    /// the samples. The first sample arrives before this function returns. The clocks of the two hosts are compared now
+    /// and at the end.
     ///
-    /// An error if the other host does not respond or refuses, or if the clocks cannot be compared precisely enough.
+    /// Returns an error if the other host does not respond or refuses, or if the clocks cannot be compared precisely
+    /// enough.
     pub fn connect(config: &RemoteConfig) -> Result<Monitor, MonitorError> {
         let stream = Stream::open(config)?;
         Monitor::spawn(move |stopped| stream.follow(stopped))
@@ -80,7 +81,7 @@ impl Monitor {
     }
 }
 
-/// The monitor's thread: samples at scheduled instants until it is stopped, and then once more.
+/// The monitor's thread: takes samples at scheduled instants until it is stopped, and then a last sample.
 fn watch(
     mut meter: Meter,
     intervals: Intervals,

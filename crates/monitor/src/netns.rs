@@ -3,11 +3,11 @@
 //! /proc/PID/net shows the namespace of a process; a netlink socket shows the namespace of the thread that opened it.
 //! Open files and sockets stay bound to their namespace, and keep it alive. So the monitor itself never changes its
 //! namespace: a short-lived thread enters the other namespace, opens the files and sockets that are needed, and ends.
-//! Other threads must not open them again.
+//! Other threads must not open these files and sockets again.
 //!
-//! Namespaces are identified by the inode of `net/dev`: it is unique, and any user may read it, whereas
-//! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN; reading /proc/PID/net takes
-//! nothing. Source: network_namespaces(7), setns(2), fs/proc/proc_net.c.
+//! Namespaces are identified by the inode of `net/dev`. This inode is unique, and any user may read it, whereas
+//! /proc/PID/ns/net requires the right to trace the process. Entering a namespace requires CAP_SYS_ADMIN; reading
+//! /proc/PID/net requires no privilege. Source: network_namespaces(7), setns(2), fs/proc/proc_net.c.
 
 use crate::MonitorError;
 use rustix::thread::{LinkNameSpaceType, gettid, move_into_link_name_space};
@@ -23,8 +23,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
     /// The namespace of all watched processes, even if the processes are restarted in another namespace. If the
-    /// processes are in several namespaces, or if no process is named, it is the monitor's namespace. If it is not the
-    /// monitor's, `sources` says so.
+    /// processes are in several namespaces, or if no process is named, it is the monitor's namespace. If another
+    /// namespace than the monitor's is watched, `sources` says so.
     #[default]
     Server,
     /// The monitor's namespace, wherever the watched processes are.
@@ -41,7 +41,7 @@ pub(crate) struct ChosenNamespace {
     pub namespace: NetNamespace,
     /// A number that identifies the namespace until the machine reboots; `None` if /proc has no network.
     pub identity: Option<u64>,
-    /// The process by which the namespace was found.
+    /// The process through which the namespace was found.
     witness: Option<u32>,
     /// A remark for users who expect the monitor's namespace.
     pub remark: Option<String>,
@@ -126,8 +126,8 @@ impl NetNamespace {
         })
     }
 
-    /// Like [`NetNamespace::within`], but for an `open` that only reads files. That needs no privilege if a process in
-    /// the namespace is known.
+    /// Like [`NetNamespace::within`], but for an `open` that only reads files. Reading needs no privilege if a process
+    /// in the namespace is known.
     pub(crate) fn reading<T: Send>(
         &self,
         proc: &Path,
@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn the_server_is_watched_where_all_its_processes_are() {
-        // All files are created first, because the inode number of a removed file is given to the next file.
+        // All files are created first, because the file system may give the inode number of a removed file to the next
+        // file.
         let proc = proc_with(&[(7, "a"), (8, "a"), (9, "own"), (10, "own")]);
         let place_of = |pids: &[u32]| NetNamespace::Server.place(proc.path(), pids).unwrap();
         let elsewhere = place_of(&[7, 8]);

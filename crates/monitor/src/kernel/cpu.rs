@@ -1,14 +1,15 @@
 //! Computes the shares of each CPU's time, and the shares of all watched CPUs together.
 //!
-//! A CPU counts if it was online at both samples and its counters were not reset. Until Linux 6.8, idle time is reset
-//! when a CPU goes offline and back online. A suspension of the machine also resets it, because all CPUs except one go
-//! offline. The kernel's own sum cannot be used, because it includes CPUs that are offline by now.
+//! A CPU is included if it was online at both samples and its counters were not reset. Until Linux 6.8, idle time is
+//! reset when a CPU goes offline and back online. A suspension of the machine also resets it, because all CPUs except
+//! one go offline. The kernel's own sum cannot be used, because it includes CPUs that are offline by now.
 
 use super::stat::CpuTicks;
 use brimful_core::server::{Core, CpuShares};
 use std::collections::BTreeMap;
 
-/// The CPUs that count: their shares together, and the shares of each CPU.
+/// Shares of all included CPUs together, and shares of each included CPU. The head of this file says which CPUs are
+/// included.
 pub(super) fn since(
     earlier: &BTreeMap<usize, CpuTicks>,
     later: &BTreeMap<usize, CpuTicks>,
@@ -32,8 +33,9 @@ struct KeptCounters {
 }
 
 impl KeptCounters {
-    /// Returns `None` if no tick fell into the period, which happens if the period is shorter than 10 ms. The shares
-    /// are unknown then. Four zeros would be wrong, because the shares of a CPU add up to 1.
+    /// Computes the share of each kind of CPU time. Returns `None` if no tick fell into the period, which happens if
+    /// the period is shorter than 10 ms. The shares are unknown then. Four zeros would be wrong, because the shares of
+    /// a CPU add up to 1.
     fn shares(&self, ticks: CpuTicks) -> Option<CpuShares> {
         let CpuTicks { user, system, idle, steal, interrupt, io_wait } = ticks;
         let all = [user, system, idle, steal].into_iter().map(|ticks| ticks as f64).sum::<f64>();
@@ -49,9 +51,9 @@ impl KeptCounters {
     }
 }
 
-/// Returns `None` if the counters were reset. Two counters may fall on their own, which counts as no growth: steal
-/// after a migration to another host, and iowait, because the kernel moves it to idle time when the waiting thread
-/// wakes on another CPU.
+/// Computes the growth of each counter. Returns `None` if the counters were reset. Two counters may fall without a
+/// reset, which counts as no growth. Steal may fall after a migration to another host. The kernel moves iowait to idle
+/// time when the waiting thread wakes on another CPU.
 fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     let (system, idle) = (steady(from.system, to.system)?, steady(from.idle, to.idle)?);
     Some(CpuTicks {

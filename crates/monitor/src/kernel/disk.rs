@@ -21,9 +21,9 @@ pub struct DiskSample {
     pub writes: u64,
     /// Number of blocks written.
     pub blocks_written: u64,
-    /// Time in which an operation was in progress, in milliseconds.
+    /// Time in which at least one operation was in progress, in milliseconds.
     pub busy_ms: u64,
-    /// Sum over all operations of the time in progress, in milliseconds.
+    /// Time in progress, summed over all operations, in milliseconds.
     pub queued_ms: u64,
 }
 
@@ -39,7 +39,7 @@ enum Kind {
     Disk,
     /// A disk for which counting is turned off in the kernel.
     Uncounted,
-    /// A partition, a device stacked on disks, or not a disk.
+    /// A device that is not a whole disk: a partition, a device stacked on disks, a loop device or a RAM disk.
     Other,
 }
 
@@ -122,8 +122,8 @@ impl Kind {
     }
 }
 
-/// Parses `major minor name`, four figures of reads, four of writes, three of both. Old kernels wrote shorter lines for
-/// partitions.
+/// Parses lines of `major minor name`, then four figures of reads, four figures of writes, and three figures of reads
+/// and writes together. Old kernels wrote shorter lines for partitions.
 fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct PagingSample {
     /// Size of a page on this machine, in bytes.
     pub page_bytes: u64,
-    /// KiB read from disks, both file contents and swap.
+    /// Data read from disks, in KiB: file contents and swap.
     pub in_kib: Option<u64>,
-    /// KiB written to disks, both file contents and swap.
+    /// Data written to disks, in KiB: file contents and swap.
     pub out_kib: Option<u64>,
     /// Number of pages read from swap.
     pub swapped_in: Option<u64>,

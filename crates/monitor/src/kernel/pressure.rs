@@ -23,7 +23,7 @@ pub struct PressureSample {
 /// Stall times since boot, which the kernel counts in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StallSample {
-    /// Time in which some threads waited.
+    /// Time in which at least one thread waited.
     pub some: Nanos,
     /// Time in which all threads with work to do waited.
     pub full: Option<Nanos>,
@@ -45,7 +45,7 @@ impl PressureWatch {
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> PressureSample {
         let cpu = self.cpu.read(buffer, StallSample::parse);
         PressureSample {
-            // `full` is meaningless for the CPUs of the whole machine: Linux 5.13 and later have the line, and write 0.
+            // `full` is meaningless for the CPUs of the whole machine: Linux 5.13 and later write 0 into this line.
             cpu: cpu.map(|stall| StallSample { full: None, ..stall }),
             memory: self.memory.read(buffer, StallSample::parse),
             io: self.io.read(buffer, StallSample::parse),
@@ -86,8 +86,8 @@ impl StallSample {
         Some(StallSample { some: total(b"some ")?, full: total(b"full ") })
     }
 
-    /// The figures since an earlier sample. The kernel's clock and the sample's are read one after the other, so a
-    /// share may slightly exceed 1.
+    /// Computes the figures since an earlier sample. The kernel's clock and the clock of the sample are read one after
+    /// the other, so a share may slightly exceed 1.
     fn since(self, earlier: StallSample, over: TimeSpan) -> Option<Stall> {
         let share = |from, to| over.share(from, to).map(|share| share.min(1.0));
         Some(Stall {

@@ -4,8 +4,8 @@
 //! All numbers are for the sockets of all watched ports together, since the watch began. Let s be the number of SYNs
 //! dropped, l the number of last segments of handshakes that met a full queue, and d the number of segments for which
 //! the kernel has a separate cause. The sockets count s + 2l + d. The network namespace counts s + l as `ListenDrops`,
-//! and d. So s can be computed if no other process in the namespace listens. Drops of other processes raise the
-//! namespace's counters. All drops that the sockets counted then count as SYNs.
+//! and counts d separately. So s can be computed if no other process in the namespace listens. Drops of other processes
+//! raise the namespace's counters. All drops that the sockets counted then count as SYNs.
 
 use crate::counter::growth;
 use crate::network::columns::Columns;
@@ -19,7 +19,7 @@ pub(super) struct SynDrops {
     columns: Columns<3>,
     /// The counters of the namespace when the watch began.
     from: [Option<u64>; 3],
-    /// Number of drops that the sockets counted since then.
+    /// Number of drops that the sockets counted since the watch began.
     counted: u64,
     syns: u64,
 }
@@ -34,14 +34,15 @@ impl SynDrops {
         drops
     }
 
-    /// Number of SYNs among `new` drops of the sockets. Must be called after the sockets were read: counters that are
-    /// slightly ahead of the sockets are harmless, because they are totals.
+    /// Number of SYNs among `new` drops of the sockets. Call this function after the sockets were read. Namespace
+    /// counters that are slightly ahead of the sockets are harmless, because the counters are totals.
     pub fn count_syns(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
         self.counted += new;
         let now = self.read(buffer).unwrap_or_default();
         let grown = |counter: usize| growth(self.from[counter]?, now[counter]?);
         let syns = match grown(0) {
-            // SYNs and other segments cannot be separated.
+            // Without the namespace's counters, SYNs and other segments cannot be separated, so all drops count as
+            // SYNs.
             None => self.syns + new,
             Some(listen_drops) => {
                 let elsewhere = grown(1).unwrap_or_default() + grown(2).unwrap_or_default();

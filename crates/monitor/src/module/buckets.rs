@@ -1,5 +1,5 @@
-//! Percentiles from a histogram with four buckets per octave. Bucket 4o + q has times from 256 ns · 2ᵒ · (1 + q/4) to
-//! the start of the next bucket. The first bucket also has all shorter times, the last one all longer times.
+//! Percentiles from a histogram with four buckets per octave. Bucket 4o + q counts times from 256 ns · 2ᵒ · (1 + q/4)
+//! to the start of the next bucket. The first bucket also counts all shorter times, the last bucket all longer times.
 
 use super::layout::BUCKETS;
 
@@ -12,7 +12,7 @@ pub fn start_ns(bucket: usize) -> f64 {
     FIRST_START_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
 }
 
-/// The index of the bucket for a time.
+/// Index of the bucket that counts a time of `ns` nanoseconds.
 pub(super) fn bucket_of(ns: u64) -> usize {
     match ns.checked_ilog2() {
         // The two bits after the leading one select the bucket within the octave.
@@ -38,7 +38,7 @@ pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
     None
 }
 
-/// The time at a position within a bucket. The position is from 0 to 1.
+/// The time at a position within a bucket, in nanoseconds. The position is from 0 to 1.
 fn interpolate(bucket: usize, position: f64) -> f64 {
     let (start, end) = (start_ns(bucket), start_ns(bucket + 1));
     match bucket {

@@ -24,14 +24,14 @@ pub struct ContainerServer {
 impl ContainerServer {
     /// Reads the server's file.
     ///
-    /// An error if the file cannot be read any more, or is no longer a file of the Server Module.
+    /// Returns an error if the file cannot be read any more, or is no longer a file of the Server Module.
     pub fn sample(&mut self) -> Result<ServerSample, ModuleFileError> {
         let living = &self.living;
         self.file.sample(&|pid| living.contains(&pid))
     }
 }
 
-/// All servers in other namespaces whose processes this user may inspect; `proc` is the directory that is /proc.
+/// Finds all servers in other namespaces whose processes this user may inspect. `proc` is the directory that is /proc.
 pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
     let here = ChosenNamespace::of_process(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();

@@ -13,14 +13,16 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
-/// Maximum CPU time that a worker uses while it is not measured (BRIMFUL_CPU_REST_NS of the recorder), in microseconds.
+/// CPU time that a worker uses on average in the pause after a sampled request, in microseconds, if all workers are
+/// busy. See `BRIMFUL_CPU_REST_NS` of the recorder.
 const REST_US: f64 = 4_000.0;
-/// Number of ticks per process below which the workers' own readings are more precise than the kernel's.
+/// Number of ticks per process below which the readings by the workers are more precise than the kernel's accounting.
 const MIN_TICKS: u64 = 10;
-/// Maximum share of requests in classes without sampled CPU time. These requests are assumed to take the mean.
+/// Maximum share of requests in classes without sampled CPU time. The mean CPU time of all classes is assumed for these
+/// requests.
 const MAX_UNSAMPLED: f64 = 0.01;
 
-/// The growth of a server's counters.
+/// Growth of a server's counters between two samples.
 struct Growth<'s> {
     earlier: &'s ServerSample,
     later: &'s ServerSample,
@@ -62,7 +64,7 @@ struct Unexplained {
     requests: f64,
 }
 
-/// The figures of each server over a list of samples. Not every sample need contain every server.
+/// Computes the figures of each server over a list of samples. A sample may lack some of the servers.
 pub(super) fn over(samples: &[&ModuleSample]) -> Module {
     let mut seen: Vec<(&Arc<ServerSample>, &Arc<ServerSample>)> = Vec::new();
     for server in samples.iter().flat_map(|sample| &sample.servers) {
@@ -81,7 +83,7 @@ pub(super) fn over(samples: &[&ModuleSample]) -> Module {
 }
 
 impl<'s> Growth<'s> {
-    /// Returns `None` if a counter fell or no time has passed.
+    /// Compares two samples of a server. Returns `None` if a counter fell or no time has passed.
     fn between(earlier: &'s ServerSample, later: &'s ServerSample) -> Option<Growth<'s>> {
         let seconds = (later.at - earlier.at).as_secs_f64();
         if seconds <= 0.0 || earlier.classes.len() != later.classes.len() {
@@ -188,9 +190,9 @@ impl<'s> Growth<'s> {
     }
 
     /// CPU time of the workers per request, by their own readings, and its variance. A worker's clock is read at each
-    /// sampled request. So both at the start and at the end, the CPU time since the last reading is missing. It is a
-    /// part of a pause and the CPU time of `cpu_one_in` requests on average. The number of these requests is
-    /// geometrically distributed, like the gaps of a random choice.
+    /// sampled request. So both at the start and at the end, the CPU time since the last reading is missing. On
+    /// average, the missing CPU time is that of `cpu_one_in` requests and of part of a pause. The number of these
+    /// requests is geometrically distributed, like the gaps of a random choice.
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);
@@ -237,7 +239,8 @@ impl ClassGrowth {
         })
     }
 
-    /// Mean number of times that a worker worked on a request: once, plus each time a worker resumed it.
+    /// Mean number of times that a worker worked on a request: the first time, plus each time that a worker resumed the
+    /// request.
     fn turns(&self) -> Option<f64> {
         (self.requests > 0).then(|| 1.0 + self.resumed as f64 / self.requests as f64)
     }
@@ -256,7 +259,8 @@ impl ClassGrowth {
 }
 
 impl CpuGrowth {
-    /// The outer `None` means that a counter fell, the inner `None` that fewer than two requests were sampled.
+    /// Growth of a class's CPU time. The outer `None` means that a counter fell, the inner `None` that fewer than two
+    /// requests were sampled.
     fn between(earlier: &ClassSample, later: &ClassSample) -> Option<Option<CpuGrowth>> {
         let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
         let count = grown(|class| class.cpu_count)?;
@@ -285,9 +289,11 @@ impl CpuGrowth {
 }
 
 impl TimesGrowth {
-    /// The outer `None` means that a counter fell, the inner `None` that no request had this phase.
+    /// Growth of a phase's times. The outer `None` means that a counter fell, the inner `None` that no request had this
+    /// phase.
     fn between(earlier: &TimesSample, later: &TimesSample) -> Option<Option<TimesGrowth>> {
-        // While a worker folds, some requests may be in its buckets twice, so bucket counts may fall afterwards.
+        // While a worker folds its pending requests into the sums, some of these requests may be in its buckets twice.
+        // So bucket counts may fall afterwards.
         let mut counts = dense(later);
         for (count, before) in counts.iter_mut().zip(dense(earlier)) {
             *count = count.saturating_sub(before);
@@ -321,7 +327,7 @@ pub(crate) fn elapsed_between(earlier: &TimesSample, later: &TimesSample) -> Opt
 /// The standard deviation of `count` values with this mean and this sum of squares; 0 for a single value.
 fn stddev(count: u64, mean: f64, squares: u64) -> f64 {
     let n = count as f64;
-    // Rounding of the squares can make this negative.
+    // Because the squares were rounded, the difference can be negative.
     let variance = (squares as f64 / n - mean * mean).max(0.0);
     if count > 1 { (variance * n / (n - 1.0)).sqrt() } else { 0.0 }
 }
@@ -420,8 +426,8 @@ mod tests {
         near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
     }
 
-    /// With a single class the demand is all CPU time divided by all requests, however many were sampled. Only the
-    /// uncertainty at the start and the end remains.
+    /// With a single class, the demand is all CPU time divided by all requests, whatever the number of sampled
+    /// requests. Only the uncertainty at the start and the end remains.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_all_workers() {
         let small = |n, sampled| ClassSample { name: "small".to_owned(), ..class(n, sampled) };
@@ -440,7 +446,7 @@ mod tests {
         near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
     }
 
-    /// A thread that serves no requests has used CPU time too.
+    /// The demand includes the CPU time of threads that serve no requests.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_the_processes_where_that_is_told() {
         let at = |s, cpu_us, requests, used: u64| {

@@ -55,7 +55,7 @@ impl ModuleFile {
     /// Opens a file. A symbolic link is not followed.
     ///
     /// # Errors
-    /// An error if the file cannot be opened, or is not a Server Module's.
+    /// An error if the file cannot be opened, or is not a file of the Server Module.
     pub fn open(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true))
     }
@@ -63,7 +63,7 @@ impl ModuleFile {
     /// Opens a file in a way that also allows [`ModuleFile::set_enabled`].
     ///
     /// # Errors
-    /// An error if the file cannot be opened, or is not a Server Module's.
+    /// An error if the file cannot be opened, or is not a file of the Server Module.
     pub fn open_to_switch(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true).write(true))
     }
@@ -74,7 +74,7 @@ impl ModuleFile {
         ModuleFile::new(file, path.display().to_string())
     }
 
-    /// Takes over an open file that has this path.
+    /// Checks an open file. `path` is the path by which it was opened.
     pub(super) fn new(file: File, path: String) -> Result<ModuleFile, ModuleFileError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -113,12 +113,12 @@ impl ModuleFile {
     /// Reads the header.
     ///
     /// # Errors
-    /// An error if the file cannot be read any more, or is no longer a Server Module's.
+    /// An error if the file cannot be read any more, or is no longer a file of the Server Module.
     pub fn header(&self) -> Result<Header, ModuleFileError> {
         read_header(&self.file)
     }
 
-    /// Reads all counters. Workers for which `is_alive` is false count as ended.
+    /// Reads all counters into reusable buffers. Workers for which `is_alive` is false count as ended.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -136,7 +136,7 @@ impl ModuleFile {
     /// not counted as workers.
     ///
     /// # Errors
-    /// An error if the file cannot be read any more, or is no longer a Server Module's.
+    /// An error if the file cannot be read any more, or is no longer a file of the Server Module.
     pub fn sample(&mut self, is_alive: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
         self.read(&mut Vec::new(), is_alive)
     }
@@ -157,10 +157,10 @@ impl ModuleFile {
 }
 
 impl ServerSample {
-    /// Parses bytes as the contents of a file; all workers are taken to be alive.
+    /// Parses bytes as the contents of a file. Assumes that all workers are alive.
     ///
     /// # Errors
-    /// An error if the bytes are not a Server Module's file.
+    /// An error if the bytes are not the contents of a Server Module's file.
     pub fn from_bytes(bytes: &[u8], now: Nanos) -> Result<ServerSample, ModuleFileError> {
         read(&bytes, &mut Totals::default(), &mut Vec::new(), &|_| true, now)
     }

@@ -1,10 +1,10 @@
 //! Finds the files of the watched servers: files through which the servers' processes share memory, and files that the
 //! user named.
 //!
-//! A file is opened through a process's mapping (/proc/PID/map_files). That is exactly the mapped file, even in a
-//! container and even if it was removed or replaced. If this is not possible, the file is opened by its path below the
-//! process's own root, from which no symbolic link can lead out; it must then be the mapped file. A server may have two
-//! files for a while: after a reload, old workers continue with the replaced file.
+//! A file is opened through a process's mapping (/proc/PID/map_files). This opens exactly the mapped file, even in a
+//! container and even if the file was removed or replaced. If this is not possible, the file is opened by its path
+//! below the process's own root. No symbolic link can lead out of that root. The opened file must then be the mapped
+//! file. A server may have two files for a while: after a reload, old workers continue with the replaced file.
 //!
 //! The file may be in /run/brimful, in /dev/shm, or in a directory that the server's configuration names. A file that
 //! belongs neither to root nor to the server's user is not read.
@@ -24,9 +24,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The word that the path of every such file contains.
+/// The word that the path of every file of the Server Module contains.
 const PATH_WORD: &str = "brimful";
-/// Maximum number of files at a time.
+/// Maximum number of files that are read at a time.
 const MAX_FILES: usize = 16;
 
 /// Reads the files of the watched servers.
@@ -38,9 +38,9 @@ pub struct ModuleWatch {
     named: Vec<PathBuf>,
     /// The reasons why files that were found are not read, by path.
     refused: BTreeMap<String, String>,
-    /// Whether any watched process was known so far.
+    /// Whether a search has inspected any watched process so far.
     looked: bool,
-    /// Whether the kernel refused to inspect a process.
+    /// Whether the kernel refused to let this user inspect a process in the last search.
     closed: bool,
     search: Search,
 }
@@ -53,7 +53,7 @@ struct WatchedFile {
     place: Option<(String, u64)>,
     /// Index of the file among the named files, if the user named it.
     named: Option<usize>,
-    /// The processes that map it.
+    /// The processes that map the file.
     pids: BTreeSet<u32>,
     /// Process ids of workers that have ended.
     dead: BTreeSet<u32>,
@@ -69,7 +69,7 @@ pub(super) struct MappedFiles {
     pub files: BTreeMap<(String, u64), SharedMapping>,
     /// The living processes, by the pids in their own namespaces.
     pub living: BTreeSet<u32>,
-    /// Whether the kernel refused to inspect a process.
+    /// Whether the kernel refused to let this user inspect a process.
     closed: bool,
 }
 
@@ -103,13 +103,14 @@ impl ModuleWatch {
         Ok(watch)
     }
 
-    /// Inspects the watched processes, if a search is due. This is the slow part, so it should be done before reading.
+    /// Inspects the watched processes, if a search is due. A search is slow, so it should end before the files are
+    /// read.
     pub(crate) fn search(&mut self, pids: &[u32]) {
         if !self.search.is_due() {
             return;
         }
         let begun = Search::begin();
-        // If a worker owned a slot before the search and the search does not find it, the worker has ended.
+        // If a worker owned a slot before the search but the search does not find the worker, the worker has ended.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
         let found = MappedFiles::scan(&self.proc, pids);
@@ -269,8 +270,8 @@ pub(super) fn open_mapped(
     for pid in pids {
         let process = proc.join(pid.to_string());
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        // The addresses are the first process's. Workers have the mapping at the same addresses as the process that
-        // they were forked from.
+        // The address range comes from the first process. Workers have the mapping at the same addresses as the process
+        // that they were forked from.
         let exact = File::options().read(true).custom_flags(flags).open(process.join("map_files").join(range));
         let opened = match exact {
             Ok(file) => same_inode(file, place),
@@ -301,7 +302,7 @@ fn users(process: &Path) -> Vec<u32> {
     effective_user(&status).into_iter().chain(owner).collect()
 }
 
-/// Fails if the file is not the mapped one.
+/// Returns the file if it is the mapped file, and an error otherwise.
 fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError> {
     match file.metadata()?.ino() == place.1 {
         true => Ok(file),
@@ -316,8 +317,8 @@ fn below_root(root: &Path, path: &str) -> io::Result<File> {
     let relative = path.trim_start_matches('/');
     let opened = openat2(&root, relative, flags, Mode::empty(), ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS);
     match opened {
-        // Linux is older than 5.6, or a sandbox refuses openat2. The opened file is compared with the mapped one in any
-        // case.
+        // Linux is older than 5.6, or a sandbox refuses openat2. The opened file is compared with the mapped file in
+        // any case.
         Err(Errno::NOSYS | Errno::PERM) => Ok(openat(&root, relative, flags, Mode::empty())?.into()),
         opened => Ok(opened?.into()),
     }
@@ -377,7 +378,7 @@ mod tests {
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[PID_OFFSET + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
-        // Owners of slots that have ended are recognized only from the second search on.
+        // From the second search on, the search recognizes that owners of slots have ended.
         sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         let mut found = sample(&mut watch, &[PID_OFFSET + 1, PID_OFFSET + 2, PID_OFFSET + 3]);
         found.sort_unstable();

@@ -57,7 +57,7 @@ pub mod header {
     pub const MASTER_PID_OFFSET: usize = 40;
     /// Number of workers that found no free slot.
     pub const LOST_OFFSET: usize = 44;
-    /// Creation time of the file, 64 bits, CLOCK_REALTIME.
+    /// Creation time of the file, 64 bits, in nanoseconds of CLOCK_REALTIME.
     pub const MADE_NS_OFFSET: usize = 48;
     /// The server's name.
     pub const SERVER_OFFSET: usize = 56;
@@ -79,9 +79,9 @@ pub mod slot {
     pub const CONNECTIONS_OFFSET: usize = 16;
     /// Number of requests in progress.
     pub const IN_PROGRESS_OFFSET: usize = 24;
-    /// The time since which the worker is busy, CLOCK_MONOTONIC; 0 if it is idle.
+    /// Time since which the worker is busy, in nanoseconds of CLOCK_MONOTONIC; 0 if it is idle.
     pub const BUSY_SINCE_NS_OFFSET: usize = 32;
-    /// Time for which the worker was busy before [`BUSY_SINCE_NS_OFFSET`].
+    /// Time for which the worker was busy before [`BUSY_SINCE_NS_OFFSET`], in nanoseconds.
     pub const BUSY_NS_OFFSET: usize = 40;
     /// Number of requests that all owners recorded.
     pub const RECORDED_OFFSET: usize = 48;
@@ -90,9 +90,9 @@ pub mod slot {
     pub const FOLDED_OFFSET: usize = 56;
     /// Size of the cache line to which each request writes.
     pub const LINE_OFFSET: usize = 64;
-    /// CPU time of the thread.
+    /// CPU time of the thread, in nanoseconds.
     pub const CPU_NS_OFFSET: usize = 64;
-    /// The time at which the CPU time was read.
+    /// Time at which the CPU time was read, in nanoseconds.
     pub const CPU_AT_NS_OFFSET: usize = 72;
     /// Requests that are not included in the sums. The n-th request of the slot is at index n %
     /// [`PENDING`](super::PENDING).
@@ -101,16 +101,16 @@ pub mod slot {
     pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::PENDING * super::pending::SIZE;
 }
 
-/// The lowest bit of the number of folded requests in a slot's `FOLDED`.
+/// Index of the lowest bit of the number of folded requests in a slot's `FOLDED`.
 pub const FOLDED_COUNT: u32 = 16;
 
 /// Offsets in a pending request. Words have 64 bits.
 pub mod pending {
-    /// The bits of [`what`](super::what).
+    /// The word with the bits of [`what`](super::what).
     pub const WHAT_OFFSET: usize = 0;
-    /// Bytes of the response body.
+    /// Number of bytes of the response body.
     pub const BYTES_OFFSET: usize = 8;
-    /// Time of each phase.
+    /// Time of each phase, in nanoseconds.
     pub const TIME_NS_OFFSET: usize = 16;
     /// Total size of a pending request.
     pub const SIZE: usize = TIME_NS_OFFSET + 8 * super::PHASES;
@@ -124,9 +124,9 @@ pub mod what {
     pub const FAILED: u64 = 1 << 8;
     /// The client abandoned the request.
     pub const ABORTED: u64 = 1 << 9;
-    /// The lowest of the bits that say, for each phase, whether its time is known.
+    /// Index of the lowest of the bits that say, for each phase, whether its time is known.
     pub const HAS: u32 = 16;
-    /// The lowest bit of the number of times that the request was resumed.
+    /// Index of the lowest bit of the number of times that the request was resumed.
     pub const RESUMED: u32 = 32;
 }
 
@@ -154,11 +154,11 @@ pub mod class {
     pub const SUMS_OFFSET: usize = 0;
     /// Number of requests whose CPU time was measured.
     pub const CPU_COUNT_OFFSET: usize = SUMS_OFFSET + 2 * super::sums::SIZE;
-    /// CPU time of each of the [`CPUS`](super::CPUS) phases.
+    /// CPU time of each of the [`CPUS`](super::CPUS) phases, in nanoseconds.
     pub const CPU_NS_OFFSET: usize = CPU_COUNT_OFFSET + 8;
-    /// The sum of the squares of each measured request's CPU time, in square microseconds.
+    /// Sum of the squares of each measured request's CPU time, in square microseconds.
     pub const CPU_SUM_US2_OFFSET: usize = CPU_NS_OFFSET + 8 * super::CPUS;
-    /// Number of requests whose thread worked on other requests in between.
+    /// Number of measured requests during which the thread also worked on other requests.
     pub const CPU_MIXED_OFFSET: usize = CPU_SUM_US2_OFFSET + 8;
     /// The buckets of each phase. The ten words in front of them are unused.
     pub const BUCKETS_OFFSET: usize = CPU_MIXED_OFFSET + 11 * 8;
@@ -170,11 +170,11 @@ pub mod class {
 
 /// Offsets in the times of a phase. Words have 64 bits.
 pub mod times {
-    /// Number of requests that had the phase.
+    /// Number of requests that went through the phase.
     pub const COUNT_OFFSET: usize = 0;
-    /// The sum of their times.
+    /// Sum of the times that requests spent in the phase, in nanoseconds.
     pub const SUM_NS_OFFSET: usize = 8;
-    /// The sum of the squares of their times, in square microseconds.
+    /// Sum of the squares of these times, in square microseconds.
     pub const SUM_US2_OFFSET: usize = 16;
     /// Total size of the times of a phase.
     pub const SIZE: usize = 24;
@@ -224,11 +224,11 @@ pub enum LayoutError {
 }
 
 impl Header {
-    /// Parses the first bytes of a file of this length: at least [`header::SIZE`] bytes, or all bytes of a shorter
-    /// file.
+    /// Parses the header of a file of `file_length` bytes. `bytes` is the start of the file: at least [`header::SIZE`]
+    /// bytes, or the whole file if it is shorter.
     ///
-    /// An error if the file is of another kind, or if the parts that it declares do not fit into it or exceed the
-    /// limits.
+    /// Returns an error if the file is of another kind, or if the parts that it declares do not fit into the file or
+    /// exceed the limits.
     pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, LayoutError> {
         let word = |at| read_u32_at(bytes, at).ok_or(LayoutError::Foreign);
         if read_u64_at(bytes, header::MAGIC_OFFSET) != Some(MAGIC) {
@@ -284,12 +284,12 @@ impl Header {
     }
 }
 
-/// The 64-bit word at an offset; `None` if the bytes end before.
+/// The 64-bit word at an offset; `None` if the bytes end before the end of the word.
 pub fn read_u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// The 32-bit word at an offset; `None` if the bytes end before.
+/// The 32-bit word at an offset; `None` if the bytes end before the end of the word.
 pub fn read_u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }

@@ -16,8 +16,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Maximum number of repeated readings, over all slots. A reading takes some microseconds. A worker that does nothing
-/// but record requests folds more often than that. Then many attempts are needed until a reading falls between two
-/// folds.
+/// but record requests may fold more than once during a reading. Then many attempts are needed until a reading falls
+/// between two folds.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.
@@ -49,7 +49,7 @@ pub(super) struct Slot<'b> {
     bytes: &'b [u8],
 }
 
-/// Sums over slots.
+/// Sums over all slots of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub workers: u64,
@@ -77,7 +77,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
-    /// Reads the slot at this offset. Returns `None` if it was never used, like most slots of most servers.
+    /// Reads the slot at this offset. Returns `None` if the slot was never used; most slots of most servers never are.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
         let mut line = [0; slot::LINE_OFFSET];
         self.bytes.fill(&mut line, at)?;
@@ -197,7 +197,7 @@ impl ClassTotals {
         buckets: [[0; BUCKETS]; PHASES],
     };
 
-    /// Adds a class of a slot. `current` is the index of the current copy of its sums.
+    /// Adds a class of a slot. `current` says which of the two copies of the class's sums is current.
     fn add(&mut self, bytes: &[u8], current: usize) {
         let (counters, buckets) = bytes.split_at(class::BUCKETS_OFFSET);
         let (both, cpu) = counters.split_at(class::CPU_COUNT_OFFSET);
