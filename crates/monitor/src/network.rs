@@ -152,7 +152,7 @@ impl NetFile {
 }
 
 impl NetworkSample {
-    /// The figures since an earlier sample, which was `over` ago.
+    /// Computes the figures of the period since an earlier sample. The period lasted `over`.
     pub(crate) fn since(&self, earlier: &NetworkSample, over: Nanos) -> Network {
         let over = TimeSpan(over);
         let of_interfaces = earlier.interfaces.as_ref().zip(self.interfaces.as_ref());
@@ -170,7 +170,7 @@ impl NetworkSample {
 mod tests {
     use super::*;
 
-    /// The directory with the files as this kernel prints them; the figures are the same for all kernels.
+    /// The directory with /proc/net as the kernel of this release prints it. The figures are the same for all releases.
     fn kernel(release: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
     }

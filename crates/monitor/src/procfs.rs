@@ -32,15 +32,16 @@ pub(crate) struct PidStat<'a> {
     pub state: u8,
     pub parent: u32,
     pub major_faults: u64,
-    /// Number of major faults of children that ended and were waited for, including their own such children.
+    /// Number of major page faults of children that ended and that the process waited for. Faults of descendants that
+    /// these children waited for are included.
     pub children_major_faults: u64,
     pub user: u64,
     pub system: u64,
-    /// CPU time in user mode of the same children as in `children_major_faults`.
+    /// CPU time in user mode of the children that `children_major_faults` counts.
     pub children_user: u64,
     pub children_system: u64,
     pub threads: u64,
-    /// Start time since boot, suspended time included.
+    /// Start time since boot, including time in which the machine was suspended.
     pub started: u64,
     pub rss_pages: u64,
 }

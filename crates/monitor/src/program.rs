@@ -16,23 +16,23 @@ pub struct ProgramSample {
     pub name: Arc<str>,
     /// Whether the program has figures of its own.
     pub membership: Membership,
-    /// Pids of its processes now. Consecutive samples share the list while it does not change.
+    /// Pids of the program's processes now. Consecutive samples share the list while it does not change.
     pub pids: Arc<[u32]>,
-    /// Number of its threads now.
+    /// Number of the program's threads now.
     pub threads: u64,
-    /// Number of its threads that run or wait for a CPU now.
+    /// Number of the program's threads that run or wait for a CPU now.
     pub running: u64,
     /// Number of processes that started.
     pub started: u64,
     /// Number of processes that ended.
     pub ended: u64,
-    /// CPU time of all its processes, including processes that ended.
+    /// CPU time of all processes of the program, including processes that ended.
     pub cpu: CpuTime,
     /// Time for which threads were ready to run but waited for a CPU.
     pub run_queue_wait: Option<Nanos>,
-    /// Resident memory now. A page that several processes share counts once for each process.
+    /// Resident memory now, in bytes. A page that several processes share counts once for each process.
     pub rss_bytes: u64,
-    /// Memory of the machine.
+    /// Memory of the machine, in bytes.
     pub memory_bytes: Option<u64>,
     /// Number of page faults that waited for a disk.
     pub major_faults: u64,
@@ -65,7 +65,7 @@ pub struct CpuTime {
 }
 
 impl ProgramSample {
-    /// The figures since an earlier sample, which was `over` ago.
+    /// Computes the figures of the period since an earlier sample. The period lasted `over`.
     pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Program {
         let used = self.cpu.minus(earlier.cpu);
         let switches = |now: u64, before: u64| now.saturating_sub(before);
@@ -93,11 +93,11 @@ impl ProgramSample {
         }
     }
 
-    /// The quota that throttled the program for the longest time. If no quota throttled the program, the tightest
-    /// quota.
+    /// The quota that throttled the program for the longest time. If no quota throttled the program, this is the
+    /// tightest quota.
     fn quota_since(&self, earlier: &ProgramSample) -> Option<CpuQuota> {
         let quota = |now: &QuotaSample| {
-            // A quota that was set in between has no earlier counters. It has throttled nothing yet.
+            // A quota that was set between the samples has no earlier counters, so no throttling counts yet.
             let was = earlier.quotas.iter().find(|was| was.group == now.group).unwrap_or(now);
             let periods = now.periods.saturating_sub(was.periods);
             let throttled = now.throttled_periods.saturating_sub(was.throttled_periods);
@@ -129,8 +129,8 @@ impl CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
 
-    /// Splits a total in the proportion of the kernel's two counters, which may be coarse. If a process has used so
-    /// little that both are zero, its time counts as user mode.
+    /// Splits a total in the proportion of the kernel's two counters, which may be coarse. If both counters are still
+    /// zero, the total counts as user mode.
     pub(crate) fn split(total: Nanos, user: Nanos, system: Nanos) -> CpuTime {
         let share = match (user + system).0 {
             0 => 1.0,

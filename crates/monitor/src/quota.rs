@@ -1,6 +1,6 @@
 //! The CPU quotas of the control groups that a program's processes are in, and how often the quotas throttled the
-//! program. The group of a process is looked up when the process joins; all groups are looked up again from time to
-//! time. In between, groups without a quota cost nothing.
+//! program. The group of a process is looked up when the process joins, and again every few seconds. Between look-ups,
+//! groups without a quota cost nothing.
 
 use crate::sys;
 use brimful_core::Nanos;

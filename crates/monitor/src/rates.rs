@@ -7,8 +7,9 @@ use brimful_core::Nanos;
 use brimful_core::server::LogLine;
 use serde::Serialize;
 
-/// The figures of each group up to a sample. A group is `None` if the sample does not contain it, is the first to
-/// contain it, or is the first of another network namespace.
+/// The figures of each group over a period that ends at a sample. A group is `None` if the sample does not contain the
+/// group or is the first to contain it. A group of a network namespace is also `None` at the first sample of another
+/// namespace.
 pub type Rates = PerGroup<Stretches>;
 
 /// Selects the type for [`Rates`]: the figures of each group over a period, if there are any.
@@ -43,7 +44,7 @@ impl GroupValue for LastSamples {
 }
 
 impl Rates {
-    /// The figures from an earlier sample to a later one.
+    /// The figures of the period from an earlier sample to a later sample.
     pub fn between(from: &Sample, to: &Sample) -> Rates {
         let mut tracker = Tracker::default();
         tracker.advance(from);
@@ -86,9 +87,9 @@ impl Rates {
 }
 
 impl Tracker {
-    /// The figures up to this sample, from the sample before.
+    /// The figures of each group for the period from its previous sample to this sample.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
-        // Another network namespace has counters of its own.
+        // Counters of two network namespaces cannot be compared.
         if self.netns != sample.netns {
             self.netns = sample.netns;
             for_each_group!(G => if G::OF_NETNS {
@@ -116,7 +117,7 @@ impl SampleTime {
 }
 
 fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
-    // Another network namespace has counters of its own. The samples of the last namespace count.
+    // Counters of two network namespaces cannot be compared, so only samples of the last namespace are used.
     let netns = samples.last()?.netns;
     let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;
     let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);
@@ -126,7 +127,7 @@ fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
     Some(from.until(to, |over| G::over(&of_group, over)))
 }
 
-/// Derives one group's figures and remembers the sample.
+/// Derives one group's figures since the last sample, and remembers the new sample.
 fn step<G: Group>(
     last: &mut Option<(SampleTime, G::Sample)>,
     at: SampleTime,

@@ -37,7 +37,7 @@ pub struct RequestsSample {
     pub slices: u64,
     /// The length of a slice; `None` if it never ends.
     pub slice: Option<Nanos>,
-    /// The ports, in the order of the configuration.
+    /// The ports, in the order of the configuration, or in ascending order if the configuration names no port.
     pub ports: Vec<PortRequests>,
 }
 
@@ -47,7 +47,7 @@ pub struct RequestsSample {
 pub struct PortRequests {
     /// The port's number.
     pub port: u16,
-    /// Number of requests that count.
+    /// Number of requests that began and count.
     pub begun: u64,
     /// Number of requests that count and whose connection was closed or lost without a byte of a response.
     pub unanswered: u64,

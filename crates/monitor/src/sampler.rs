@@ -166,7 +166,7 @@ impl Sampler {
         self.sample_groups(Groups::ALL)
     }
 
-    /// Reads every group. Connections are counted again even if that is not due, so that the report shows the end of
+    /// Reads every group. Connections are counted again even if a count is not due, so that the report shows the end of
     /// the run.
     pub fn last_sample(&mut self) -> Sample {
         self.watches.connections.iter_mut().for_each(ConnectionsWatch::restart_counting);

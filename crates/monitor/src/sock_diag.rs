@@ -58,8 +58,8 @@ pub(crate) struct ConnectedSocket {
     pub port: u16,
     /// The state's number (include/net/tcp_states.h), TIME_WAIT and half-open connections included.
     pub state: u8,
-    /// Whether the kernel keeps only a small record of the connection, because no process holds it any more: TIME_WAIT,
-    /// and some connections in FIN_WAIT2.
+    /// Whether the kernel keeps only a small record of the connection, because no process has it open any more:
+    /// TIME_WAIT, and some connections in FIN_WAIT2.
     pub record: bool,
 }
 
@@ -165,7 +165,7 @@ impl SockDiag {
         let (mut interrupted, mut more) = (false, true);
         while more {
             let (_, length) = recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
-            // A message longer than the buffer was cut off.
+            // A message longer than the buffer was cut off, which is an error.
             let mut rest = self.buffer.get(..length).ok_or(io::ErrorKind::InvalidData)?;
             if rest.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -57,7 +57,7 @@ pub fn try_bpf() -> io::Result<()> {
 
 fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
     match i32::try_from(fd) {
-        // SAFETY: the system call has just returned this descriptor; nobody else owns it.
+        // SAFETY: the system call has just returned this descriptor; no other code owns it.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

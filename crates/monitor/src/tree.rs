@@ -145,8 +145,7 @@ impl ProcessTree {
         })
     }
 
-    /// Looks for processes, if a search is due. This is the slow part, so it should be done before
-    /// [`ProcessTree::read`].
+    /// Looks for processes, if a search is due. A search is slow, so it should be done before [`ProcessTree::read`].
     pub(crate) fn search(&mut self) {
         self.selection.look_up(&self.accounts, false);
         if let Source::Proc(reader, _) = &mut self.source {

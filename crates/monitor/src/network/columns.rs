@@ -1,4 +1,4 @@
-//! Parses counters in a line below the line of their names, as in /proc/net/snmp and netstat:
+//! Parses pairs of lines, as in /proc/net/snmp and netstat: a line with names, and below it a line with the values:
 //!
 //! ```text
 //! Tcp: RtoAlgorithm RtoMin … InSegs …

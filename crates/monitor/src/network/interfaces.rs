@@ -33,7 +33,7 @@ pub struct InterfaceSample {
     pub collisions: u64,
 }
 
-/// Reads the interfaces. Keeps their names, so that samples can share them.
+/// Reads the interfaces. Keeps the names of interfaces, so that samples can share them.
 #[derive(Debug, Default)]
 pub(super) struct Interfaces {
     names: Vec<Arc<str>>,
@@ -60,8 +60,8 @@ impl Interfaces {
         for counter in &mut counters {
             *counter = number(words.next()?)?;
         }
-        // Columns of received data: bytes packets errs drop fifo frame compressed multicast. Columns of sent data: the
-        // same up to fifo, then colls.
+        // Columns of received data: bytes packets errs drop fifo frame compressed multicast. Columns of sent data begin
+        // with: bytes packets errs drop fifo colls.
         let [rx_bytes, rx_packets, rx_errors, rx_dropped, _, _, _, _, tx_bytes, tx_packets, tx_errors, tx_dropped, ..] =
             counters;
         let name = self.name(line[..colon].trim_ascii(), index);
@@ -92,7 +92,8 @@ impl Interfaces {
     }
 }
 
-/// The traffic between two samples of each interface that is in both and whose counters were not reset.
+/// Traffic of each interface between two samples. Interfaces that are missing in a sample, or whose counters were
+/// reset, are left out.
 pub(super) fn since(
     earlier: &[InterfaceSample],
     now: &[InterfaceSample],
@@ -122,7 +123,8 @@ pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t NetworkTraffic>)
 }
 
 impl InterfaceSample {
-    /// Returns `None` if a counter has fallen: another interface has taken the name.
+    /// Computes the traffic since an earlier sample. Returns `None` if a counter has fallen: another interface has
+    /// taken the name.
     fn since(&self, before: &InterfaceSample, over: TimeSpan) -> Option<NetworkTraffic> {
         let per_s = |counter: fn(&InterfaceSample) -> u64| over.per_s(counter(before), counter(self));
         Some(NetworkTraffic {

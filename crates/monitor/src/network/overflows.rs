@@ -15,7 +15,8 @@ pub(super) struct Overflows {
 }
 
 impl Overflows {
-    /// Number of overflows since the first reading; `None` if the text does not have the format of that file.
+    /// Number of overflows since the first reading; `None` if the text does not have the format of
+    /// /proc/net/softnet_stat.
     pub fn read(&mut self, text: &[u8]) -> Option<u64> {
         let mut found = false;
         for (row, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {

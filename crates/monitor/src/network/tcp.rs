@@ -38,7 +38,7 @@ pub struct TcpSample {
     pub time_wait: Option<u64>,
     /// Number of sockets in use now.
     pub in_use: Option<u64>,
-    /// Number of sockets that no process holds any more now, for the whole machine.
+    /// Number of orphaned sockets now, for the whole machine. No process has an orphaned socket open.
     pub orphans: Option<u64>,
     /// Bytes of memory in the buffers of all sockets, for the whole machine.
     pub memory_bytes: Option<u64>,
@@ -75,7 +75,7 @@ impl TcpWatch {
         let snmp = self.snmp.read(buffer).map(|text| self.counters.read(text)).unwrap_or_default();
         let netstat = self.netstat.read(buffer).map(|text| self.more_counters.read(text)).unwrap_or_default();
         let sockstat = self.sockstat.read(buffer).map(sockets).unwrap_or_default();
-        // A kernel without IPv6 has neither this file nor IPv6 sockets.
+        // A kernel without IPv6 has neither /proc/net/sockstat6 nor IPv6 sockets.
         let in_use_6 = match self.sockstat6.is_missing() {
             true => Some(0),
             false => self.sockstat6.read(buffer).and_then(|text| figure(line(text, b"TCP6:")?, b"inuse")),
@@ -141,7 +141,7 @@ fn line<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
     lines.find(|line| line.starts_with(prefix) && line.ends_with(b"\n"))
 }
 
-/// The number that follows a word.
+/// The number that follows the word `name`.
 fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
     let mut words = words(line);
     words.find(|word| *word == name)?;

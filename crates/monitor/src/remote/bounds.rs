@@ -7,14 +7,15 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
 /// Maximum number of objects and lists in one message. Even `{}` may become a structure of some hundred bytes in
-/// memory. A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000.
+/// memory. A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000 objects and
+/// lists.
 const MAX_OBJECTS: usize = 12_288;
 /// Maximum number of values in one message, and so in any list in the message.
 const MAX_VALUES: usize = 131_072;
 
-/// Samples may come this many times faster than requested, because the clocks of the two hosts differ.
+/// Samples may arrive this many times faster than requested, because the clocks of the two hosts differ.
 const MAX_SPEEDUP: u64 = 2;
-/// Number of samples that may arrive in addition, because samples that were delayed on the network arrive together.
+/// Number of samples that may arrive early. Samples that were delayed on the network arrive together.
 const MAX_BURST: u64 = 20;
 
 /// Checks that a message has no more values, objects and lists than the limits allow, before any are allocated.
@@ -46,7 +47,7 @@ pub fn check(line: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the number of samples that arrived with the number that was requested.
+/// Checks that samples do not arrive much faster than requested.
 #[derive(Debug)]
 pub struct SampleRateCheck {
     requested: Intervals,

@@ -1,10 +1,10 @@
-//! The offset between two hosts' monotonic clocks, measured by exchanging readings (Cristian 1989; RFC 5905 §8 calls it
-//! the clock filter).
+//! The offset between two hosts' monotonic clocks, measured by exchanging readings (Cristian 1989; RFC 5905 §8 and
+//! §10).
 //!
 //! The other clock was read at some moment between request and answer, so the midpoint is wrong by at most half the
 //! round-trip time, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
-//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million. This
-//! adds up to milliseconds in a minute, but the drift is steady. So instants in between are converted by the straight
+//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million. The
+//! drift adds up to milliseconds in a minute, but it is steady. So instants in between are converted by the straight
 //! line between the two measurements. A Record states a single offset: the value in the middle of the line.
 
 use brimful_core::Nanos;
@@ -14,13 +14,13 @@ use brimful_core::server::ClockOffset;
 pub const CLOCK_EXCHANGES: usize = 16;
 
 /// Maximum uncertainty with which a run begins. Figures cover periods of 250 ms and more, so at most 2 % of a period
-/// may belong to its neighbour.
+/// may belong to a neighbouring period.
 pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 
 /// The offset of the other clock at one moment, as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// The moment, by this host's clock.
+    /// Time of the reading, by this host's clock.
     at: Nanos,
     /// The other clock minus this host's clock, in nanoseconds.
     offset: i128,
@@ -36,8 +36,8 @@ pub struct Clock {
 }
 
 impl ClockReading {
-    /// The reading of one exchange: the times of request and answer by this clock, and the time that the other clock
-    /// showed.
+    /// The reading of one exchange. `requested` and `answered` are times of this host's clock. `showed` is the time
+    /// that the other clock showed.
     pub fn new(requested: Nanos, showed: Nanos, answered: Nanos) -> ClockReading {
         let round_trip = answered - requested;
         let at = requested + Nanos(round_trip.0 / 2);

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// Number of intervals, in addition to [`ANSWER_TIMEOUT`], that may pass without a sample.
 const MAX_MISSED_INTERVALS: u64 = 5;
 
-/// Settings to connect to a `brimful watch --serve`, and how often it should sample.
+/// Settings to connect to `brimful watch --serve`, and the intervals at which to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
     /// Host and port. Without an authority the host must be a loopback address.
@@ -125,7 +125,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Receives samples until `stop` is closed, and then the last sample; or until the stream breaks.
+    /// Receives samples until `stop` is closed, and then the last sample. Ends early if the stream breaks.
     pub fn follow(mut self, stop: &PipeReader) -> Observations {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {

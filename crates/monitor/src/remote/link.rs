@@ -49,7 +49,8 @@ struct Stream {
 }
 
 impl Link {
-    /// Takes over a connection. With TLS it first completes the handshake. No line may be longer than `longest` bytes.
+    /// Creates a link from a connected socket. With TLS it first completes the handshake. No line may be longer than
+    /// `longest` bytes.
     pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
         // Without this, a clock reading could be delayed until more data follows.
@@ -101,7 +102,7 @@ impl Link {
         }
     }
 
-    /// Waits for a message, at most until an instant, or until `stop` is closed.
+    /// Waits for a message until a given instant, or until `stop` is closed.
     pub fn receive<T: DeserializeOwned>(
         &mut self,
         until: Nanos,

@@ -35,7 +35,7 @@ pub struct PendingClient {
 }
 
 impl PendingClients {
-    /// Adds a connection. If there are too many, another one is closed.
+    /// Adds a connection. If too many connections are pending, another connection is closed.
     pub fn admit(&self, socket: &TcpStream, from: IpAddr) -> io::Result<PendingClient> {
         let socket = socket.try_clone()?;
         let mut crowd = self.lock();
@@ -56,7 +56,7 @@ impl PendingClients {
 impl PendingList {
     fn close_one(&mut self) {
         let of_host = |from: IpAddr| self.present.iter().filter(|present| present.from == from).count();
-        // With equal counts, `rev` selects the oldest.
+        // If several hosts have equally many connections, `rev` makes `max_by_key` select the oldest connection.
         let last = self.present.iter().enumerate().rev().max_by_key(|(_, present)| of_host(present.from));
         let last = last.map(|(index, _)| index);
         if let Some(present) = last.and_then(|index| self.present.remove(index)) {

@@ -21,7 +21,7 @@ pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first message. Other requests are accepted only after it, and only from a client that knows the token.
+    /// The first message. Other requests are accepted only after hello, and only from a client that knows the token.
     Hello {
         /// The client's nonce.
         nonce: Nonce,
@@ -43,7 +43,7 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The first message, sent before any of the client.
+    /// The first message. The watching side sends it before the client sends anything.
     Greeting {
         /// Name of the protocol: [`PROTOCOL`].
         protocol: String,
@@ -65,7 +65,7 @@ pub enum Answer {
         /// The reading of the clock.
         at: Nanos,
     },
-    /// The answer to watch: tells what will be sampled.
+    /// The answer to watch: the intervals at which samples are taken, and the sources.
     Watching {
         /// Intervals in nanoseconds by the groups' names.
         every: BTreeMap<String, Nanos>,

@@ -1,4 +1,5 @@
-//! The watching side of a stream: accepts load generators, and takes samples for each that knows the token.
+//! The watching side of a stream: accepts load generators, and takes samples for each load generator that knows the
+//! token.
 
 use super::link::{Link, Received};
 use super::notices::Notices;
@@ -45,7 +46,7 @@ pub struct ServeConfig {
 #[derive(Debug)]
 pub struct MonitorServer {
     address: SocketAddr,
-    /// All threads end when this is closed.
+    /// All threads end when this pipe is closed.
     _stop: PipeWriter,
 }
 
@@ -61,7 +62,7 @@ struct ServerState {
     notices: Notices,
 }
 
-/// One of a limited number of threads or clients; dropping it makes room for another.
+/// A place among a limited number of threads or clients. Dropping it frees the place.
 struct Seat(Arc<AtomicUsize>);
 
 impl MonitorServer {

@@ -1,5 +1,5 @@
 //! TLS 1.3 for streams that leave the host. The watching side has a certificate. The load generator has the certificate
-//! of the authority that signed it. If the watching side's certificate is self-signed, both are the same.
+//! of the authority that signed the watching side's certificate. A self-signed certificate is its own authority.
 
 use super::protocol::{LinkError, sanitize};
 use super::secret_file::SecretFile;
@@ -121,7 +121,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorErro
     }
 }
 
-/// The error for a file with other contents than wanted. It names the actual contents, if they can be recognized.
+/// The error for a file that does not contain the wanted kind of item. It names the actual contents, if they can be
+/// recognized.
 fn unsuitable(path: &Path, bytes: &[u8], wanted: PemKind, error: &dyn fmt::Display) -> MonitorError {
     let what = if wanted == PemKind::Certificate { "certificate" } else { "private key" };
     match pem::explain(path, bytes, wanted) {

@@ -1,9 +1,9 @@
 //! Decides when slices begin, how long they are, and in which part of each slice requests count.
 //!
 //! Each period has one slice, at a random instant. Otherwise, a server or a load with an activity every second could
-//! meet every slice or none. Requests that begin in the first three quarters of a slice count. In the last quarter,
-//! their end can be observed. If too many of these requests remain open, slices become longer. Periods become longer in
-//! proportion, so that the share of time stays the same.
+//! meet every slice or none. Requests that begin in the first three quarters of a slice count. In the last quarter, the
+//! end of these requests can be observed. If too many of these requests remain open, slices become longer. Periods
+//! become longer in proportion, so that slices take an unchanged share of the time.
 
 use brimful_core::Nanos;
 
@@ -21,7 +21,7 @@ const MIN_OPEN: u64 = 2;
 /// slice finished.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
-/// A share of the time, above 0 and at most 1, in thousandths.
+/// The share of the time that slices take, above 0 and at most 1, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DutyCycle(u16);
 

@@ -238,13 +238,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Number of requests of all ports that count, and number of these that are open.
+    /// Number of requests of all ports that count, and number of open requests among them.
     fn totals(&self) -> (u64, u64) {
         let add = |(begun, open): (u64, u64), port: &PortRequests| (begun + port.begun, open + port.open());
         self.sample.ports.iter().fold((0, 0), add)
     }
 
-    /// Keeps the reason of a failure. Returns true if there was no failure.
+    /// Stores the reason of a failure. Returns true if there was no failure.
     fn keep(&mut self, done: Result<(), String>) -> bool {
         self.failed = done.err();
         self.failed.is_none()
@@ -252,7 +252,7 @@ impl Shared {
 }
 
 impl PortRequests {
-    /// Raises each counter to its previous value, if it is lower.
+    /// Raises each counter to its previous value, if it has fallen.
     fn not_below(mut self, before: Option<&PortRequests>) -> PortRequests {
         let Some(before) = before else { return self };
         self.begun = self.begun.max(before.begun);

@@ -1,11 +1,11 @@
 //! The condition by which the kernel selects sockets for a dump: the local port is one of the given ports.
 //!
 //! The condition is a program of `struct inet_diag_bc_op` (code, jump distance if true, jump distance if false; in
-//! bytes). A condition on a port takes two such structs; the second has the port in place of the distance. The program
-//! accepts a socket if it ends exactly at its end, and rejects it if it ends four bytes beyond. The kernel allows jumps
-//! only forwards, and only to positions that the program would pass if all conditions were true. So an *or* consists of
-//! conditions, each followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run` and
-//! `inet_diag_bc_audit` in net/ipv4/inet_diag.c.
+//! bytes). A condition on a port takes two such structs; the second has the port in place of the distance. A run that
+//! ends exactly at the end of the program accepts the socket. A run that ends four bytes beyond it rejects the socket.
+//! The kernel allows jumps only forwards, and only to positions that the program would pass if all conditions were
+//! true. So an *or* consists of conditions, each followed by a jump to the end. Source: linux/inet_diag.h,
+//! `inet_diag_bc_run` and `inet_diag_bc_audit` in net/ipv4/inet_diag.c.
 
 const JUMP: u8 = 1;
 const AT_LEAST: u8 = 2; // INET_DIAG_BC_S_GE
@@ -14,13 +14,13 @@ const EQUAL: u8 = 11; // INET_DIAG_BC_S_EQ, since Linux 4.16
 const CONDITION: usize = 8;
 const OP: usize = 4;
 
-/// A program that accepts sockets whose local port is one of these.
+/// A program that accepts sockets whose local port is one of `ports`.
 pub(super) fn equal(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[EQUAL])
 }
 
 /// A program that accepts the same sockets as [`equal`], for older kernels. These kernels compare ports only for order,
-/// so the port must be both at least and at most the given port.
+/// so a socket's port must be both at least and at most the wanted port.
 pub(super) fn between(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[AT_LEAST, AT_MOST])
 }

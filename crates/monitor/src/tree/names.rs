@@ -12,7 +12,7 @@ const INTERPRETERS: [&[u8]; 11] =
     [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
 /// Shells. Their option `-e` means to exit at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
-/// The script must be among this many first arguments: only the interpreter's options precede it.
+/// Number of first arguments among which the script must be: only the interpreter's options precede the script.
 const MAX_SCRIPT_POSITION: usize = 8;
 
 /// The names of one process. All names except the kernel's are read when they are first needed.
@@ -64,8 +64,8 @@ fn title(command_line: &[u8]) -> Vec<u8> {
 }
 
 /// The file name of the script that an interpreter runs: `app.py` for `python3 -u /srv/app.py --port 80`. A process
-/// counts as an interpreter if its executable is a known interpreter. It also does if the kernel named it after the
-/// script, which happens for scripts that begin with `#!`.
+/// counts as an interpreter if its executable is a known interpreter. It also counts as an interpreter if the kernel
+/// named it after the script, which happens for scripts that begin with `#!`.
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
     let program = without_version(executable);
     let is_shell = SHELLS.contains(&program);

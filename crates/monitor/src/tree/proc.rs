@@ -100,7 +100,7 @@ impl ProcReader {
         reader
     }
 
-    /// Looks for new processes, and reads all threads. This is the slow part of a sample.
+    /// Looks for new processes, and reads all threads. This function takes most of the time of a sample.
     pub fn search(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;

@@ -12,10 +12,10 @@ use crate::{NetNamespace, sys};
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// Time after its start within which a process may still set a title.
+/// Time after the start of a process within which the process may still set its title.
 const TITLE_DELAY: Nanos = Nanos::from_secs(10);
-/// Time after its start within which a process may still be executing its program. During exec there is a moment in
-/// which the process has its new name and no arguments yet.
+/// Time after the start of a process within which it may still be executing its program. During exec there is a moment
+/// in which the process has its new name and no arguments yet.
 const EXEC_DELAY: Nanos = Nanos::from_secs(1);
 
 /// The selectors, in order.
@@ -47,7 +47,7 @@ struct Choice {
     refresh_at: Nanos,
 }
 
-/// A selector that holds processes: a port or a cgroup.
+/// A port or a cgroup through which a selector finds processes.
 #[derive(Debug)]
 enum Holder {
     Port(Port),
@@ -155,8 +155,8 @@ impl Selection {
         sys::now() + sys::suspended_time() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
-    /// Processes of other users that match only by name, as name, pid and user. A process that descends from another
-    /// member counts as the server's.
+    /// Processes of other users that match only by name. Each item is the name, the pid and the user. A process that
+    /// descends from another member counts as the server's, so it is not listed.
     pub fn foreign<'s>(&'s self, accounts: &'s Accounts) -> impl Iterator<Item = (&'s str, u32, u32)> {
         self.choices
             .iter()

@@ -32,7 +32,7 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process, remembered across passes. Most processes of a machine belong to no program, so this is small.
+/// A process, remembered across passes. The type is small, because most processes of a machine belong to no program.
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
@@ -198,7 +198,7 @@ impl TaskReader {
         new
     }
 
-    /// Makes the descendants of members into members.
+    /// Adds the descendants of members to the members.
     fn enlist(&mut self) {
         let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();

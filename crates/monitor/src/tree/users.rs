@@ -3,9 +3,9 @@
 //!
 //! If a process of that name listens on a watched port, its user is the server's user, and processes of that name that
 //! belong to other users are excluded. If no process of that name listens, the processes of all users are watched, and
-//! the sources name those of other users. But these are never moved to other CPUs or into another control group.
-//! Processes of root and of the user who watches are trusted. The real user of a process counts, because the effective
-//! user can be a setuid program's. Source: proc_pid_status(5), credentials(7).
+//! the sources name the processes of other users. But processes of other users are never moved to other CPUs or into
+//! another control group. Processes of root and of the user who watches are trusted. The real user of a process counts,
+//! because the effective user can be a setuid program's. Source: proc_pid_status(5), credentials(7).
 
 use super::names::ProcessNames;
 use super::port::{OWNER_REFRESH, Port};
