@@ -200,7 +200,7 @@ mod tests {
             let [lo, eth0] = sample.interfaces.as_deref().unwrap() else { panic!("two interfaces: {release}") };
             assert_eq!((&*lo.name, lo.rx_bytes, lo.tx_packets), ("lo", 884_213_990, 120_044));
             assert_eq!((&*eth0.name, eth0.rx_dropped, eth0.tx_errors, eth0.collisions), ("eth0", 340, 3, 7));
-            assert_eq!(sample.queue_overflows, Some(0), "none since the watch began: {release}");
+            assert_eq!(sample.queue_overflows, Some(0), "no overflows since the watch began: {release}");
             let mut sources = BTreeMap::new();
             watch.sources(&mut sources);
             assert!(!sources.values().any(|source| source.contains("none")), "{release}: {sources:?}");

@@ -349,7 +349,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut diag = SockDiag::open(&[1, port]).unwrap();
-        diag.filter[0] = 99; // not a valid condition, as equality is for a kernel before 4.16
+        diag.filter[0] = 99; // an invalid condition, like equality on a kernel before 4.16
         assert_eq!(diag.listening().unwrap().len(), 1);
         assert_eq!(diag.filter, filter::between(&[1, port]));
     }

@@ -217,7 +217,7 @@ fn a_late_tick_gives_rates_and_not_sums() {
     assert!(near(first.shares.interrupt, 50.0 / 370.0) && near(first.shares.io_wait, 50.0 / 370.0));
     assert!(near(Some(second.shares.steal), 0.2) && near(Some(second.shares.idle), 0.8));
     assert!(near(figures.cpu.map(|cpu| cpu.steal), 0.1) && figures.cpus == [0, 1]);
-    assert_eq!((figures.runnable, figures.blocked), (Some(3), Some(1)), "this monitor is not counted");
+    assert_eq!((figures.runnable, figures.blocked), (Some(3), Some(1)), "the thread of this monitor is not counted");
     assert!(near(figures.context_switches_per_s, 2000.0) && near(figures.forks_per_s, 10.0));
     let interrupts = figures.interrupts.unwrap();
     assert!(near(interrupts.all_per_s, 1000.0) && near(interrupts.network_per_s, 100.0));

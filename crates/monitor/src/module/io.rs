@@ -2,9 +2,9 @@
 //! the kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
 //!
 //! Reading takes two files for each process, so it is limited by [`Search`]. The usage of a process between its last
-//! reading and its end is not counted. The kernel splits CPU time by what runs when its clock ticks (`cputime_adjust`,
-//! kernel/sched/cputime.c). Readings around one request would therefore show what the thread ran at the last tick, and
-//! nothing about the request. That is why the server does not record the split.
+//! reading and its end is not counted. At each tick of its clock, the kernel charges the mode in which a thread runs
+//! (`cputime_adjust`, kernel/sched/cputime.c). Readings around one request would therefore show the mode of the thread
+//! at the last tick, and nothing about the request. That is why the server does not record the split.
 
 use super::IoSample;
 use crate::procfs::{lines, number, pid_stat, words};
@@ -30,8 +30,8 @@ pub(super) struct IoAccount {
 type Counters = [u64; 4];
 
 impl IoAccount {
-    /// The counters of these processes, read again if a reading is due. `requests` is the server's number of requests.
-    /// Returns `None` if the kernel does not provide the counters.
+    /// The counters of the processes `pids`, read again if a reading is due. `requests` is the server's number of
+    /// requests. Returns `None` if the kernel does not provide the counters.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
         if self.search.is_due() {
             let search = Search::begin();
@@ -81,7 +81,7 @@ mod tests {
             std::fs::create_dir_all(proc.path().join(pid.to_string())).unwrap();
             let text = format!("rchar: 9\nwchar: 9\nsyscr: {reads}\nsyscw: 9\nread_bytes: {bytes}\nwrite_bytes: 9\n");
             std::fs::write(proc.path().join(format!("{pid}/io")), text).unwrap();
-            // Each read call takes one tick of user time and two in the kernel.
+            // Each read call takes one tick of CPU time in user mode and two ticks in the kernel.
             let times = format!("{reads} {} 0 0 20 0 1 0 5 0 0 0", 2 * reads);
             let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 {times}\n");
             std::fs::write(proc.path().join(format!("{pid}/stat")), stat).unwrap();

@@ -339,7 +339,7 @@ pub(super) mod tests {
         assert_eq!(
             header.classes,
             ["x".repeat(NAME_BYTES), String::new()],
-            "a name without an end ends with its field"
+            "a name without a zero byte ends with its field"
         );
         assert_eq!(header.slot_offset(2), length - slot_size as u64);
         assert_eq!(Header::parse(&bytes, length - 1), Err(LayoutError::Damaged("it ends before its last slot")));

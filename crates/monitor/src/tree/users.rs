@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(users.left_out(root.path(), "x", |pid| pid == 7), None, "a child of the server is not listed");
         assert!(
             [7, 8, 9].iter().all(|&pid| Users::default().admit(root.path(), pid)),
-            "all users' processes are admitted if none of the name listens"
+            "if no process of the name listens, the processes of all users are admitted"
         );
         assert_eq!((users.foreign(root.path(), 7), users.foreign(root.path(), 8)), (Some(1000), None));
     }

@@ -1,5 +1,5 @@
-//! Tests the connections by state, as each source counts them, against the connections that the test has opened.
-//! Network namespaces exclude other connections; creating one needs root.
+//! Tests that each source counts as many connections in each state as the test has opened. Network namespaces exclude
+//! other connections; creating one needs root.
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
@@ -22,7 +22,7 @@ type Counts = BTreeMap<State, u64>;
 struct Crowd {
     address: SocketAddr,
     listener: TcpListener,
-    /// Pairs of a client's and a server's socket.
+    /// Pairs of connected sockets: the client's and the server's.
     established: Vec<(TcpStream, TcpStream)>,
     close_wait: Vec<(TcpStream, TcpStream)>,
     others: Vec<TcpStream>,
@@ -50,8 +50,8 @@ impl Crowd {
             drop(server);
             assert_eq!(client.read(&mut [0]).unwrap(), 0); // the client closes too
         }
-        // With this option the kernel ignores the last segment of the handshake until data arrives, and here no data
-        // arrives.
+        // With this option the kernel ignores the last segment of the handshake until data arrives. In this test no
+        // data arrives, so these connections stay half-open.
         defer_accept(&crowd.listener, 60);
         crowd.others.extend((0..6).map(|_| TcpStream::connect(address).unwrap()));
         crowd
@@ -81,7 +81,7 @@ impl Crowd {
     }
 }
 
-/// The states that gauges count.
+/// The counts of those states that gauges count.
 fn gauged(mut truth: Counts) -> Counts {
     truth.retain(|state, _| ![SynSent, SynReceived, TimeWait].contains(state));
     *truth.get_mut(&FinWait2).unwrap() -= 3;
@@ -244,7 +244,7 @@ fn gauges_end_up_exact_even_if_they_are_attached_amid_arrivals() {
         let open = churning.join().unwrap();
         let truth = open.len() as u64;
         // On a busy machine the last FIN may arrive a little later.
-        wait_for("what was closed to be so", || {
+        wait_for("the closed connections to leave ESTABLISHED", || {
             let established = counts(&mut sampler(Some(&namespace), &[8080], false)).unwrap()[&Established];
             (established == truth).then_some(())
         });
@@ -274,9 +274,9 @@ fn a_count_rests_and_several_ports_share_it() {
     };
     assert_eq!(established(ports(&mut sampler)), [Some(0), Some(40), Some(0)]);
     let next = |sampler: &mut Sampler, expected| {
-        wait_for("such a sample", || (established(ports(sampler)) == expected).then_some(()));
+        wait_for("a sample with the expected counts", || (established(ports(sampler)) == expected).then_some(()));
     };
-    next(&mut sampler, [None; 3]); // not counted for this sample
+    next(&mut sampler, [None; 3]); // this sample has no count
     next(&mut sampler, [Some(0), Some(40), Some(0)]);
     let more: Vec<TcpStream> = namespace.inside(|| connect(2));
     next(&mut sampler, [None; 3]); // the counter pauses again

@@ -16,7 +16,7 @@ fn sampler(ports: &[u16]) -> Sampler {
     Sampler::open(&MonitorConfig { ports: ports.to_vec(), ..MonitorConfig::default() }).unwrap()
 }
 
-/// Samples until the listener looks as expected: a busy kernel may finish a handshake after `connect` has returned.
+/// Takes samples until the listener is as expected: a busy kernel may finish a handshake after `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample, u64) -> bool) -> (ListenerSample, u64) {
     wait_for("a listener as expected", || {
         let sample = sampler.sample();
@@ -111,7 +111,7 @@ fn each_port_has_its_own_and_the_one_without_is_named() {
     let idle_at: SocketAddr = getsockname(&idle).unwrap().try_into().unwrap();
     let mut sampler = sampler(&[first.port(), idle_at.port(), second.port()]);
     let waiting: Vec<OwnedFd> = [first, second, second].map(begin_connect).into();
-    wait_for("both listeners with what waits for them", || {
+    wait_for("both listeners with their waiting connections", || {
         let ports = sampler.sample().groups.connections.unwrap().ports;
         let found: Vec<_> = ports.iter().map(|port| port.listener.map(|l| (l.accept_queue, l.backlog))).collect();
         (found == [Some((1, 3)), None, Some((2, 5))]).then_some(())
@@ -145,7 +145,8 @@ fn a_port_that_is_not_listened_on_has_no_owner() {
     assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
-/// Two threads look for the owner as another user; for one of them, /proc hides the processes of other users.
+/// Two threads look for the owner as another user. For one thread, /proc hides the processes of other users. Both
+/// errors must name a remedy.
 #[test]
 fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let (fd, address) = listener(8);
@@ -179,7 +180,7 @@ fn a_server_that_this_user_may_not_look_into_has_no_figures() {
         become_nobody();
         let processes = vec![ProcessSelector::Port(address.port())];
         let config = MonitorConfig { processes, ports: vec![address.port()], ..MonitorConfig::default() };
-        let hidden = wait_for("the holder as a program of its own", || {
+        let hidden = wait_for("the holder of the socket to be hidden", || {
             let mut sampler = Sampler::open(&config).unwrap();
             let samples = [sampler.sample(), sampler.sample()];
             let program = &samples[1].groups.process.as_ref()?[0];

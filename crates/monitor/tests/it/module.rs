@@ -41,7 +41,7 @@ impl Server {
         Server::started(Command::new(program).arg(file))
     }
 
-    /// Runs the program in its own mount namespace, in which this directory has other files.
+    /// Runs the program in its own mount namespace, in which a file system of its own covers the directory `hidden`.
     fn start_elsewhere(directory: &Path, hidden: &Path) -> Server {
         let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
         let script = "mount -t tmpfs none \"$1\" && exec \"$0\" \"$1/brimful-made-up\"";
@@ -223,7 +223,8 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     }
 }
 
-/// The server runs as in a container. Creating a mount namespace needs root: without it this test fails and says so.
+/// A server that runs as in a container must be found. Creating a mount namespace needs root; without root this test
+/// fails and says so.
 #[test]
 fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Tests servers in their own network namespaces. Creating a namespace needs root: without it these tests fail and say
-//! so.
+//! Tests servers in their own network namespaces. Creating a namespace needs root; without root these tests fail and
+//! say so.
 
 use super::{Shell, begin_connect, copy_of_sleep, drops_of, listener, listener_of, wait_for};
 use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
@@ -77,7 +77,7 @@ fn tcp(sample: &Sample) -> TcpSample {
     sample.groups.network.as_ref().unwrap().tcp
 }
 
-/// Samples until the sample looks as expected: a busy kernel may finish a handshake after `connect` has returned.
+/// Takes samples until a sample is as expected: a busy kernel may finish a handshake after `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&Sample) -> bool) -> Sample {
     wait_for("a sample as expected", || Some(sampler.sample()).filter(&expected))
 }
@@ -154,7 +154,7 @@ fn the_owner_of_a_port_is_looked_for_where_the_port_is() {
         };
         let mut sampler = Sampler::open(&config).unwrap();
         sampler.require_processes().unwrap();
-        wait_for("its owner", || {
+        wait_for("the owner of the port", || {
             let program = sampler.sample().groups.process.unwrap().remove(0);
             (*program.pids == [process.0.id()]).then_some(())
         });
@@ -213,7 +213,7 @@ fn a_server_that_is_started_anew_elsewhere_is_followed() {
     drop(first);
     let _second = namespace.inside(start);
 
-    let arrived = wait_for("the process in its namespace", || {
+    let arrived = wait_for("the process to be in the new namespace", || {
         let sample = sampler.sample();
         if sample.netns != here.netns {
             return Some(sample);
@@ -261,7 +261,7 @@ fn without_the_privilege_what_can_be_read_is_read_and_the_rest_says_the_command(
         netns,
         ..MonitorConfig::default()
     };
-    // Privileges belong to each thread.
+    // Each thread has privileges of its own.
     let unprivileged = || {
         let mut sets = capabilities(None).unwrap();
         sets.effective.remove(CapabilitySet::SYS_ADMIN);

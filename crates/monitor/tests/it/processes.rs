@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Each source: eBPF (if it is built in) and /proc alone.
+/// Whether to use eBPF: tests run once with eBPF (if it is built in) and once with /proc alone.
 const SOURCES: &[bool] = if cfg!(feature = "ebpf") { &[true, false] } else { &[false] };
 
 /// A process that is killed on drop.
@@ -68,7 +68,7 @@ fn between(from: &Sample, to: &Sample) -> Program {
     Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
 
-/// Samples until the program has the expected state. Searches through /proc pause for a second or two.
+/// Takes samples until the program has the expected state. Searches through /proc pause for a second or two.
 fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> ProgramSample {
     let begun = Instant::now();
     loop {
@@ -237,8 +237,8 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
     }
 }
 
-/// A shell with this title and one child, which ends when the pipe closes. The kernel's name for the shell is `sh`, as
-/// PHP-FPM's is `php-fpm8.2`.
+/// A shell with this title and one child, which ends when the pipe closes. The kernel's name for the shell is `sh`,
+/// just as its name for PHP-FPM is `php-fpm8.2`.
 fn titled(title: &str) -> Killed {
     Killed::start(Command::new("sh").arg0(title).args(["-c", "exec 3<&0; cat <&3 & wait"]).stdin(Stdio::piped()))
 }
@@ -283,7 +283,8 @@ fn a_title_that_comes_after_the_start_is_seen() {
     }
 }
 
-/// A server with varying children, like PHP-FPM with `pm = ondemand` and Apache under load.
+/// The children of some servers vary under load, for example PHP-FPM with `pm = ondemand` and Apache. New children must
+/// be watched too.
 #[test]
 fn workers_started_on_demand_after_the_watch_began_are_followed() {
     for &ebpf in SOURCES {
@@ -339,7 +340,7 @@ fn another_process_under_the_same_number_is_another() {
         assert_eq!(&*before[0].pids, [pid]);
         drop(first);
         // The next process gets the next pid, unless another process was started in between.
-        let second = wait_for("the same number", || {
+        let second = wait_for("a process with the same pid", || {
             fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).expect("this test must run as root");
             let child = Killed::start(Command::new("sleep").arg("60"));
             (child.pid() == pid).then_some(child)
@@ -347,8 +348,8 @@ fn another_process_under_the_same_number_is_another() {
         // The child has the test's name until exec.
         while fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "sleep\n" {}
         let now =
-            wait_for("the other", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
-        assert_eq!((now[0].pids.len(), now[0].ended), (0, 1), "one process was named, and it has ended");
+            wait_for("the successor", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
+        assert_eq!((now[0].pids.len(), now[0].ended), (0, 1), "the pid of a successor does not match");
         assert!(now[1].started > before[1].started, "eBPF {ebpf}: {before:?} {now:?}");
         assert!(source(&sampler).contains(&format!("the process with pid {pid} has ended")), "{}", source(&sampler));
         drop(second);
@@ -370,7 +371,7 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         sleep(Duration::from_millis(800));
         // The process always runs or waits. A wait counts only when it has ended, and with /proc the figure is older
         // than the sample. The longer the period, the smaller the error.
-        let stretch = wait_for("an account of all time", || {
+        let stretch = wait_for("run time and wait time that add up to the period", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
             let accounted = |process: &Program| process.run_queue_wait_s.unwrap() + process.cpu_s;
@@ -482,7 +483,7 @@ fn a_server_of_two_ports_is_one_program() {
         let ((first, first_at), (second, second_at)) = (listener(8), listener(8));
         let server = Killed::start(Command::new("sleep").arg("600").stdin(first).stderr(second));
         let processes = vec![ProcessSelector::Port(first_at.port()), ProcessSelector::Port(second_at.port())];
-        wait_for("the only owner", || (listener_owners(second_at.port()).ok()? == [server.pid()]).then_some(()));
+        wait_for("a single owner", || (listener_owners(second_at.port()).ok()? == [server.pid()]).then_some(()));
         let config = MonitorConfig { processes, ebpf, ..MonitorConfig::default() };
         let seen = Monitor::start(config).unwrap().finish(brimful_core::Nanos::ZERO, None);
         let pids: Vec<&[u32]> = seen.process.iter().map(|program| &*program.pids).collect();

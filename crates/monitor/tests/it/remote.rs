@@ -134,7 +134,7 @@ fn hears(says: impl Into<Vec<u8>>) -> String {
     })
 }
 
-/// The error of a client with this token whose server behaves like `other`.
+/// The error of a client with this token, where `other` acts as the server.
 fn meets(token: &Token, other: impl FnOnce(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -293,7 +293,7 @@ fn a_stream_that_is_cut_leaves_what_was_seen() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     relay.passes_lines(4);
     relay.cut();
-    // The watching side has ended the connection.
+    // The watching side must log that the client closed the connection.
     says(&said, "closed the connection");
     let server = monitor.finish(epoch, None);
     let monitor = &server.sources["monitor"];
@@ -342,7 +342,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
         assert!(monitor.finish(monotonic(), None).overhead.samples >= 2);
     }
     until("a free seat", || Monitor::connect(&config).is_ok());
-    // The watching side reports that it cannot find the process.
+    // The watching side must report that it cannot find the process.
     let no_such = MonitorConfig { processes: vec![ProcessSelector::Pid(4_000_000)], ..MonitorConfig::default() };
     let (serving, token, _) = serve(no_such, None);
     let served = Monitor::connect(&remote(serving.address(), &token));
@@ -362,8 +362,8 @@ fn strangers_disturb_nobody() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     let connect = || TcpStream::connect(serving.address()).unwrap();
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
-    // The strangers keep no client out: they exceed the limit of pending connections, and the oldest of them are
-    // closed.
+    // The strangers must not keep clients out. They exceed the limit of pending connections, so the watching side
+    // closes the oldest of these connections.
     Monitor::connect(&remote(serving.address(), &token)).unwrap();
     let turned_away = |mut socket: &TcpStream| {
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();

@@ -54,7 +54,7 @@ fn attached_all_the_time_every_request_is_counted() {
     assert!(sampler.sources()["requests"].ends_with("attached all the time"), "{:?}", sampler.sources());
     let first = sampler.sample();
     (0..REQUESTS).for_each(|_| echo.ask());
-    let found = wait_for("the last answer", || {
+    let found = wait_for("the last response to be counted", || {
         let found = figures(&first, &sampler.sample());
         (found.classes.first()?.requests == REQUESTS).then_some(found)
     });

@@ -1,4 +1,4 @@
-//! Tests processes of other users that have the server's name. The tests need root to start them.
+//! Tests processes of other users that have the server's name. Only root can start such processes.
 
 use super::copy_of_sleep;
 use brimful_monitor::{MonitorConfig, MonitorError, ProcessSelector, ProcessTree, Sampler, online_cpus, pin_tree};
@@ -40,7 +40,7 @@ impl Namesakes {
         Some(Namesakes { name, server, other, port, _directory: directory })
     }
 
-    /// The common name, the pid of the server and the pid of the other program.
+    /// The name of both programs, the pid of the server and the pid of the other program.
     fn identity(&self) -> (&'static str, u32, u32) {
         (self.name, self.server.id(), self.other.id())
     }
@@ -49,7 +49,7 @@ impl Namesakes {
         ProcessTree::open(&[ProcessSelector::Name(self.name.to_owned())], ports).unwrap()
     }
 
-    /// The pids found, and the source of processes, with or without eBPF.
+    /// The pids that a sampler finds, and its source of processes, with or without eBPF.
     fn source(&self, ports: &[u16], ebpf: bool) -> (Vec<u32>, String) {
         let processes = vec![ProcessSelector::Name(self.name.to_owned())];
         let config = MonitorConfig { processes, ports: ports.to_vec(), ebpf, ..MonitorConfig::default() };

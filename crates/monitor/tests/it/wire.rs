@@ -63,7 +63,7 @@ fn every_syn_of_a_forced_overflow_is_accounted_for() {
     let mut syns = 0;
     // Waits for a moment without SYNs in flight: the kernel decides when refused SYNs are retransmitted.
     let mut account = |at_least: u64, accepted: u64| {
-        wait_for("an account of all SYNs", || {
+        wait_for("all SYNs to be accepted or dropped", || {
             syns += tap.syns();
             let exact = Arrivals { accepted, dropped: syns.checked_sub(accepted)? };
             (watch.both() == [exact; 2] && syns >= at_least).then_some(())
@@ -124,7 +124,7 @@ fn handshakes_that_the_kernel_puts_off_until_data_come_are_no_drops() {
     let clients: Vec<TcpStream> = namespace.inside(|| (0..20).map(|_| TcpStream::connect(address).unwrap()).collect());
     assert_eq!(watch.arrivals(), Arrivals { accepted: 0, dropped: 0 });
     clients.iter().for_each(|mut client| client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap());
-    wait_for("all of them", || (watch.arrivals().accepted == 20).then_some(()));
+    wait_for("all clients to be accepted", || (watch.arrivals().accepted == 20).then_some(()));
     assert_eq!(watch.arrivals(), Arrivals { accepted: 20, dropped: 0 });
     assert!(watch.source().contains("; 20 segments that were dropped but"), "{}", watch.source());
 }

@@ -24,7 +24,7 @@ fn high_water_mark() -> u64 {
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// A sample with these groups, as JSON.
+/// A sample that contains `groups`, as JSON.
 fn sample(groups: &str) -> String {
     let overhead = serde_json::to_string(&Overhead::default()).unwrap();
     format!("{{\"sample\":{{\"sample\":{{\"at\":1,\"groups\":{groups}}},\"overhead\":{overhead}}}}}\n")
@@ -50,7 +50,7 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     let hostile = thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
         begin(&mut socket, &token);
-        // This fails as soon as the other side closes the connection.
+        // Sending fails as soon as the other side closes the connection.
         for _ in 0..times {
             thread::sleep(apart);
             if socket.write_all(line.as_bytes()).is_err() {
