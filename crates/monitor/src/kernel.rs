@@ -29,7 +29,7 @@ use stat::SystemStat;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The machine at one moment: counters since boot. A field is `None` if the kernel does not provide it.
+/// The whole machine at one moment. Counters start at boot. A field is `None` if the kernel does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelSample {

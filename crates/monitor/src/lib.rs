@@ -13,7 +13,8 @@
 //!   [`History`], and measure the cost with a [`Meter`].
 //! - [`MonitorServer`] and [`Monitor::connect`]: monitor a server on another host.
 //! - [`bottleneck`]: the limits that the server has reached or is near, in words.
-//! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
+//! - [`ProcessTree`]: the processes of some programs with all descendants, and their CPU time at any moment, to the
+//!   nanosecond.
 //! - [`NetNamespace`]: which network namespace is watched; by default the server's.
 //! - [`pin_tree`]: restricts a server to some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The period of a quota, in microseconds. It is a tenth of the default, so that the server behaves nearly like one on
-/// a slower machine. The kernel enforces the quota only at its next tick, and subtracts the excess from later periods.
+/// The period of a quota, in microseconds. It is a tenth of the default, so that the server behaves nearly like a
+/// server on a slower machine. The kernel enforces the quota only at its next tick, and subtracts the excess from later
+/// periods.
 const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that Linux accepts, in microseconds.
 const MIN_QUOTA_US: f64 = 1_000.0;
@@ -28,7 +29,7 @@ const GROUP_PREFIX: &str = "brimful-what-if-";
 /// meanwhile.
 const MAX_TRIES: usize = 50;
 
-/// Dropping this value moves every process back and removes the group.
+/// Guard of a CPU quota. Dropping it moves every process back and removes the group.
 #[derive(Debug)]
 #[must_use = "the quota is removed as soon as this is dropped"]
 pub struct LimitGuard(FormerCgroups);

@@ -7,9 +7,9 @@
 //! slot that changed while it was read is read again (`slots`). On today's machines the kernel copies a 64-bit word
 //! atomically.
 //!
-//! A *sample* contains each server's counters, summed over its workers. Counters only grow while the file is the same;
-//! files are identified by device, inode and creation time. If a counter fell between two samples, the server has no
-//! figures for that period.
+//! A *sample* contains each server's counters, summed over its workers. The counters of one file only grow; files are
+//! identified by device, inode and creation time. If a counter fell between two samples, the server has no figures for
+//! that period.
 
 mod buckets;
 mod containers;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModuleSample {
-    /// The servers, in the order in which they were found. Copies of a sample share them.
+    /// The servers, in the order in which they were found. Copies of a sample share the servers.
     pub servers: Vec<Arc<ServerSample>>,
 }
 

@@ -1,4 +1,4 @@
-//! Network namespaces, and the choice of the one that is watched.
+//! Network namespaces, and the choice of the namespace that is watched.
 //!
 //! /proc/PID/net shows the namespace of a process; a netlink socket shows the namespace of the thread that opened it.
 //! Open files and sockets stay bound to their namespace, and keep it alive. So the monitor itself never changes its
@@ -161,7 +161,7 @@ impl ChosenNamespace {
         !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
     }
 
-    /// The same namespace, with a remark that the server moved there during the watch.
+    /// This namespace with a remark that the server moved there during the watch.
     pub fn after_move(mut self) -> ChosenNamespace {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));

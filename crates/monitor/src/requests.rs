@@ -3,8 +3,7 @@
 //!
 //! This is the only group that slows the server down (a microsecond for each request that is traced). So it is read
 //! only if the user asks for it, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines
-//! which requests count. A *sample* contains the counters of these requests since the watch began, as of the end of the
-//! last slice.
+//! which requests are counted. A *sample* contains the counters since the watch began, as of the end of the last slice.
 
 mod figures;
 mod ports;
@@ -47,11 +46,12 @@ pub struct RequestsSample {
 pub struct PortRequests {
     /// The port's number.
     pub port: u16,
-    /// Number of requests that began and count.
+    /// Number of counted requests.
     pub begun: u64,
-    /// Number of requests that count and whose connection was closed or lost without a byte of a response.
+    /// Number of counted requests whose connection was closed or lost before any byte of the response.
     pub unanswered: u64,
-    /// The requests whose response ended before the end of their slice, by size of the response; see [`CLASS_NAMES`].
+    /// The counted requests whose response ended before the end of their slice, by size of the response; see
+    /// [`CLASS_NAMES`].
     pub sizes: Vec<SizeRequests>,
 }
 
@@ -130,7 +130,7 @@ impl PortRequests {
         self.sizes.iter().fold(0, |sum, size| sum.saturating_add(size.service.count))
     }
 
-    /// Number of requests that count, have no response, and have not lost their connection.
+    /// Number of counted requests that have no response and have not lost their connection.
     fn open(&self) -> u64 {
         self.begun.saturating_sub(self.answered()).saturating_sub(self.unanswered)
     }

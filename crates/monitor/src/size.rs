@@ -30,7 +30,8 @@ impl Size {
     }
 }
 
-/// Implements values without memory on the heap. The value that contains them counts their size.
+/// Implements values that use no memory on the heap. Nothing is added for such a value, because the size of the
+/// enclosing value includes it.
 macro_rules! inline {
     ($($method:ident($($value:ty),*);)+) => {
         $(fn $method(self, $(_: $value),*) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use brimful_core::server::{Disk, Pressure, Stall};
 use std::fs;
 use std::path::PathBuf;
 
-/// A copy of one kernel's files that can be changed, and a watch of it.
+/// A copy of one kernel's files that can be changed, and a watch of this copy.
 struct Machine {
     root: tempfile::TempDir,
     watch: KernelWatch,
@@ -74,7 +74,7 @@ fn seconds(s: f64) -> Nanos {
 
 #[test]
 fn every_kernel_tells_what_it_has() {
-    // Number of CPUs, ticks of the first CPU, KiB paged in, bytes of available memory, whole disks, memory pressure in
+    // Number of CPUs, ticks of the first CPU, KiB paged in, KiB of available memory, whole disks, memory pressure in
     // microseconds.
     type Expected = (usize, CpuTicks, u64, Option<u64>, &'static [&'static str], Option<u64>);
     let kernels: [(&str, Expected); 6] = [
@@ -288,7 +288,7 @@ fn time_asleep_is_no_time() {
         let groups = PerGroup { kernel: Some(machine.read()), ..PerGroup::default() };
         let sample = Sample { at: seconds(at), suspended: seconds(suspended), groups, ..Sample::default() };
         // CPU 0 ran for a second. CPU 1 was taken offline for a suspension and has been online again for half a second.
-        // Its idle time starts again.
+        // The idle time of CPU 1 starts again.
         machine.change(
             "stat",
             &[

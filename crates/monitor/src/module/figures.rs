@@ -59,7 +59,7 @@ struct TimesGrowth {
 struct Unexplained {
     /// Unexplained CPU time per request, in microseconds.
     us: f64,
-    /// Variance of `us` that is due to missing readings at the start and the end.
+    /// Variance of `us` that is due to missing readings at the start and the end of the period.
     ends_us2: f64,
     requests: f64,
 }
@@ -190,9 +190,9 @@ impl<'s> Growth<'s> {
     }
 
     /// CPU time of the workers per request, by their own readings, and its variance. A worker's clock is read at each
-    /// sampled request. So both at the start and at the end, the CPU time since the last reading is missing. On
-    /// average, the missing CPU time is that of `cpu_one_in` requests and of part of a pause. The number of these
-    /// requests is geometrically distributed, like the gaps of a random choice.
+    /// sampled request. So both at the start and at the end, the CPU time since the last reading is missing. This
+    /// missing time depends on the random gap between sampled requests. Its standard deviation is assumed to be the CPU
+    /// time of `cpu_one_in` requests and of a pause, which is cautious.
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);

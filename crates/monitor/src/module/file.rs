@@ -118,7 +118,7 @@ impl ModuleFile {
         read_header(&self.file)
     }
 
-    /// Reads all counters into reusable buffers. Workers for which `is_alive` is false count as ended.
+    /// Reads all counters, with `buffer` as reusable memory. Workers for which `is_alive` is false count as ended.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,

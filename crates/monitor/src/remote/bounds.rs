@@ -56,7 +56,7 @@ pub struct SampleRateCheck {
 }
 
 impl SampleRateCheck {
-    /// Starts to count. Samples are requested at these intervals from `now` on.
+    /// Starts to count. `requested` are the intervals at which samples are requested from `now` on.
     pub fn new(requested: Intervals, now: Nanos) -> SampleRateCheck {
         SampleRateCheck { requested, begun: now, samples: 0 }
     }
@@ -80,8 +80,8 @@ impl SampleRateCheck {
         )))
     }
 
-    /// The number of samples that are due within this time. Groups that are read at the same interval share their
-    /// samples.
+    /// The number of samples that are due within a time of length `elapsed`. Groups that are read at the same interval
+    /// share their samples.
     fn due_within(&self, elapsed: Nanos) -> u64 {
         let mut due = 0_u64;
         for interval in self.requested.distinct() {

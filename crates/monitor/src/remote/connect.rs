@@ -31,7 +31,7 @@ pub struct RemoteConfig {
     pub token: Token,
     /// For TLS: a PEM file of authorities. The watching side's certificate must be signed by one of them.
     pub authority: Option<PathBuf>,
-    /// How often each group is sampled.
+    /// The interval at which each group is sampled.
     pub intervals: Intervals,
 }
 

@@ -32,8 +32,8 @@ impl Notices {
         (self.log)(words);
     }
 
-    /// Logs a line about a client that has not proved that it knows the token. Of several lines within a second only
-    /// the first is logged; the next line after that second says how many were omitted.
+    /// Logs a line about a connection whose client has not proved that it knows the token. Of several lines within a
+    /// second only the first is logged; the next line after that second says how many were omitted.
     pub fn log_unauthenticated(&self, words: String) {
         self.log_stranger_at(words, sys::now());
     }

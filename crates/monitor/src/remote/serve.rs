@@ -107,7 +107,7 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
             let Some(thread) = Seat::take(&state.threads, MAX_THREADS) else { return Ok(()) };
-            // If there are too many pending connections, one of them is closed. A client that knows the token is
+            // If there are too many pending connections, `admit` closes one of them. A client that knows the token is
             // pending only for a moment.
             let client = state.pending.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
             let state = state.clone();

@@ -1,5 +1,5 @@
 //! Derives figures from counters. All figures are derived from the growth between an earlier and a later sample. Rates
-//! are per second of the time in which requests counted, not per second between the samples.
+//! are per second in which new requests were counted, not per second between the samples.
 
 use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::module::{TimesSample, elapsed_between};

@@ -1,9 +1,9 @@
-//! Decides when slices begin, how long they are, and in which part of each slice requests count.
+//! Decides when slices begin, how long they are, and in which part of each slice new requests are counted.
 //!
 //! Each period has one slice, at a random instant. Otherwise, a server or a load with an activity every second could
-//! meet every slice or none. Requests that begin in the first three quarters of a slice count. In the last quarter, the
-//! end of these requests can be observed. If too many of these requests remain open, slices become longer. Periods
-//! become longer in proportion, so that slices take an unchanged share of the time.
+//! meet every slice or none. Requests that begin in the first three quarters of a slice are counted. In the last
+//! quarter, the end of these requests can be observed. If too many of these requests remain open, slices become longer.
+//! Periods become longer in proportion, so that slices take an unchanged share of the time.
 
 use brimful_core::Nanos;
 
@@ -11,7 +11,7 @@ use brimful_core::Nanos;
 const INITIAL_LENGTH: Nanos = Nanos::from_millis(200);
 /// The maximum length of a slice.
 const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
-/// The share of a slice in which requests count.
+/// The share of a slice in which new requests are counted.
 const COUNTING_SHARE: f64 = 0.75;
 /// Slices become longer if more than one in this many requests is open at the end of a slice.
 const MAX_OPEN_ONE_IN: u64 = 100;
@@ -66,7 +66,7 @@ impl SlicePlan {
         (self.duty != DutyCycle::ALWAYS).then_some(self.length)
     }
 
-    /// The time of a slice in which requests count.
+    /// The time of a slice in which new requests are counted.
     pub fn counting_time(&self) -> Nanos {
         Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }

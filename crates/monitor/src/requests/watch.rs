@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The time from the start of attaching until requests count. By then the programs are normally attached.
+/// The time from the start of attaching until requests are counted. By then the programs are normally attached.
 const ATTACHING: Nanos = Nanos::from_millis(5);
 
 /// Reads the counters of the last slice. Dropping this value detaches the programs.
@@ -45,7 +45,7 @@ struct Shared {
 struct Slice {
     /// The time at which attaching began.
     attached: Nanos,
-    /// The instants between which requests count.
+    /// The start of the time in which new requests are counted; `until` is its end.
     from: Nanos,
     until: Nanos,
 }
@@ -238,7 +238,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Number of requests of all ports that count, and number of open requests among them.
+    /// Number of counted requests of all ports, and number of open requests among them.
     fn totals(&self) -> (u64, u64) {
         let add = |(begun, open): (u64, u64), port: &PortRequests| (begun + port.begun, open + port.open());
         self.sample.ports.iter().fold((0, 0), add)

@@ -32,7 +32,7 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process, remembered across passes. The type is small, because most processes of a machine belong to no program.
+/// A process, remembered across passes. Figures are kept only for members, so this type is small.
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
@@ -209,7 +209,7 @@ impl TaskReader {
         }
     }
 
-    /// Sums the usage of the threads of every member, ended and living.
+    /// Sums the usage of each member's threads, including threads that have ended.
     fn add_up(&mut self) {
         self.members.clear();
         for (index, process) in self.processes.iter_mut().enumerate().filter(|(_, process)| process.program.is_some()) {

@@ -348,7 +348,7 @@ fn another_process_under_the_same_number_is_another() {
         // The child has the test's name until exec.
         while fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "sleep\n" {}
         let now =
-            wait_for("the successor", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
+            wait_for("successor", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
         assert_eq!((now[0].pids.len(), now[0].ended), (0, 1), "the pid of a successor does not match");
         assert!(now[1].started > before[1].started, "eBPF {ebpf}: {before:?} {now:?}");
         assert!(source(&sampler).contains(&format!("the process with pid {pid} has ended")), "{}", source(&sampler));

@@ -22,7 +22,7 @@ impl Echo {
             let mut server = listener.accept().unwrap().0;
             let mut bytes = [0; 4];
             while server.read_exact(&mut bytes).is_ok() {
-                // The pause is longer than a clock tick, and longer than the tracing of one call.
+                // The pause is far longer than the tracing of one call.
                 std::thread::sleep(Duration::from_millis(1));
                 server.write_all(&bytes).unwrap();
             }
