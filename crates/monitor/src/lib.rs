@@ -188,7 +188,7 @@ pub enum MonitorError {
     Affinity {
         /// The thread's id.
         tid: u32,
-        /// The CPUs that it should run on, as a list of ranges.
+        /// The CPUs on which the thread should run, as a list of ranges.
         cpus: String,
         /// The kernel's error.
         source: io::Error,

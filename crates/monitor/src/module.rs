@@ -102,7 +102,7 @@ pub struct IoSample {
     pub requests: u64,
 }
 
-/// The requests of one class. Times are in nanoseconds, their squares in square microseconds.
+/// The requests of one class. Times are in nanoseconds, squares of times in square microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassSample {

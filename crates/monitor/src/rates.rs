@@ -51,7 +51,8 @@ impl Rates {
         tracker.advance(to)
     }
 
-    /// The figures over many samples: for each group, from the first to the last sample that contains it.
+    /// The figures over many samples. The period of a group is from the first to the last sample that contains the
+    /// group.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
         per_group!(G => over::<G>(samples))
     }
@@ -107,7 +108,7 @@ impl SampleTime {
     }
 
     fn until<T>(self, end: SampleTime, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
-        /// The two clocks are read one after the other. A smaller difference than this may be the time between the
+        /// The two clocks are read one after the other. A difference below this limit may be the time between the
         /// readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
         let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);

@@ -17,9 +17,9 @@
 //!                               ◀──▶    clock, 16 times
 //! ```
 //!
-//! The watching side decides which processes and ports are watched. It serves each client with a thread and a sampler
-//! of its own, so a client that is slow or dies does not affect other clients. If the stream breaks, the samples
-//! received so far are kept.
+//! The watching side decides which processes and ports are watched. It serves each client with a separate thread and
+//! sampler, so a client that is slow or dies does not affect other clients. If the stream breaks, the samples received
+//! so far are kept.
 //!
 //! Plain TCP is allowed only if both addresses are on the loopback interface; with an SSH tunnel, this is the case on
 //! both hosts. All other connections use TLS. The token is always required, because a host has several users. Both

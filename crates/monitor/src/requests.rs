@@ -34,7 +34,7 @@ pub struct RequestsSample {
     pub counting: Nanos,
     /// Number of slices that have ended.
     pub slices: u64,
-    /// The length of a slice; `None` if it never ends.
+    /// The length of a slice; `None` if the only slice never ends.
     pub slice: Option<Nanos>,
     /// The ports, in the order of the configuration, or in ascending order if the configuration names no port.
     pub ports: Vec<PortRequests>,

@@ -3,8 +3,8 @@
 use crate::sys;
 use brimful_core::Nanos;
 
-/// Allows the next search after 400 times the CPU time of the last search, so that each kind of search uses at most
-/// 1/400 of one CPU. On a busy machine a search takes longer, but does not use more CPU time.
+/// Allows the next search after 400 times the CPU time of the last search. So each kind of search uses at most 1/400 of
+/// one CPU. On a busy machine a search takes longer, but does not use more CPU time.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// The earliest time of the next search, by `CLOCK_MONOTONIC`.

@@ -2,8 +2,8 @@
 //!
 //! `serde` walks over all values, so a new group is counted without additional code. Each field and each element counts
 //! with its own size, on every level of nesting. The result is therefore at least the memory that a sample occupies,
-//! including half-empty vectors and tree nodes, and at most about four times as much. Parts that several samples share
-//! are counted in each sample.
+//! including half-empty vectors and tree nodes. It is at most about four times as much. Parts that several samples
+//! share are counted in each sample.
 
 use serde::Serialize;
 use serde::ser::{

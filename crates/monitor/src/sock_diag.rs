@@ -3,9 +3,10 @@
 //! port.
 //!
 //! For a listening socket the kernel reports the length of the accept queue in the field for the receive queue, the
-//! limit of the accept queue in the field for the send queue, and dropped segments among the memory figures. Source:
-//! sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and addresses
-//! in network byte order.
+//! For a listening socket, the kernel reports the length of the accept queue in the field for the receive queue. It
+//! reports the limit of the accept queue in the field for the send queue, and dropped segments among the memory
+//! figures. Source: sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order,
+//! ports and addresses in network byte order.
 //!
 //! No function here waits. The kernel's answer to a look-up, and the first part of a dump, are ready when `send`
 //! returns. Each further part is ready when the previous part has been received. A dump does not show one moment: the

@@ -2,10 +2,10 @@
 //! other kinds.
 //!
 //! All numbers are for the sockets of all watched ports together, since the watch began. Let s be the number of SYNs
-//! dropped, l the number of last segments of handshakes that met a full queue, and d the number of segments for which
-//! the kernel has a separate cause. The sockets count s + 2l + d. The network namespace counts s + l as `ListenDrops`,
-//! and counts d separately. So s can be computed if no other process in the namespace listens. Drops of other processes
-//! raise the namespace's counters. All drops that the sockets counted then count as SYNs.
+//! dropped, and l the number of last segments of handshakes that met a full queue. Let d be the number of segments for
+//! which the kernel has a separate cause. The sockets count s + 2l + d. The network namespace counts s + l as
+//! `ListenDrops`, and counts d separately. So s can be computed if no other process in the namespace listens. Drops of
+//! other processes raise the namespace's counters. All drops that the sockets counted then count as SYNs.
 
 use crate::counter::growth;
 use crate::network::columns::Columns;

@@ -1,7 +1,7 @@
 //! The offset between two hosts' monotonic clocks, measured by exchanging readings (Cristian 1989; RFC 5905 §8 and
 //! §10).
 //!
-//! The other clock was read at some moment between request and answer, so the midpoint is wrong by at most half the
+//! The other clock was read at some moment between request and answer. So the midpoint is wrong by at most half the
 //! round-trip time, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
 //! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million. The
 //! drift adds up to milliseconds in a minute, but it is steady. So instants in between are converted by the straight
@@ -139,8 +139,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the network does, the true offset is within the uncertainty, at any moment of a run in which the
-        /// other clock only gains or only loses.
+        /// Whatever the network does, the true offset is within the uncertainty at any moment of a run. The other clock
+        /// only gains or only loses during the run.
         #[test]
         fn the_truth_is_within_the_uncertainty(
             ways in proptest::array::uniform4(0_u64..50_000_000), gain in 0.0..1e-3_f64, end in 1_u64..1 << 42,

@@ -17,7 +17,7 @@ const COUNTING_SHARE: f64 = 0.75;
 const MAX_OPEN_ONE_IN: u64 = 100;
 /// Minimum number of open requests for slices to become longer.
 const MIN_OPEN: u64 = 2;
-/// Minimum time between the end of a slice and the end of its period, so that a reader with the same period finds the
+/// Minimum time between the end of a slice and the end of its period. A reader with the same period then finds the
 /// slice finished.
 const MARGIN: Nanos = Nanos::from_millis(20);
 

@@ -3,7 +3,7 @@
 //!
 //! Counters are read when a slice has ended and they do not change any more, so the counters of a sample belong
 //! together. In an endless slice they are read while they change. A counter that seems to fall then keeps its previous
-//! value, because a request may be moving from one size class to another at the time of the reading.
+//! value. The reason is that a request may be moving from one size class to another at the time of the reading.
 
 use super::slices::{DutyCycle, SlicePlan};
 use super::{PortRequests, RequestsSample, SizeRequests};

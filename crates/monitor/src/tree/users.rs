@@ -1,11 +1,12 @@
 //! The users of processes that were selected by name. Any user can give a program the server's name, so a name alone
 //! does not make a process the server's.
 //!
-//! If a process of that name listens on a watched port, its user is the server's user, and processes of that name that
-//! belong to other users are excluded. If no process of that name listens, the processes of all users are watched, and
-//! the sources name the processes of other users. But processes of other users are never moved to other CPUs or into
-//! another control group. Processes of root and of the user who watches are trusted. The real user of a process counts,
-//! because the effective user can be a setuid program's. Source: proc_pid_status(5), credentials(7).
+//! If a process of that name listens on a watched port, the user of this process is the server's user. Processes of
+//! that name that belong to other users are then excluded. If no process of that name listens, the processes of all
+//! users are watched, and the sources name the processes of other users. But processes of other users are never moved
+//! to other CPUs or into another control group. Processes of root and of the user who watches are trusted. The real
+//! user of a process counts, because the effective user can be a setuid program's. Source: proc_pid_status(5),
+//! credentials(7).
 
 use super::names::ProcessNames;
 use super::port::{OWNER_REFRESH, Port};

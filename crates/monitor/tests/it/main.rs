@@ -43,9 +43,9 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Copies the program `sleep` under another name. Another process writes the file: while this process has an executable
-/// open for writing, children started by other tests inherit the descriptor for a moment, and the kernel refuses to
-/// execute a file that is open for writing.
+/// Copies the program `sleep` under another name. Another process writes the file. If this process wrote it, children
+/// started by other tests would inherit the open descriptor for a moment. The kernel refuses to execute a file that is
+/// open for writing.
 fn copy_of_sleep(directory: &Path, name: &str) -> PathBuf {
     let copy = directory.join(name);
     assert!(Command::new("cp").arg("/bin/sleep").arg(&copy).status().unwrap().success());
