@@ -81,8 +81,8 @@ impl ReopenedFile {
         ReopenedFile { path, file: None, was_parsed: false }
     }
 
-    /// Reads and parses the file. Returns `None` if it cannot be read or parsed. A file that cannot be read is opened
-    /// again at the next reading.
+    /// Reads and parses the file. Returns `None` if the file cannot be read or parsed. A file that cannot be read is
+    /// opened again at the next reading.
     pub fn read<T>(&mut self, buffer: &mut Vec<u8>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         if self.file.is_none() {
             self.file = ProcFile::open(&self.path).ok();

@@ -45,8 +45,8 @@ pub(crate) struct ListenSocket {
     pub queue: u32,
     /// The limit of the accept queue.
     pub backlog: u32,
-    /// Number of segments dropped since the socket was opened, modulo 2³². `None` before Linux 4.7, which does not
-    /// report it.
+    /// Number of segments dropped since the socket was opened, modulo 2³². `None` if the kernel is older than Linux 4.7
+    /// and does not report the number.
     pub drops: Option<u32>,
     /// The inode of the socket, as in `socket:[inode]` of its descriptors.
     pub inode: u32,
@@ -94,7 +94,7 @@ impl SockDiag {
         Ok(sockets)
     }
 
-    /// Reads a listening socket again; an error if it is closed.
+    /// Reads a listening socket again. Returns an error if the socket is closed.
     pub fn look_up(&mut self, socket: &ListenSocket) -> io::Result<ListenSocket> {
         let mut found = None;
         self.prepare_look_up(socket);

@@ -1,7 +1,7 @@
 //! Programs. A program is a set of processes found by name, pid, port or cgroup, and all their descendants.
 //!
-//! `tree/selection.rs` decides which processes are selected, and `accounts.rs` keeps their totals. A source reads the
-//! processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, otherwise /proc
+//! `tree/selection.rs` decides which processes are selected, and `accounts.rs` keeps the totals of these processes. A
+//! source reads the processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, otherwise /proc
 //! (`tree/proc.rs`). A process stays in its program until it ends, even if its name, port or cgroup changes. If a
 //! program has no process, the tree waits for one.
 
@@ -101,7 +101,7 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// CPU time of all programs now, after a new search for their processes. It is read at the start and the end of a
+    /// CPU time of all programs now, after a new search for processes. Callers read it at the start and the end of a
     /// measurement window.
     pub fn cpu_reading(&mut self) -> CpuReading {
         self.selection.look_up(&self.accounts, true);
@@ -123,8 +123,8 @@ impl ProcessTree {
         self.accounts.pids().collect()
     }
 
-    /// Fails if a process belongs to another user and is connected with the server only by its name. Moving it could
-    /// disturb that user.
+    /// Fails if a process belongs to another user and is connected with the server only by its name. Moving such a
+    /// process could disturb that user.
     pub(crate) fn require_movable(&self) -> Result<(), MonitorError> {
         match self.selection.foreign(&self.accounts).next() {
             Some((name, pid, user)) => Err(MonitorError::OtherUser { name: name.to_owned(), pid, user }),

@@ -114,7 +114,8 @@ mod tests {
 
     const AHEAD: u64 = 3_600_000_000_000;
 
-    /// An exchange with a clock that is ahead and gains. Request and answer take the times `there` and `back`.
+    /// An exchange with a clock that is ahead and gains. The request takes `there` nanoseconds, the answer `back`
+    /// nanoseconds.
     fn exchange(at: u64, gain: f64, there: u64, back: u64) -> ClockReading {
         ClockReading::new(Nanos(at), shown(at + there, gain), Nanos(at + there + back))
     }

@@ -53,7 +53,7 @@ impl Link {
     /// `longest` bytes.
     pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
-        // Without this, a clock reading could be delayed until more data follows.
+        // With Nagle's algorithm, a clock reading could be delayed until more data follows.
         socket.set_nodelay(true)?;
         let tls = tls.map(Box::new);
         let mut link = Link { stream: Stream { socket, tls }, received: Vec::new(), searched: 0, longest };
@@ -75,7 +75,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a message; fails if that takes longer than [`ANSWER_TIMEOUT`].
+    /// Sends a message. Fails if sending takes longer than [`ANSWER_TIMEOUT`].
     pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
         let mut line = serde_json::to_vec(message).map_err(|error| LinkError(error.to_string()))?;
         line.push(b'\n');
@@ -135,7 +135,7 @@ impl Link {
         }
     }
 
-    /// Waits for an answer; fails if that takes longer than [`ANSWER_TIMEOUT`].
+    /// Waits for an answer. Fails if the answer takes longer than [`ANSWER_TIMEOUT`].
     pub fn receive_answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
         match self.receive(sys::now() + ANSWER_TIMEOUT, None)? {
             Received::Message(message) => Ok(message),

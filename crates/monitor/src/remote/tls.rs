@@ -105,8 +105,8 @@ pub fn explain(error: io::Error) -> LinkError {
     LinkError(advice.to_owned())
 }
 
-/// Whether the error is about an authority's certificate. rustls passes this error on unchanged from its library, so it
-/// can only be recognized by its text.
+/// Whether the watching side used an authority's certificate as its own. rustls passes this error on unchanged from its
+/// library, so the error can only be recognized by its text.
 fn is_of_authority(cause: &dyn fmt::Debug) -> bool {
     format!("{cause:?}").contains("CaUsedAsEndEntity")
 }

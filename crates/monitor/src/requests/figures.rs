@@ -21,7 +21,7 @@ const SOCKET_LIMITS: [&str; 6] = [
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",
 ];
-/// Share of open requests at or above which the limits mention them.
+/// If at least this share of requests is open, the limits mention the open requests.
 const MIN_OPEN_SHARE: f64 = 0.0005;
 
 /// The figures of the period between two samples.
