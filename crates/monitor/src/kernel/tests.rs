@@ -1,5 +1,5 @@
-//! Tests the group with invented files in the formats of several kernels (tests/data), and with machines that change:
-//! counters wrap around, CPUs and disks come and go, the machine sleeps, a tick is late.
+//! Tests the group with invented files in the formats of several kernels (tests/data), and with machines that change.
+//! Counters wrap around, CPUs and disks come and go, the machine is suspended, and samples are late.
 
 use super::*;
 use crate::{PerGroup, Rates, Sample};

@@ -125,8 +125,8 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
-            // No descriptor or thread is free. The connection stays in the queue; the pause prevents this thread from
-            // spinning.
+            // No descriptor or thread is free. A connection that could not be accepted stays in the queue. The pause
+            // prevents this thread from spinning.
             state.notices.log_unauthenticated(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }

@@ -83,7 +83,7 @@ impl SlicePlan {
         Nanos::from_secs_f64(share * latest.as_secs_f64())
     }
 
-    /// Ends a slice in which `begun` requests began, of which `open` were still open.
+    /// Ends a slice in which `begun` requests began. Of these requests, `open` were still open.
     pub fn end_slice(&mut self, begun: u64, open: u64) {
         self.begun = self.begun.saturating_add(begun);
         self.open = self.open.saturating_add(open);

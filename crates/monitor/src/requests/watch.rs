@@ -132,7 +132,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread: runs slices until it is stopped or one fails.
+/// The thread: runs slices until it is stopped or a slice fails.
 fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     let mut period_begins = sys::now();
     loop {

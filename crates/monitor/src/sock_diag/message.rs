@@ -55,7 +55,7 @@ pub(super) fn next(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let length = u32_at(bytes, 0)? as usize;
     let body = bytes.get(HEADER..length)?;
     let rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-    // The kernel writes errors as negative numbers. The end of a dump may contain one too.
+    // The kernel writes errors as negative numbers. The end of a dump may also contain an error.
     let errno = u32_at(body, 0).map(|errno| (errno as i32).wrapping_neg());
     let kind = match u16_at(bytes, 4)? {
         DIAG_BY_FAMILY | TCP_DIAG => Kind::Socket,

@@ -1,5 +1,5 @@
-//! The processes of a cgroup and of all cgroups below it. Sources: cgroups(7); Documentation/admin-guide/cgroup-v2.rst
-//! (`cgroup.procs`; version 1 has it too, with one hierarchy for each controller in a directory of its own).
+//! The processes of a cgroup and of all cgroups below it, from `cgroup.procs`. Version 1 has one hierarchy for each
+//! controller, each in its own directory. Sources: cgroups(7); Documentation/admin-guide/cgroup-v2.rst.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use brimful_core::Nanos;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Reads the members of the accounts, and finds new ones.
+/// Reads the members of the accounts, and finds new members.
 #[derive(Debug)]
 pub(super) struct ProcReader {
     proc: PathBuf,
@@ -270,7 +270,7 @@ impl Handle {
             let stat = read("stat");
             let running = stat.as_deref().and_then(procfs::pid_stat).is_some_and(|stat| stat.state == b'R');
             let schedstat = read("schedstat").as_deref().and_then(procfs::schedstat);
-            // A kernel without this accounting reports zero switches even for a thread that is running.
+            // A kernel without scheduling statistics reports zero switches even for a thread that is running.
             reported |= schedstat.is_some_and(|(_, switches)| switches > 0);
             let (waited, switches) = schedstat.unwrap_or_default();
             self.threads.insert(tid, Thread { waited, switches, running });
@@ -377,7 +377,7 @@ mod tests {
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
         assert_eq!(reader.forks, Some(103));
-        // The process started before the last scan, but executed its program after it.
+        // The process started before the last scan, but executed its program after that scan.
         fixture.newborn(PID_OFFSET + 6, 1, "master", [5, 0, 0, 0]);
         reader.scan.not_before = Nanos::ZERO;
         assert_eq!(read(&mut reader, 103), (140, 5));

@@ -25,8 +25,8 @@ pub(super) struct Selection {
     /// The network namespace of the ports.
     netns: NetNamespace,
     choices: Vec<Choice>,
-    /// The processes that listen on the watched ports. Their users determine which processes of a selected name belong
-    /// to the server.
+    /// The processes that listen on the watched ports. The users of these processes determine which processes of a
+    /// selected name belong to the server.
     listeners: Listeners,
     /// Whether excluded processes must be checked again, because the user of a name has become known.
     reconsiders: bool,

@@ -37,7 +37,7 @@ pub(super) struct Listeners {
 /// The users of the processes of one name.
 #[derive(Debug, Default)]
 pub(super) struct Users {
-    /// The users of the processes of that name that listen on a watched port, as last known.
+    /// The users of the processes of this name that listen on a watched port, as last known.
     listening: Vec<u32>,
     /// Excluded processes of other users: the user by pid.
     left_out: RefCell<BTreeMap<u32, u32>>,
@@ -49,7 +49,7 @@ impl Listeners {
         Listeners { ports, search: Search::default(), refresh_at: Nanos::ZERO }
     }
 
-    /// Finds the listening processes, if that is due or `now` is set. Returns true if they were looked up.
+    /// Finds the listening processes, if a look-up is due or `now` is set. Returns true if it looked them up.
     pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
         if self.ports.is_empty() || !(now || self.search.is_due() && sys::now() >= self.refresh_at) {
             return false;
