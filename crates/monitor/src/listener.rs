@@ -5,8 +5,8 @@
 //! it also counts other segments, which `drops.rs` subtracts:
 //!
 //! - The last segment of a handshake, if the queue has filled up since the handshake's SYN was admitted. Every later
-//!   segment of this connection counts too, until there is room. Each of these segments counts twice, as a drop and as a
-//!   segment without a receiver. This happens only over a network: on one host the handshake ends before the next SYN
+//!   segment of this connection counts too, until there is room. Each of these segments counts twice, as a drop and as
+//!   a segment without a receiver. This happens only over a network: on one host the handshake ends before the next SYN
 //!   arrives.
 //! - With `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it carries no data.
 //! - The reset of a half-open connection.
