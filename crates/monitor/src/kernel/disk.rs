@@ -39,7 +39,7 @@ enum Kind {
     Disk,
     /// A disk for which counting is turned off in the kernel.
     Uncounted,
-    /// A device that is not a whole disk: a partition, a device stacked on disks, a loop device or a RAM disk.
+    /// A device that does not count as a disk: for example a partition, a device stacked on disks, or a loop device.
     Other,
 }
 
@@ -104,8 +104,8 @@ impl DiskWatch {
 
 impl Kind {
     fn classify(sys_block: &Path, name: &str) -> Kind {
-        // These devices are recognized by name. A stacked device may appear before its `slaves`, and ZFS has no
-        // `slaves`.
+        // These devices are recognized by name. A stacked device may appear before its directory `slaves`, and a ZFS
+        // volume has no `slaves`.
         const NOT_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
         let directory = sys_block.join(name.replace('/', "!"));
         let says = |file, word| fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == word);

@@ -18,8 +18,8 @@ const NORMAL_975: f64 = 1.96;
 const REST_US: f64 = 4_000.0;
 /// Number of ticks per process below which the readings by the workers are more precise than the kernel's accounting.
 const MIN_TICKS: u64 = 10;
-/// Maximum share of requests in classes without sampled CPU time. The mean CPU time of all classes is assumed for these
-/// requests.
+/// Maximum share of requests in classes without sampled CPU time. These requests are assumed to take the mean CPU time
+/// of the other classes.
 const MAX_UNSAMPLED: f64 = 0.01;
 
 /// Growth of a server's counters between two samples.

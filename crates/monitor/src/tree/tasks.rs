@@ -32,7 +32,8 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process, remembered across passes. Figures are kept only for members, so this type is small.
+/// A process, remembered across passes. Most processes of a machine belong to no program, so most figures are in
+/// [`Member`].
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
