@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Keeps the number of connections of a few local TCP ports by state. The numbers are updated at every change of a
-// socket's state, so no walk over all sockets is needed. User space maps `gauges` and reads it without a system call.
+// Counts the connections of a few local TCP ports by state. The kernel updates the counts whenever a socket changes its
+// state, so no walk over all sockets is needed. User space maps `gauges` and reads it without a system call.
 // crates/monitor/src/ebpf/connections.rs explains which states are counted, and why the rest are not.
 
 #include "kernel.h"
 
 #define MAX_PORTS 16
 
-// The states that are counted. For each, the program sees when a socket enters it and when a socket leaves it.
+// The states in which connections are counted. The program sees every socket that enters or leaves one of these states.
 #define KEPT                                                                                                           \
     (1 << TCP_ESTABLISHED | 1 << TCP_FIN_WAIT1 | 1 << TCP_FIN_WAIT2 | 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK |        \
      1 << TCP_CLOSING)
@@ -21,11 +21,11 @@ const volatile struct {
     __be16 ports[MAX_PORTS];
 } settings = {};
 
-// Number of connections that entered each state since attaching, minus the number that left it.
+// The counts of each port since the program was attached.
 struct {
-    __s64 states[TCP_STATES];
-    __u64 accepted;
-    __u64 padding[2]; // ports share no cache line
+    __s64 states[TCP_STATES]; // for each state: number of connections that entered, minus the number that left
+    __u64 accepted;           // number of connections that became established by accepting, not by connecting
+    __u64 padding[2];         // keeps two ports from sharing a cache line
 } gauges[MAX_PORTS] __attribute__((aligned(128))) = {};
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -34,7 +34,7 @@ static __always_inline void change(__s64 *gauge, __s64 by) { __sync_fetch_and_ad
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(connections, const struct sock *sk, int old, int new) {
-    // States are small numbers. The masks prove that to the verifier.
+    // The masks prove to the verifier that the states are small numbers.
     __u32 from = old & 15, to = new & 15, port;
 
     if (old == new || !((KEPT >> from | KEPT >> to) & 1))

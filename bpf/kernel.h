@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The parts of the kernel's structures that the programs in this directory read: names and types of the fields that are
-// used, without their offsets. libbpf takes the offsets from the running kernel's own description of its types
-// (/sys/kernel/btf/vmlinux) when it loads a program. So neither the order of the fields nor missing fields matter. A
-// suffix ___something denotes an older or newer form of the structure named before the ___.
+// The parts of the kernel's structures that the programs in this directory read: the names and types of the fields that
+// are used, without their offsets. When libbpf loads a program, it takes the offsets from the running kernel's own
+// description of its types (/sys/kernel/btf/vmlinux). So this file may order the fields differently and omit fields. A
+// suffix ___something denotes an older or newer form of the structure named before the suffix.
 //
 // Sources: include/linux/sched.h, sched/signal.h, mm_types.h, pid.h, bpf.h; include/net/sock.h, inet_sock.h, tcp.h.
 
@@ -33,7 +33,7 @@ enum { false, true };
 
 // --- Sockets ---------------------------------------------------------------------------------------------------------
 
-// enum in include/net/tcp_states.h; part of the interface to user space.
+// The same numbers as in include/net/tcp_states.h. They are part of the kernel's interface to user space.
 enum {
     TCP_ESTABLISHED = 1,
     TCP_SYN_SENT = 2,
@@ -44,7 +44,7 @@ enum {
     TCP_CLOSE_WAIT = 8,
     TCP_LAST_ACK = 9,
     TCP_CLOSING = 11,
-    TCP_STATES = 13, // one more than the largest
+    TCP_STATES = 13, // one more than the largest number of a state
 };
 
 enum { IPPROTO_TCP = 6 };                        // include/uapi/linux/in.h
@@ -70,7 +70,7 @@ struct sock_common {
 
 struct sock {
     struct sock_common __sk_common;
-    __u16 sk_protocol; // from 5.6 on
+    __u16 sk_protocol; // from Linux 5.6 on
     int sk_wmem_queued, sk_sndbuf;
 };
 
@@ -107,19 +107,19 @@ struct pid {
     struct upid numbers[1];
 };
 
-struct percpu_counter { // lib/percpu_counter.c
+struct percpu_counter { // include/linux/percpu_counter.h
     __s64 count;
 };
 
 struct mm_struct {
-    struct percpu_counter rss_stat[4]; // from 6.2 on
+    struct percpu_counter rss_stat[4]; // from Linux 6.2 on
 };
 
 typedef struct {
     __s64 counter;
 } atomic_long_t;
 
-struct mm_rss_stat { // before 6.2
+struct mm_rss_stat { // before Linux 6.2
     atomic_long_t count[4];
 };
 
@@ -127,7 +127,7 @@ struct mm_struct___atomic {
     struct mm_rss_stat rss_stat;
 };
 
-struct sched_info { // CONFIG_SCHED_INFO
+struct sched_info { // only in kernels with CONFIG_SCHED_INFO
     unsigned long long run_delay;
 };
 
@@ -145,7 +145,7 @@ struct signal_struct {
 };
 
 struct task_struct {
-    unsigned int __state; // from 5.14 on
+    unsigned int __state; // from Linux 5.14 on
     unsigned int flags;
     int exit_state;
     struct sched_entity se;
@@ -163,7 +163,7 @@ struct task_struct {
 };
 
 struct task_struct___state {
-    long state; // before 5.14
+    long state; // before Linux 5.14
 };
 
 struct seq_file;
@@ -184,16 +184,17 @@ struct bpf_iter__task {
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_SK_STORAGE = 24 }; // include/uapi/linux/bpf.h
 enum { BPF_F_NO_PREALLOC = 1 << 0, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1 << 0 };
-enum { BPF_TASK_ITER_ALL_THREADS = 1 }; // kernel/bpf/task_iter.c, as are the functions
+enum { BPF_TASK_ITER_ALL_THREADS = 1 }; // kernel/bpf/task_iter.c
 
 struct bpf_iter_task {
     __u64 opaque[3];
 };
 
+// The iterator functions are in kernel/bpf/task_iter.c, the RCU functions in kernel/bpf/helpers.c.
 extern int bpf_iter_task_new(struct bpf_iter_task *iterator, struct task_struct *task, unsigned int flags) __ksym;
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *iterator) __ksym;
 extern void bpf_iter_task_destroy(struct bpf_iter_task *iterator) __ksym;
-extern void bpf_rcu_read_lock(void) __ksym; // kernel/bpf/helpers.c
+extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
 
 #endif

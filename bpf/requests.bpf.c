@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Measures the requests of a few local TCP ports by their sockets, for any server: how long the bytes of a request wait
-// until the server reads them, and how long it takes from then to the last bytes of the response.
+// Measures requests at the sockets of a few local TCP ports, whatever the server. Two times are measured: from the
+// arrival of a request's first bytes until the server reads them, and from this read until the server sends the last
+// bytes of the response.
 //
-// The state of a connection's request is kept with its socket. The sums over requests are in a map with one copy for
-// each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in the part of the
-// slice that `control` defines. It is followed until the slice ends. crates/monitor/src/ebpf/requests.rs explains how
-// this affects the figures.
+// The kernel stores the state of a request with the socket of the connection. The sums over requests are in a map with
+// one copy for each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in
+// the part of the slice that `control` defines. Every request is followed until the slice ends.
+// crates/monitor/src/ebpf/requests.rs explains how the slices affect the figures.
 
 #include "kernel.h"
 
 #define MAX_PORTS 16
 #define NO_PORT MAX_PORTS
 #define CLASSES 5   // number of size classes of responses
-#define BUCKETS 112 // number of buckets of times, four per octave from 256 ns on, as in server-module/record.h
+#define BUCKETS 112 // number of buckets of a histogram: four per octave from 256 ns on, as in the Server Module
 
 // Constants that user space sets before loading. The verifier then knows the values, and removes the code for unused
 // ports.
@@ -25,23 +26,24 @@ const volatile struct {
 
 // The current slice. User space writes it while the programs are not attached.
 struct {
-    __u64 slice; // number of the slice; a socket's state from another slice is void
-    __u64 from, until; // requests count that begin between these instants
+    __u64 slice; // number of the slice; a socket's state from an earlier slice is ignored
+    __u64 from, until; // a request counts if it begins between these instants (CLOCK_MONOTONIC, in nanoseconds)
 } control = {};
 
-// The state of one socket. Flags are bytes, because two CPUs may set them at once.
+// The state of one socket. Instants and times are in nanoseconds. Each flag is a byte, because two CPUs may set
+// different flags at once.
 struct request {
     __u64 slice;
-    __u64 ready;    // the time since which unread bytes wait; 0 if there are none
-    __u64 read;     // the time at which the request's first bytes were read; 0 if no request is served
-    __u64 waited;   // how long the request's first bytes had waited
-    __u64 sent;     // the time at which bytes of the response were last sent; 0 if none were
+    __u64 ready;    // the instant since which unread bytes wait; 0 if no bytes wait
+    __u64 read;     // the instant at which the request's first bytes were read; 0 if no request is being served
+    __u64 waited;   // how long the request's first bytes waited until they were read
+    __u64 sent;     // the instant at which bytes of the response were last sent; 0 if none have been sent
     __u64 received; // number of bytes of the request so far
     __u64 answered; // number of bytes of the response so far
     __u32 port;     // index of the socket's local port
     __u8 announced; // whether the waiting bytes have been counted as a request
     __u8 counted;   // whether the request that is being served counts
-    __u8 recorded;  // whether its times have been recorded, with `sent` as its end
+    __u8 recorded;  // whether the request's times have been recorded, with `sent` as the end of the response
 };
 
 struct {
@@ -57,14 +59,14 @@ struct times {
     __u64 buckets[BUCKETS];
 };
 
-// The requests of one port whose responses are of one size class. The first two members are for all sizes, and are used
-// only in the first class.
+// The requests of one port whose responses are of one size class. `begun` and `unanswered` count the requests of all
+// classes, and are used only in the first class.
 struct tally {
-    __u64 begun;
-    __u64 unanswered; // requests whose connection was closed before a response
-    __u64 answered;
-    __u64 received; // bytes of requests, and of responses below
-    __u64 sent;
+    __u64 begun;      // number of requests that count
+    __u64 unanswered; // number of requests whose connection was closed before a response
+    __u64 answered;   // number of requests with a response
+    __u64 received;   // bytes of the requests
+    __u64 sent;       // bytes of the responses
     struct times wait, service;
 };
 
@@ -80,8 +82,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // --- Which sockets ---------------------------------------------------------------------------------------------------
 
-// The index of a socket's local port. A client's socket on this host has that port as its remote port, and is not
-// counted.
+// Returns the index of a socket's local port in `settings`, or NO_PORT. A client on this host has the server's port as
+// the remote port of its socket, so the client's socket gets NO_PORT.
 static __always_inline __u32 port_of(const struct sock *sk) {
     __u16 local = sk->__sk_common.skc_num;
     __u32 port;
@@ -99,6 +101,7 @@ static __always_inline __u32 port_of(const struct sock *sk) {
     return port;
 }
 
+// Returns the state of a socket, cleared if the state is from an earlier slice. Returns NULL without memory for it.
 static __always_inline struct request *request_of(const struct sock *sk, __u32 port) {
     struct request *request = bpf_sk_storage_get(&requests, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
@@ -117,7 +120,7 @@ static __always_inline struct tally *tally_of(__u32 port, __u32 class) {
     return bpf_map_lookup_elem(&tallies, &key);
 }
 
-// The additions are atomic, because an interrupt may count on this CPU in between.
+// The addition is atomic, because an interrupt on this CPU may also count a request at the same moment.
 static __always_inline void begin(__u32 port) {
     struct tally *tally = tally_of(port, 0);
     if (tally)
@@ -130,8 +133,8 @@ static __always_inline void give_up(__u32 port) {
         __sync_fetch_and_add(&tally->unanswered, 1);
 }
 
-// The bounds are the same as in the Server Module's default classes, but here the size includes the head of the
-// response.
+// Returns the size class of a response. The bounds are equal to the bounds of the Server Module's default classes, but
+// here the size includes the head of the response.
 static __always_inline __u32 class_of(__u64 bytes) {
     if (bytes < 5000)
         return 0;
@@ -183,8 +186,8 @@ static __always_inline void add_time(struct times *times, __u64 ns, __u64 one) {
         times->buckets[bucket] += one;
 }
 
-// Adds a request's times to the sums. `one` is 1, or -1 to subtract them again. The record may be in another CPU's
-// copy; only the sum of all copies matters.
+// Adds a request to the sums. `one` is 1 to add the request, or -1 to subtract it again. One CPU may subtract what
+// another CPU added, because only the sum over the copies of all CPUs matters.
 static __always_inline void record(struct request *request, __u64 one) {
     struct tally *tally = tally_of(request->port, class_of(request->answered));
     if (!tally)
@@ -200,8 +203,8 @@ static __always_inline void record(struct request *request, __u64 one) {
 
 static __always_inline bool counts(__u64 ready) { return ready >= control.from && ready < control.until; }
 
-// Whether there are bytes to read. A listener never has any. The end of the client's stream also wakes the reader, but
-// does not count as bytes.
+// Returns whether a socket has bytes to read. A listening socket never has bytes. The end of the client's stream also
+// wakes the reader, but does not count as bytes.
 static __always_inline bool has_bytes(const struct sock *sk) {
     __u8 state = sk->__sk_common.skc_state;
 
@@ -258,7 +261,8 @@ int BPF_PROG(received, const struct sock *sk, int length, int flags) {
     } else {
         __u64 now = bpf_ktime_get_ns(), ready = request->ready;
         finish(request);
-        // If `ready` is unset, the request was ready before this slice, or was read together with the previous request.
+        // If `ready` is unset, the request was ready before this slice, or the server read it together with the
+        // previous request.
         if (ready && counts(ready)) {
             if (!request->announced)
                 begin(port);
@@ -290,7 +294,8 @@ int BPF_PROG(sent, const struct sock *sk, int length, int flags) {
     request->recorded = 0;
     request->sent = bpf_ktime_get_ns();
     request->answered += (__u32)length;
-    // If the buffer is full, a server stops in the middle of a response. Then the response may not have ended yet.
+    // A full buffer makes a server stop in the middle of a response. So a send that fills the buffer is not recorded as
+    // the end of the response.
     if (request->counted && sk->sk_wmem_queued < sk->sk_sndbuf) {
         record(request, 1);
         request->recorded = 1;

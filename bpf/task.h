@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The record of one thread, and the function that fills it. crates/monitor/src/ebpf/tasks.rs documents the figures.
+// The record of one thread, and the function that fills the record. crates/monitor/src/ebpf/tasks.rs documents the
+// figures.
 
 #ifndef BRIMFUL_TASK_H
 #define BRIMFUL_TASK_H
@@ -9,7 +10,7 @@
 
 #define LEADER (1 << 0)   // this is the main thread: the figures of the process are filled in
 #define RUNNABLE (1 << 1) // the thread is on a CPU or ready for one
-#define SCHED (1 << 2)    // the kernel keeps `waited`
+#define SCHED (1 << 2)    // the kernel measures `waited`
 #define RSS (1 << 3)      // `rss_pages` is known
 #define ENDED (1 << 4)    // the thread has ended; its parent may not have waited for it yet
 
@@ -23,7 +24,7 @@ struct record {
     __u64 started;
     struct counters own;
     __u64 waited;
-    // Figures of the process, only in the record of its main thread.
+    // Figures of the whole process. They are filled in only in the record of the main thread.
     __u64 threads, rss_pages;
     struct counters ended;
     __u64 children_user, children_system, children_major_faults;
@@ -33,7 +34,8 @@ static __always_inline struct upid *place(struct pid *pid, __u32 depth) {
     return (void *)pid + bpf_core_field_offset(pid->numbers) + depth * bpf_core_type_size(struct upid);
 }
 
-// The pid of a process in the namespace of `reader`, which is at `depth`; 0 if the process is not in that namespace.
+// Returns the number that `pid` has in the pid namespace of `reader`; 0 if it has none there. `depth` is the depth of
+// this namespace.
 static __always_inline __u32 number(struct pid *pid, struct pid *reader, __u32 depth) {
     if (depth > BPF_CORE_READ(pid, level))
         return 0;
@@ -113,9 +115,9 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
     else if (state(task) == 0)
         record->flags |= RUNNABLE;
     record->started = task->start_boottime;
-    // When a parent waits for the last thread of a process, the kernel adds the thread's usage to the usage of the
-    // ended threads, and decrements the count of threads. So the count is read last: if it is zero, `ended` may include
-    // everything in `own`.
+    // When a parent waits for a process, the kernel adds the usage of the last thread to the usage of the ended
+    // threads, and decrements the number of threads. So `threads` is read last: if it is zero, `ended` may already
+    // include everything in `own`.
     if (task->pid == task->tgid)
         add_process(record, task);
     barrier();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes every user-space thread as one record whenever the iterator is read. This is for kernels without
-// support for walk.bpf.c.
+// Writes one record for every user-space thread whenever the iterator is read. This program is for kernels that cannot
+// run walk.bpf.c.
 
 #include "task.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes every user-space thread as one record, in one call. The program itself walks over the threads, and writes into
-// memory that user space has mapped. This costs a quarter as much as the iterator, and needs Linux 6.7.
+// Writes one record for every user-space thread, in one call. The program itself walks over the threads, and writes
+// into memory that user space has mapped. It costs a quarter as much as the iterator, and needs Linux 6.7.
 
 #include "task.h"
 
@@ -16,7 +16,7 @@ struct {
     __type(value, struct record);
 } records SEC(".maps");
 
-// Returns the number of threads. If `records` is too small, returns some number above its size.
+// Returns the number of written records. If `records` has too few entries, returns a number above its capacity.
 SEC("syscall")
 int walk(void *unused) {
     struct bpf_iter_task iterator;

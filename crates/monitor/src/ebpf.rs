@@ -4,9 +4,9 @@
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
 //! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
-//! capabilities BPF and PERFMON. No figure requires these programs: if a program cannot be loaded, its figures come
-//! from another source or are absent, and `sources` shows the [`EbpfError`]. In a build without the feature `ebpf`,
-//! `absent.rs` replaces `object.rs`.
+//! capabilities BPF and PERFMON. Measuring works without these programs: if a program cannot be loaded, its figures
+//! come from another source or are absent, and `sources` shows the [`EbpfError`]. In a build without the feature
+//! `ebpf`, `absent.rs` replaces `object.rs`.
 
 mod connections;
 #[cfg(feature = "ebpf")]
@@ -21,8 +21,8 @@ pub(crate) use connections::{Gauges, MAX_PORTS, PortGauges, own_network_namespac
 pub(crate) use requests::{CLASSES, PortTally, RequestProbe, SizeTally, TimesTally};
 pub(crate) use tasks::{TaskIterator, TaskRecord};
 
-/// Converts a signed counter to an unsigned counter. A negative value is converted to zero, not to nearly 2⁶⁴. A
-/// counter is negative for a moment if one CPU subtracts before another CPU adds.
+/// Converts the bits of a signed counter to an unsigned number: zero if the counter is negative. A counter is negative
+/// for a moment if one CPU subtracts before another CPU adds.
 fn at_least_zero(word: u64) -> u64 {
     word.cast_signed().max(0).cast_unsigned()
 }
@@ -65,7 +65,7 @@ pub(crate) enum EbpfError {
         /// The last message of the verifier or libbpf.
         why: String,
     },
-    /// There are more ports than gauges.
+    /// More ports were requested than an eBPF program has room for.
     #[error("the connections of at most {MAX_PORTS} ports can be followed, not of {0}: name fewer ports")]
     TooManyPorts(usize),
 }

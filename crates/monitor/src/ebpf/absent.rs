@@ -4,7 +4,7 @@ use super::EbpfError;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-/// The programs, as in `object.rs`.
+/// The eBPF programs: the same names as in `object.rs`.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,

@@ -1,26 +1,27 @@
 //! Number of TCP connections of a few local ports by state, and number of connections accepted. The kernel updates the
-//! numbers at every change of a socket's state (tracepoint `sock:inet_sock_set_state`); reading them takes no system
-//! call.
+//! numbers at every change of a socket's state (tracepoint `sock:inet_sock_set_state`). brimful reads the numbers
+//! without a system call.
 //!
-//! A gauge is a *change since attaching*: the number of connections is the gauge plus the count of a `sock_diag` dump
-//! at the time of attaching. A connection is counted by its local port, in one network namespace, IPv4 and IPv6 alike.
-//! The socket of a client on the same host is counted only if its own port is one of these.
+//! A gauge is a *change since the program was attached*. To get the number of connections, add the number that
+//! `sock_diag` reported when the program was attached. A connection is counted by its local port, in one network
+//! namespace, with IPv4 and IPv6. The socket of a client on the same host is counted only if the client's own port is
+//! one of the few ports.
 //!
 //! Some states are visible to the tracepoint, others are not (net/ipv4/tcp.c, inet_connection_sock.c, tcp_minisocks.c):
 //!
 //! - ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK and CLOSING are **exact**: the tracepoint shows every change by which
 //!   sockets enter and leave these states, including reset, abort, and the end of a listener with connections in its
 //!   queue.
-//! - FIN_WAIT2 is exact for connections that some process still holds. A connection that no process holds is replaced
-//!   by a small record, which `sock_diag` shows as FIN_WAIT2 but which does not count here. A dump that is compared
-//!   with the gauges must exclude these records. Their timer (`idiag_timer`) is 3, as for TIME_WAIT.
-//! - TIME_WAIT is never visible, because a connection in TIME_WAIT always is such a record.
+//! - FIN_WAIT2 is exact for sockets that some process still has open. Once no process has the socket open, the kernel
+//!   replaces it by a small record. `sock_diag` lists the record as FIN_WAIT2, but the gauge does not count it. A dump
+//!   that is compared with the gauges must exclude these records: their timer (`idiag_timer`) is 3, as in TIME_WAIT.
+//! - TIME_WAIT is never visible, because the kernel stores a connection in TIME_WAIT as a small record of this kind.
 //! - SYN_RECV is not counted: a half-open connection is a request in the listener's queue, not a socket. SYN_SENT is
-//!   not counted: a socket enters it before it has a port. LISTEN and CLOSE are not connections.
+//!   not counted: a socket may enter this state before it has a port. LISTEN and CLOSE are not connections.
 //!
-//! `accepted` counts connections whose handshake was completed by the listening side, whether or not the program has
-//! accepted them yet. It excludes handshakes that found the accept queue full or were abandoned. It would include a
-//! simultaneous open (RFC 9293 §3.5, figure 7), although no socket listens there.
+//! `accepted` counts connections whose handshake the listening side completed, whether or not the server has called
+//! accept(2) for them yet. It excludes abandoned handshakes and handshakes that ended when the accept queue was full.
+//! It would include a simultaneous open (RFC 9293 §3.5, figure 7), although no socket listens there.
 
 use super::object::{Attached, Program};
 use super::{EbpfError, at_least_zero};
@@ -32,7 +33,7 @@ use std::{fs, io};
 pub(crate) const MAX_PORTS: usize = 16;
 /// Number of TCP states: one more than the highest state number (include/net/tcp_states.h).
 const STATES: usize = 13;
-/// Number of 64-bit words per port: its states, `accepted`, and padding to whole cache lines.
+/// Number of 64-bit words per port: one for each state, one for `accepted`, and padding to whole cache lines.
 const WORDS: usize = 16;
 
 /// The attached program and its variables.
@@ -45,10 +46,11 @@ pub(crate) struct Gauges {
 /// The connections of one local port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortGauges {
-    /// For each state, by number: connections that entered the state since attaching, minus connections that left it.
-    /// Only the states 1, 4, 5, 8, 9 and 11 are counted (see the head of this file). All other states have zero.
+    /// For each state, by its number: the number of connections that entered the state since the program was attached,
+    /// minus the number that left. Only the states 1, 4, 5, 8, 9 and 11 are counted (see the head of this file). All
+    /// other states have zero.
     pub(crate) states: [i64; STATES],
-    /// Number of handshakes that the listening side completed since attaching.
+    /// Number of handshakes that the listening side completed since the program was attached.
     pub(crate) accepted: u64,
 }
 

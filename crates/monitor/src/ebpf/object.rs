@@ -1,8 +1,8 @@
-//! Loads and attaches programs, and explains the kernel's refusals.
+//! Loads and attaches eBPF programs, and explains the kernel's refusals.
 //!
-//! libbpf adapts a program to the running kernel by the kernel's description of its types, and then frees this
-//! description. A descriptor that keeps the program attached and a mapping of its variables remain. Messages that
-//! libbpf would print become part of the error.
+//! libbpf adapts a program to the running kernel, using the kernel's description of its own types. After attaching, an
+//! [`Attached`] keeps only the descriptor that holds the program in place and a mapping of the program's variables.
+//! Messages that libbpf would print become part of the error.
 
 use super::EbpfError;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 mod mapping;
 
-/// The programs. The source of each is `bpf/NAME.bpf.c`.
+/// The eBPF programs. The source of each program is `bpf/NAME.bpf.c`.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
@@ -33,8 +33,8 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Loads and attaches the program. `settings` are the bytes of the program's constants, and must have their size.
-    /// `globals` is the size of its variables in bytes; 0 if it has no variables.
+    /// Loads and attaches the program. `settings` contains the bytes of the program's constants, and must have exactly
+    /// the size of these constants. `globals` is the size of the program's variables in bytes; 0 without variables.
     pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
@@ -53,7 +53,7 @@ impl Attached {
         self.globals.as_ref().map_or(&[], Mapping::words)
     }
 
-    /// Starts the iterator program. Its output can be read to the end once.
+    /// Starts the iterator program. The returned reader yields the program's output once, from beginning to end.
     pub(super) fn iterate(&self) -> io::Result<impl io::Read> {
         Iter::new(&self.link).map_err(io::Error::other)
     }
@@ -102,8 +102,8 @@ pub(super) struct Switched {
 }
 
 impl Switched {
-    /// Loads the programs without attaching them. `settings` are the bytes of their constants, and must have their
-    /// size. Their map `tallies` gets room for `entries` entries.
+    /// Loads the programs without attaching them. `settings` contains the bytes of the programs' constants, and must
+    /// have exactly the size of these constants. The map `tallies` gets room for `entries` entries.
     pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<Switched, EbpfError> {
         load_or_explain(program, || {
             let mut open = open(program)?;
@@ -119,9 +119,9 @@ impl Switched {
         })
     }
 
-    /// Sets the programs' variables, and attaches either all programs or none. `variables` must have the size of the
-    /// variables. The first program in the file is attached last, because it begins requests, and the other programs
-    /// must be ready for them.
+    /// Sets the programs' variables to the bytes `variables`, and attaches either all programs or none. The number of
+    /// bytes must be the size of the variables. The first program in the source file is attached last: it begins
+    /// requests, and the other programs must already be attached when the first request begins.
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
         let Switched { program, object, links } = self;
         links.clear();
@@ -134,12 +134,12 @@ impl Switched {
         Ok(())
     }
 
-    /// Detaches the programs in the order of the file.
+    /// Detaches the programs in the order of the source file, so the program that begins requests is detached first.
     pub(super) fn detach(&mut self) {
         while self.links.pop().is_some() {}
     }
 
-    /// The copies of an entry of `tallies`, one for each CPU.
+    /// The bytes of one entry of the map `tallies`: one copy for each CPU.
     pub(super) fn of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
         let map = self.object.maps().find(|map| has_suffix(map.name(), "tallies")).ok_or_else(missing)?;
         let found = map.lookup_percpu(&entry.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
@@ -151,14 +151,14 @@ fn open(program: Program) -> libbpf_rs::Result<OpenObject> {
     ObjectBuilder::default().name(program.name())?.open_memory(program.object())
 }
 
-/// Maps the array with this name, which must have this size in bytes.
+/// Maps the array whose name ends in `name` into memory. The array must have a size of `bytes` bytes.
 fn map_array(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
     let map = object.maps().find(|map| has_suffix(map.name(), name)).ok_or_else(missing)?;
     let size = map.value_size() as usize * map.max_entries() as usize;
     if size == bytes { Mapping::new(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-/// Whether a section's name ends in `ending`. The beginning is ignored, because libbpf prefixes the program's name.
+/// Whether a map's name ends in `ending`. The beginning is ignored, because libbpf puts the program's name there.
 fn has_suffix(name: &OsStr, ending: &str) -> bool {
     name.as_encoded_bytes().ends_with(ending.as_bytes())
 }
@@ -198,11 +198,12 @@ impl Program {
 // --- Errors ----------------------------------------------------------------------------------------------------------
 
 thread_local! {
-    /// The messages of libbpf while this thread loaded a program. libbpf calls back on the thread that called it.
+    /// The messages of libbpf since this thread began to load a program. libbpf reports a message on the thread that
+    /// called libbpf.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Loads a program by `load`, and explains a failure.
+/// Loads a program by calling `load`. If this fails, returns an error that explains the cause to the user.
 fn load_or_explain<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, EbpfError> {
     static LISTEN: Once = Once::new();
     LISTEN.call_once(|| {
@@ -244,7 +245,7 @@ mod tests {
     use brimful_core::Nanos;
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-    /// Tries to attach programs of each kind on a thread that has only these capabilities.
+    /// Attaches the gauges, the task iterator and the request probe on a thread that has only these capabilities.
     fn with(capabilities: CapabilitySet) -> [Result<(), EbpfError>; 3] {
         let attempt = move || {
             let none = CapabilitySet::empty();

@@ -1,6 +1,6 @@
-//! Requests of a few local TCP ports as their sockets show them, for any server. Four tracepoints are used:
+//! Measures requests at the sockets of a few local TCP ports, whatever the server. Four tracepoints are used:
 //!
-//! | tracepoint | what it shows |
+//! | tracepoint | event |
 //! |---|---|
 //! | `sock:sk_data_ready` | bytes can be read: a request is ready, even on a connection that has not been accepted yet |
 //! | `sock:sock_recv_length` | the server has read bytes: by read(2), recvmsg(2) or io_uring |
@@ -8,22 +8,21 @@
 //! | `sock:inet_sock_set_state` | the connection is being closed |
 //!
 //! A request begins with the first bytes that are ready after a response, and ends with the last bytes that are sent
-//! before the next request is read. Which send was the last is known only later. So times are recorded at every send,
-//! and subtracted again at the next send of the same response. A response that fills the socket's buffer is not
-//! recorded as ended, because a server stops there in the middle of a response.
+//! before the next request is read. A program cannot know at a send whether it is the last send of the response. So
+//! every send records the request's times, and the next send of the response subtracts them again. A send that fills
+//! the socket's buffer records nothing, because a full buffer makes a server stop in the middle of a response.
 //!
 //! The programs are attached for slices of time, and no state passes from one slice to the next. A request **counts**
-//! if its first bytes become ready in a slice between the instants `from` and `until`. It is followed until the slice
-//! ends. A request that becomes ready before `from` never counts, and one that becomes ready between the instants
-//! always does. So whether a request counts does not depend on how long it takes. At the end of the slice, a request
-//! that counts has a response (`answered`), has lost its connection (`unanswered`), or is open. All that is known of an
-//! open request is that it takes longer than from `until` to the end of the slice.
+//! if its first bytes become ready in a slice between the instants `from` and `until`. Only this instant decides, so
+//! slow requests count as often as fast requests. A request that counts is followed until the slice ends. At the end of
+//! the slice, the request has a response (`answered`), has lost its connection (`unanswered`), or is open. An open
+//! request takes longer than the time from `until` to the end of the slice; nothing more is known about its duration.
 //!
 //! The numbers of a tally only grow, with one exception. While the programs are attached, a response may move from one
-//! size class to another between two readings, because its record was subtracted again.
+//! size class to another between two readings, because a later send of the response subtracts its earlier record.
 //!
-//! Data that splice(2) reads from a socket is not seen. With full preemption in the kernel, a program that is
-//! interrupted on its CPU by another run of itself misses that run.
+//! The tracepoints do not see data that splice(2) reads from a socket. In a kernel with full preemption, one run of a
+//! program may interrupt another run on the same CPU. The kernel then skips the interrupting run.
 
 use super::connections::{MAX_PORTS, settings};
 use super::object::{Program, Switched};
@@ -34,16 +33,17 @@ use std::io;
 
 /// Number of size classes of responses: `CLASSES` in `bpf/requests.bpf.c`.
 pub(crate) const CLASSES: usize = 5;
-/// Number of buckets of times, as in the Server Module: `BUCKETS` in `bpf/requests.bpf.c`.
+/// Number of buckets of a histogram of times, as in the Server Module: `BUCKETS` in `bpf/requests.bpf.c`.
 const BUCKETS: usize = 112;
-/// Number of 64-bit words of `struct times` and `struct tally`.
+/// Number of 64-bit words of `struct times`.
 const TIMES_WORDS: usize = 2 + BUCKETS;
+/// Number of 64-bit words of `struct tally`.
 const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
 
 /// The loaded programs. They are attached only during slices.
 pub(crate) struct RequestProbe {
     programs: Switched,
-    /// For each requested port, its index in the programs' list, which has no duplicates.
+    /// For each requested port, its index in the programs' list of ports. The list has no duplicates.
     places: Vec<usize>,
     slices: u64,
 }
@@ -53,9 +53,9 @@ pub(crate) struct RequestProbe {
 pub(crate) struct PortTally {
     /// Number of requests that count.
     pub begun: u64,
-    /// Number of requests that count and whose connection ended without a byte of a response.
+    /// Number of requests that count and whose connection ended before a byte of the response was sent.
     pub unanswered: u64,
-    /// The requests with a response, by size of the response.
+    /// The requests with a response, by size class of the response.
     pub sizes: [SizeTally; CLASSES],
 }
 
@@ -68,17 +68,20 @@ pub(crate) struct SizeTally {
     pub received: u64,
     /// Number of bytes of the responses.
     pub sent: u64,
-    /// Times from when a request was ready until it was read.
+    /// Times from the arrival of a request's first bytes until the server read them.
     pub wait: TimesTally,
-    /// Times from when a request was read until the last send of its response.
+    /// Times from the read of a request's first bytes until the last send of its response.
     pub service: TimesTally,
 }
 
 /// Times of the requests with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TimesTally {
+    /// Sum of the times, in nanoseconds.
     pub sum_ns: u64,
+    /// Sum of the squares of the times, in square microseconds.
     pub sum_us2: u64,
+    /// Number of times in each bucket of the histogram.
     pub buckets: [u64; BUCKETS],
 }
 
@@ -102,7 +105,7 @@ impl RequestProbe {
         Ok(RequestProbe { programs, places, slices: 0 })
     }
 
-    /// Begins a slice. Requests that begin between these two instants (`CLOCK_MONOTONIC`) count.
+    /// Begins a slice. A request counts if it begins between the instants `from` and `until` of `CLOCK_MONOTONIC`.
     pub(crate) fn begin(&mut self, from: Nanos, until: Nanos) -> Result<(), EbpfError> {
         self.slices += 1;
         let control = [self.slices, from.0, until.0].map(u64::to_ne_bytes);
@@ -163,15 +166,16 @@ impl Default for TimesTally {
     }
 }
 
-/// Converts units of (1024 ns)², which a program can compute without dividing, to square microseconds.
+/// Converts squares in units of (1024 ns)² to square microseconds. The eBPF programs use these units because a shift of
+/// bits computes them without a division.
 fn square_microseconds(squares: u64) -> u64 {
     let scaled = u128::from(squares) * (1024 * 1024) / 1_000_000;
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The sum of an entry over all CPUs. The number of a single CPU may be negative, and wrap around, because one CPU may
-/// subtract a time that another CPU has added. While the programs are attached, the sum may be negative too; it is then
-/// returned as zero.
+/// The sum of an entry's words over all CPUs. The word of a single CPU may be negative, and wrap around, because one CPU
+/// may subtract a time that another CPU has added. While the programs are attached, a sum may be negative too. A
+/// negative sum is returned as zero.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {
@@ -206,7 +210,7 @@ mod tests {
         let words = total(&[bytes(&one), bytes(&other)]).unwrap();
         let size = SizeTally::parse(&words);
         assert_eq!((words[0], size.answered, size.wait.sum_ns, size.wait.buckets[20]), (8, 3, 8_000, 3));
-        assert_eq!(size.wait.sum_us2, 4_194, "4000 squares of 1.024 µs");
+        assert_eq!(size.wait.sum_us2, 4_194, "4000 units of (1.024 µs)² are 4194 µs²");
         assert_eq!(size.service, TimesTally::default());
     }
 

@@ -1,13 +1,13 @@
 //! Reads every thread of user space in one pass over the kernel's list of tasks.
 //!
-//! There are two programs. `walk` does the whole pass in one call, and writes into memory that is mapped here; it needs
-//! Linux 6.7. `tasks` is run by the kernel once for each task (`iter/task`, Linux 5.9), and its output is read from a
-//! descriptor; it costs more than three times as much per thread.
+//! There are two programs. `walk` does the whole pass in one call, and writes into memory that this process has mapped.
+//! `walk` needs Linux 6.7. The kernel runs `tasks` once for each task (`iter/task`, Linux 5.9), and this process reads
+//! the output from a descriptor. `tasks` costs more than three times as much per thread.
 //!
-//! The figures are the scheduler's at the moment of the walk. For a thread that is on a CPU, `ran` is as old as that
-//! CPU's last tick. A walk takes some time: a thread that ends meanwhile may be neither among the living threads nor in
-//! its process's `ended`, so a sum may miss one thread for one pass. Process ids are those of the reader's pid
-//! namespace. A parent outside of this namespace has the id 0.
+//! The figures come from the scheduler at the moment of the pass. For a thread that is on a CPU, `ran` is the value at
+//! the CPU's last tick. A pass takes some time, and a thread may end during the pass. Such a thread may be missing both
+//! from the living threads and from `ended` of the process, so a sum may miss a thread for one pass. Process ids are
+//! numbers in the reader's pid namespace. A parent outside of this namespace has the id 0.
 //!
 //! Sources: kernel/sched/core.c, kernel/sched/cputime.c, kernel/exit.c (`__exit_signal`), kernel/bpf/task_iter.c.
 
@@ -17,13 +17,13 @@ use brimful_core::Nanos;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A loaded program.
+/// The loaded program that lists the threads: `walk` or `tasks`.
 pub(crate) struct TaskIterator {
     method: Method,
 }
 
 enum Method {
-    /// The program `walk`, with room for this number of threads.
+    /// The program `walk`, and the number of threads that its map has room for.
     Walk(Callable, u32),
     /// The program `tasks`, and a read buffer.
     Iterate(Attached, Vec<u8>),
@@ -36,20 +36,20 @@ pub(crate) struct TaskRecord {
     pub(crate) pid: u32,
     /// The id of the process that the thread belongs to.
     pub(crate) tgid: u32,
-    /// The id of that process's parent.
+    /// The id of the process's parent; 0 if the parent is outside of the reader's pid namespace.
     pub(crate) parent: u32,
     /// The thread's name, padded with zeros.
     pub(crate) comm: [u8; 16],
     /// Whether the thread is on a CPU or waits for one.
     pub(crate) runnable: bool,
-    /// Whether the thread has ended. The parent may not have waited for the process yet.
+    /// Whether the thread has ended. The record of an ended main thread remains until the parent waits for the process.
     pub(crate) ended: bool,
-    /// Start time of the thread since boot, suspended time included: field 22 of /proc/PID/stat.
+    /// Time from boot to the start of the thread, suspended time included: field 22 of /proc/PID/stat.
     pub(crate) started: Nanos,
     /// The resources that the thread has used.
     pub(crate) own: Counters,
-    /// Time that the thread waited for a CPU, without the current wait; `None` if the kernel does not count waits
-    /// (`CONFIG_SCHED_INFO`).
+    /// Total time that the thread waited for a CPU, without the current wait; `None` if the kernel does not measure
+    /// waits (it was built without `CONFIG_SCHED_INFO`).
     pub(crate) waited: Option<Nanos>,
     /// Figures of the whole process. Only the record of the main thread has them; its `pid` equals its `tgid`.
     pub(crate) process: Option<ProcessRecord>,
@@ -60,10 +60,10 @@ pub(crate) struct TaskRecord {
 pub(crate) struct Counters {
     /// Time on a CPU, by the scheduler's clock.
     pub(crate) ran: Nanos,
-    /// Time on a CPU in user mode. It is measured by ticks, unless the kernel accounts exactly
-    /// (`CONFIG_VIRT_CPU_ACCOUNTING`). /proc shows `ran`, split in the proportion of `user` and `system`.
+    /// Time on a CPU in user mode. The kernel counts ticks, unless it accounts exactly (`CONFIG_VIRT_CPU_ACCOUNTING`).
+    /// If the kernel counts ticks, /proc shows `ran`, split in the proportion of `user` and `system`.
     pub(crate) user: Nanos,
-    /// Time on a CPU in the kernel, measured in the same way.
+    /// Time on a CPU in the kernel, measured like `user`.
     pub(crate) system: Nanos,
     /// Number of page faults that waited for a disk.
     pub(crate) major_faults: u64,
@@ -75,25 +75,27 @@ pub(crate) struct Counters {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessRecord {
     /// Number of threads. The last thread counts until the parent has waited for the process. If the number is zero,
-    /// the usage of the last thread may already be in `ended`.
+    /// the resources of the last thread may already be included in `ended`.
     pub(crate) threads: u64,
-    /// Number of resident pages of files, of anonymous and of shared memory. The kernel counts per CPU and sums now and
-    /// then, so up to 32 pages of each kind and CPU may be missing or extra (lib/percpu_counter.c). `None` if the
-    /// process has no memory any more.
+    /// Number of resident pages of files, of anonymous memory and of shared memory. The kernel counts on each CPU and
+    /// adds the counts up only when they are large (lib/percpu_counter.c). So for each kind of memory and each CPU, about
+    /// 32 pages may be missing or extra. `None` if the process has no memory any more, or if the kernel's count is not
+    /// readable.
     pub(crate) rss_pages: Option<u64>,
-    /// The resources used by the ended threads. The whole process has used these resources plus those of its living
-    /// threads.
+    /// The resources used by the ended threads. The usage of the whole process is `ended` plus `own` of each living
+    /// thread.
     pub(crate) ended: Counters,
-    /// Time in user mode of children that the process has waited for, and of their own such children.
+    /// CPU time in user mode of the child processes that this process has waited for, and of their waited-for children.
     pub(crate) children_user: Nanos,
-    /// Time in the kernel of the same children.
+    /// CPU time in the kernel of the child processes that `children_user` includes.
     pub(crate) children_system: Nanos,
-    /// Number of major faults of the same children.
+    /// Number of major faults of the child processes that `children_user` includes.
     pub(crate) children_major_faults: u64,
 }
 
 impl TaskIterator {
-    /// Loads the program. The program costs nothing until [`read`](Self::read) runs it.
+    /// Loads `walk`, or `tasks` if the kernel cannot run `walk`. The program costs nothing until [`read`](Self::read)
+    /// runs it.
     pub(crate) fn open() -> Result<TaskIterator, EbpfError> {
         let method = Method::walk(1024).or_else(|_| Method::iterate())?;
         Ok(TaskIterator { method })
@@ -171,7 +173,7 @@ impl TaskRecord {
         let started = fields.nanos();
         let own = fields.counters();
         let waited = fields.nanos();
-        // The kernel keeps both as signed numbers.
+        // In the kernel, the number of threads and the number of resident pages are signed.
         let (threads, rss_pages) = (at_least_zero(fields.u64()), at_least_zero(fields.u64()));
         let process = ProcessRecord {
             threads,
@@ -222,7 +224,7 @@ impl Fields<'_> {
         u32::from_ne_bytes(self.take())
     }
 
-    /// Takes the next `N` bytes. Bytes past the end are zeros, but [`TaskRecord::parse`] never reaches the end.
+    /// Takes the next `N` bytes; zeros if fewer bytes are left. [`TaskRecord::parse`] never asks for more than are left.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let Some((taken, rest)) = self.0.split_first_chunk() else { return [0; N] };
         self.0 = rest;

@@ -26,7 +26,7 @@ pub(in crate::ebpf) fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send 
     thread::spawn(body).join().unwrap()
 }
 
-/// Sets the flags of this namespace's loopback device.
+/// Sets the flags of the loopback device in this thread's network namespace.
 fn set_loopback(flags: libc::c_int) {
     let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).unwrap();
     // SAFETY: all zeros is a valid ifreq.
@@ -37,7 +37,7 @@ fn set_loopback(flags: libc::c_int) {
     assert_eq!(unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS, &request) }, 0);
 }
 
-/// A listener for IPv4 and IPv6.
+/// Creates a listener on this port, for IPv4 and IPv6.
 pub(in crate::ebpf) fn listener(port: u16) -> TcpListener {
     let socket = socket_with(AddressFamily::INET6, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
     bind(&socket, &SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0)).unwrap();
@@ -49,12 +49,13 @@ pub(in crate::ebpf) fn client(port: u16) -> TcpStream {
     TcpStream::connect(("127.0.0.1", port)).unwrap()
 }
 
-/// Makes closing the socket abort the connection.
+/// Closes the socket so that the kernel resets the connection.
 fn abort(socket: TcpStream) {
     set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
 }
 
-/// The sockets of a port by state, as /proc/net/tcp lists them, without the records of closed sockets.
+/// Number of sockets of a port in each state, from /proc/net/tcp and tcp6. The small records that replace closed
+/// sockets (timer 03) are left out.
 fn listed(port: u16) -> [i64; STATES] {
     let mut states = [0; STATES];
     for file in ["tcp", "tcp6"] {
@@ -70,7 +71,7 @@ fn listed(port: u16) -> [i64; STATES] {
     std::array::from_fn(|state| if KEPT.contains(&state) { states[state] } else { 0 })
 }
 
-/// Waits until the gauges have the expected values: a packet that one side sends reaches the other a little later.
+/// Waits until the gauges have the expected values, because a packet reaches the other side a little after it is sent.
 #[track_caller]
 fn settle(gauges: &Gauges, index: usize, expected: [i64; STATES]) {
     let begun = Instant::now();
@@ -112,9 +113,9 @@ fn every_way_to_end_a_connection_is_followed() {
         check(&[(1, 11)]);
         served.drain(2..4).for_each(abort);
         check(&[(1, 9)]);
-        served.drain(..2); // their clients have reset these connections before
+        served.drain(..2); // the clients of these two connections have already reset them
         check(&[(1, 9)]);
-        drop(listener); // resets the five connections in its queue
+        drop(listener); // resets the five connections in the accept queue
         check(&[(1, 4)]);
         drop(served);
         drop(clients);
@@ -133,7 +134,7 @@ fn a_peer_that_is_silent_keeps_the_server_waiting_in_each_state() {
         settle(&gauges, 0, states(&[(1, 3)]));
         second.shutdown(Shutdown::Write).unwrap();
         settle(&gauges, 0, states(&[(1, 2), (8, 1)]));
-        // Drops all packets from now on.
+        // Takes the loopback device down, so all packets are lost from now on.
         set_loopback(0);
         served.drain(..2);
         settle(&gauges, 0, states(&[(1, 1), (4, 1), (9, 1)]));
@@ -198,8 +199,8 @@ fn an_abandoned_handshake_is_no_connection() {
     apart(|| {
         let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
         let listener = listener(PORT);
-        // Until its first byte arrives, the kernel keeps a connection as a request. The client can therefore close it
-        // early.
+        // With TCP_DEFER_ACCEPT, the kernel creates a socket for a connection only when its first byte arrives. So a
+        // client can abort its connection before the listening side has a socket.
         let seconds: libc::c_int = 30;
         let size = size_of_val(&seconds) as libc::socklen_t;
         let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
@@ -250,7 +251,7 @@ fn sixteen_ports_are_followed_and_not_one_more() {
     });
 }
 
-/// An event of one connection.
+/// A step that opens a connection, or changes one end of an open connection.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Open,
@@ -273,17 +274,17 @@ proptest! {
     }
 }
 
-/// Performs the steps. Returns the gauges, the listed sockets, the number of accepted connections, and the namespace's
-/// count of passive opens.
+/// Performs the steps. Returns the gauges, the numbers of sockets that /proc lists, the number of accepted connections,
+/// and the network namespace's count of passive opens.
 fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES], u64, u64) {
     let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
     let listener = listener(PORT);
-    let mut ends = Vec::new(); // the sockets of both sides
+    let mut ends = Vec::new(); // the clients' and the server's sockets
     for (step, which) in steps {
         match step {
             Step::Open => ends.extend([client(PORT), listener.accept().unwrap().0]),
             _ if ends.is_empty() => {}
-            // This fails if the other side has reset the connection.
+            // The error is ignored: shutdown(2) fails if the other side has reset the connection.
             Step::Shutdown => drop(which.get(&ends).shutdown(Shutdown::Write)),
             Step::Close => drop(ends.swap_remove(which.index(ends.len()))),
             Step::Abort => abort(ends.swap_remove(which.index(ends.len()))),

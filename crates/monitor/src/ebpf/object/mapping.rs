@@ -8,8 +8,8 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
-/// The mapped memory of a BPF array. The kernel changes it by atomic additions while it is read here. It is mapped
-/// read-only.
+/// The mapped memory of a BPF array. The mapping is read-only; only the kernel writes to the memory, possibly while
+/// this process reads it.
 pub(super) struct Mapping {
     start: NonNull<c_void>,
     bytes: usize,
@@ -18,19 +18,19 @@ pub(super) struct Mapping {
 impl Mapping {
     /// Maps the first `bytes` bytes of an array that was created with `BPF_F_MMAPABLE`.
     pub(super) fn new(array: BorrowedFd<'_>, bytes: usize) -> io::Result<Mapping> {
-        // SAFETY: a new mapping, at an address of the kernel's choice, touches no memory of ours.
+        // SAFETY: the kernel chooses an unused address, so the new mapping changes no memory of this process.
         let start = unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, array, 0) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::Other)?;
         Ok(Mapping { start, bytes })
     }
 
-    /// The mapped words. Loads must be relaxed: Rust allows no other loads of atomics in memory that is mapped
-    /// read-only.
+    /// The mapped words. Loads must be relaxed: in memory that is mapped read-only, Rust allows only relaxed loads of
+    /// atomics.
     pub(super) fn words(&self) -> &[AtomicU64] {
         let words = self.bytes / size_of::<AtomicU64>();
-        // SAFETY: `start` is the beginning of a page, so it is aligned. `bytes` are mapped from there until `self` is
-        // dropped, and the slice's lifetime ends before. Every bit pattern is a valid AtomicU64. All other accesses to
-        // the memory are in the kernel, and atomic.
+        // SAFETY: `start` is the beginning of a page, so it is aligned. From `start` on, `bytes` bytes are mapped until
+        // `self` is dropped, and the slice's lifetime ends earlier. Every bit pattern is a valid AtomicU64. Only the
+        // kernel writes to the memory, and the atomic type allows changes while this process reads.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), words) }
     }
 }
@@ -43,7 +43,7 @@ impl Drop for Mapping {
     }
 }
 
-// SAFETY: the memory belongs to no thread, and it is only ever read, atomically.
+// SAFETY: the memory belongs to no thread, and this process only reads it, by atomic loads.
 unsafe impl Send for Mapping {}
-// SAFETY: the memory belongs to no thread, and it is only ever read, atomically.
+// SAFETY: the memory belongs to no thread, and this process only reads it, by atomic loads.
 unsafe impl Sync for Mapping {}

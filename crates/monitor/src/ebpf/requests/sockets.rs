@@ -14,7 +14,7 @@ const PORT: u16 = 8080;
 const OTHER: u16 = 9090;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// The client's and the server's socket of a connection.
+/// The two sockets of a connection: the client's socket, then the server's socket.
 type Pair = (TcpStream, TcpStream);
 
 fn probe() -> RequestProbe {
@@ -37,7 +37,7 @@ fn read(mut from: &TcpStream, bytes: usize) {
     from.read_exact(&mut vec![0; bytes]).unwrap();
 }
 
-/// Sends one request, and a response in parts of these sizes.
+/// Sends one request, and then a response in parts of the given sizes in bytes.
 fn exchange((client, server): &Pair, parts: &[usize]) {
     let (mut asks, mut answers) = (client, server);
     asks.write_all(REQUEST).unwrap();
@@ -48,14 +48,14 @@ fn exchange((client, server): &Pair, parts: &[usize]) {
     read(client, parts.iter().sum());
 }
 
-/// The numbers of requests begun, answered and unanswered at `PORT`.
+/// The numbers of begun, answered and unanswered requests of `PORT`.
 fn counts(probe: &RequestProbe) -> (u64, u64, u64) {
     let tally = &probe.read().unwrap()[1];
     (tally.begun, tally.sizes.iter().map(|size| size.answered).sum(), tally.unanswered)
 }
 
-/// Waits until the counts have these values. The server's send is traced a moment after the client has received the
-/// bytes.
+/// Waits until the counts have the expected values. The program may see the server's send a moment after the client has
+/// received the bytes.
 #[track_caller]
 fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
     let begun = Instant::now();
@@ -75,7 +75,7 @@ fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
             (0..7).for_each(|_| exchange(pair, &[2_000, 2_000, 2_000]));
         }
         settle(&probe, (171, 171, 0));
-        // Neither a client's close nor a connection without a request counts as a request.
+        // Closing a connection does not count as a request, and neither does a connection without a request.
         drop(pairs);
         probe.end();
         let tally = &probe.read().unwrap()[1];
@@ -118,7 +118,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
         let SizeTally { wait, service, received, .. } = size();
         assert!(ms(wait.sum_ns) >= 3 * PAUSE && ms(service.sum_ns) >= 2 * PAUSE, "{wait:?} {service:?}");
         assert_eq!(received, REQUEST.len() as u64);
-        assert_eq!(wait.buckets[..64].iter().sum::<u64>(), 0, "60 ms and more are in the buckets from 16 ms on");
+        assert_eq!(wait.buckets[..64].iter().sum::<u64>(), 0, "a wait of 60 ms must not be in a bucket below 16 ms");
         let root_of_squares = Duration::from_micros((wait.sum_us2 as f64).sqrt() as u64);
         assert!(root_of_squares.abs_diff(ms(wait.sum_ns)) < Duration::from_millis(1), "{root_of_squares:?} {wait:?}");
     });
@@ -212,7 +212,7 @@ fn what_a_slice_cuts_is_not_counted_in_the_next() {
         answer(&within);
         settle(&probe, (2, 1, 0));
         probe.end();
-        // Requests outside the counting part of a slice do not count.
+        // A request does not count if it begins before `from` or after `until`.
         for (from, until) in [(Nanos::ZERO, Nanos::ZERO), (Nanos::MAX, Nanos::MAX)] {
             probe.begin(from, until).unwrap();
             (0..5).for_each(|_| exchange(&within, &[10]));

@@ -1,4 +1,4 @@
-//! Compares the two programs that list threads with one another and with /proc. These tests must run as root.
+//! Checks that the two programs that list threads agree with each other and with /proc. These tests must run as root.
 
 use super::*;
 use crate::sys;
@@ -8,7 +8,8 @@ use rustix::thread::gettid;
 use std::process::{Command, Stdio};
 use std::{fs, thread};
 
-/// All threads. Both programs must report the same threads; they are read again if threads started or ended in between.
+/// Returns the records of all threads, and checks that both programs report the same threads. Reads again while the two
+/// lists differ, because threads may start or end between the two readings.
 fn all() -> Vec<TaskRecord> {
     let mut walk = TaskIterator { method: Method::walk(1).expect("this test must run as root, on Linux 6.7") };
     let mut iterate = TaskIterator { method: Method::iterate().unwrap() };
@@ -33,7 +34,7 @@ fn of(pid: u32) -> Option<TaskRecord> {
     all().into_iter().find(|task| task.pid == pid)
 }
 
-/// The numbers in a line of fields; a field that is not a number becomes 0.
+/// Parses the numbers of a line whose fields are separated by spaces. A field that is not a number becomes 0.
 fn numbers(text: &str) -> Vec<u64> {
     text.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect()
 }
@@ -42,7 +43,7 @@ fn proc_file(pid: u32, file: &str) -> String {
     fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap()
 }
 
-/// The number after `name` in a file of lines with a name and a number.
+/// Returns the number after `name` in a text whose lines consist of a name and a number.
 fn named(text: &str, name: &str) -> u64 {
     let line = text.lines().find(|line| line.starts_with(name)).unwrap();
     line[name.len()..].trim().parse().unwrap()
@@ -50,7 +51,8 @@ fn named(text: &str, name: &str) -> u64 {
 
 #[test]
 fn a_count_below_zero_is_zero() {
-    // Offset of the number of threads. Before it are the ids, the name, the start, and the thread's counters and waits.
+    // Offset of `threads` in the record, in bytes. The ids, the flags, the name, the start, the thread's counters and
+    // its waiting time come before.
     const THREADS: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1);
     let mut record = [0; RECORD_BYTES];
     record[12..16].copy_from_slice(&(LEADER | RSS).to_ne_bytes());
@@ -69,7 +71,7 @@ fn a_sleeping_process_is_as_proc_shows_it() {
     }
     let task = of(pid).unwrap();
     let stat = proc_file(pid, "stat");
-    let stat = numbers(stat.rsplit(')').next().unwrap()); // from field 3 on
+    let stat = numbers(stat.rsplit(')').next().unwrap()); // begins with field 3 of /proc/PID/stat
     let status = proc_file(pid, "status");
     let [ran, waited, _] = numbers(&proc_file(pid, "schedstat"))[..] else { panic!() };
     let statm = numbers(&proc_file(pid, "statm"));
@@ -118,7 +120,7 @@ sys.stdin.read()";
     let mut child = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 5];
     child.stdout.take().unwrap().read_exact(&mut line).unwrap();
-    // The child has written its output and goes to sleep. After that its CPU clock stands still.
+    // The child has written its output and is about to sleep. While it sleeps, its CPU clock does not advance.
     while of(child.id()).unwrap().runnable {
         thread::yield_now();
     }
@@ -151,7 +153,7 @@ fn ids_are_those_of_the_readers_pid_namespace() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// A reader that returns its bytes in pieces of these sizes.
+/// A reader that returns bytes in pieces of the given sizes, and the rest in one piece.
 struct Pieces<'a>(&'a [u8], std::vec::IntoIter<usize>);
 
 impl Read for Pieces<'_> {
