@@ -1,17 +1,18 @@
-# The tasks of this checkout. `make` lists them; CARGO_TARGET_DIR is honoured.
+# Builds, tests and benchmarks this checkout. `make` alone lists the targets. CARGO_TARGET_DIR sets the build directory.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# cargo and vite use all cores themselves, and the checks are ordered from cheap to expensive.
+# One target runs at a time: cargo and vite use all cores themselves, and a cheap check should fail before an expensive
+# check starts.
 .NOTPARALLEL:
 .PHONY: help setup demo build deb wheel web check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
 
-# rustup's default place, for shells that have not read its profile.
+# The directory into which rustup installs cargo, for shells that do not have it in PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 PAGE := web/dist/report.html
-# The first of the dataclasses that python/document_types.py generates.
+# One of the files that python/document_types.py generates. It stands for all of them.
 DATACLASSES := python/brimful/documents/__init__.py
 # npm writes this file when an installation is complete.
 MODULES := web/node_modules/.package-lock.json

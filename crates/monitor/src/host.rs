@@ -1,8 +1,8 @@
-//! Checks the limits and features of this host, for `brimful doctor`. Each finding says what it limits. Each shortfall
-//! also says how to fix it.
+//! Checks the limits and features of this host, for `brimful doctor`. Each finding says what the value limits. Each
+//! shortfall also says how to fix the problem.
 //!
-//! Nothing is changed, and no load is generated. io_uring, BPF and timers are tried, because settings say less than an
-//! attempt. The checks take about a third of a second, because steal and timers are measured.
+//! The checks change nothing and generate no load. They try io_uring, BPF and timers, because an attempt shows more
+//! than the settings. The checks take about a third of a second, because they measure steal and timers.
 
 mod clocks;
 mod kernel;
@@ -56,7 +56,7 @@ pub const FINDING_TOPICS: [&str; 16] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The host is fit in this respect.
+    /// The value is good enough for load tests.
     Ok,
     /// A problem: see [`Finding::fix`].
     Shortfall,
@@ -97,7 +97,7 @@ impl<T: Into<String>> From<T> for Fix {
     }
 }
 
-/// Returns a finding without a problem if `good` is true, and a shortfall with this fix otherwise.
+/// Returns a finding with [`Status::Ok`] if `good` is true, and otherwise a shortfall with the fix `fix`.
 fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
     if good {
         return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };
@@ -112,7 +112,8 @@ fn unknown(topic: &'static str, path: &str, means: impl Into<String>) -> Finding
     Finding { topic, status: Status::Unknown, value, means: means.into(), fix: None, script: None }
 }
 
-/// The first N numbers in a file under `root`, such as a sysctl; `None` if the file has fewer numbers.
+/// The first `N` numbers in a file under `root`, such as a sysctl. `None` if the file cannot be read, or if one of its
+/// first `N` words is missing or not a number.
 fn numbers<const N: usize>(root: &Path, path: &str) -> Option<[u64; N]> {
     let text = std::fs::read_to_string(root.join(path)).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());

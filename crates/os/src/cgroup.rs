@@ -1,5 +1,5 @@
-//! CPU quotas of control groups in version 1, with a hierarchy for each controller, and version 2, with a single
-//! hierarchy. Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+//! Reads CPU quotas of control groups. Version 1 of control groups has a hierarchy for each controller, version 2 has a
+//! single hierarchy. Sources: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,11 @@ pub struct Quota {
     pub period: Nanos,
 }
 
-/// How often a group has used up its quota since the group was created.
+/// How often, and for how long, the kernel has stopped a group because its quota was used up. Counted since the group
+/// was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
-    /// Number of periods in which the group ran.
+    /// Number of periods in which the group was runnable.
     pub periods: u64,
     /// Number of periods in which the group was throttled.
     pub throttled_periods: u64,
@@ -44,14 +45,15 @@ pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
 }
 
 impl Quota {
-    /// Reads the quota of a group; `None` if it has none.
+    /// Reads the quota of the group in the directory `group`. `None` if the group has no quota. `read` returns the
+    /// content of a file, or `None` if the file cannot be read.
     pub fn read(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Quota> {
         let parse_micros = |text: &str| text.trim().parse().ok().map(Nanos::from_micros);
         if let Some(max) = read(&group.join("cpu.max")) {
             let (time, period) = max.split_once(' ')?;
             return Some(Quota { time: parse_micros(time)?, period: parse_micros(period)? });
         }
-        // The value is −1 if there is no quota; this does not parse.
+        // Without a quota, the value is −1. Parsing −1 fails, because the type is unsigned.
         let time = parse_micros(&read(&group.join("cpu.cfs_quota_us"))?)?;
         let period = parse_micros(&read(&group.join("cpu.cfs_period_us"))?)?;
         Some(Quota { time, period })
@@ -64,7 +66,8 @@ impl Quota {
 }
 
 impl Throttling {
-    /// Reads the counters of a group; `None` for a group that cannot have a quota.
+    /// Reads the counters of the group in the directory `group`. `None` for a group that cannot have a quota, such as
+    /// the root group. `read` returns the content of a file, or `None` if the file cannot be read.
     pub fn read(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Throttling> {
         let stat = read(&group.join("cpu.stat"))?;
         let value = |key: &str| stat.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! The kernel's clocks. Source: clock_gettime(2).
+//! Reads the kernel's clocks, and converts instants between them. Source: clock_gettime(2).
 
 use brimful_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
@@ -10,8 +10,8 @@ pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// Converts an instant of the wall clock to `CLOCK_MONOTONIC`, provided that the wall clock is not set in between.
-/// Returns zero for instants before the machine booted.
+/// Converts an instant of the wall clock to `CLOCK_MONOTONIC`. The result is wrong if the wall clock is set between the
+/// instant and this call. Returns zero for instants before the machine booted.
 pub fn monotonic_at(instant: SystemTime) -> Nanos {
     let ClockAnchor { monotonic, wall } = ClockAnchor::now();
     match instant.duration_since(wall) {
@@ -20,8 +20,8 @@ pub fn monotonic_at(instant: SystemTime) -> Nanos {
     }
 }
 
-/// One instant on both clocks: `CLOCK_MONOTONIC` and the wall clock. It converts other instants of `CLOCK_MONOTONIC` to
-/// wall-clock time, even if the wall clock is set later.
+/// One instant on both clocks: `CLOCK_MONOTONIC` and the wall clock. With this pair, other instants of
+/// `CLOCK_MONOTONIC` can be converted to wall-clock time, even if the wall clock is set later.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockAnchor {
     monotonic: Nanos,
@@ -62,7 +62,7 @@ impl ClockAnchor {
 pub fn suspended_time() -> Nanos {
     let monotonic = now();
     let boot = read(ClockId::Boottime);
-    // The time between the two readings is not time in suspension, so fractions of a millisecond are cut off.
+    // The difference includes the time between the two readings. Cutting off fractions of a millisecond removes it.
     Nanos::from_millis((boot - monotonic).0 / 1_000_000)
 }
 

@@ -1,4 +1,4 @@
-//! The CPUs of this host, and pinning threads to them. Source: sched_setaffinity(2), sysfs-devices-system-cpu.
+//! Lists the CPUs of this host, and pins threads to CPUs. Sources: sched_setaffinity(2), sysfs-devices-system-cpu.
 
 use brimful_core::cpus::CpuList;
 use rustix::io::Errno;
@@ -9,7 +9,7 @@ use std::io;
 pub fn online() -> Vec<usize> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     listed.and_then(|text| text.parse().ok()).map_or_else(
-        // Without /sys, count the CPUs that this process may use.
+        // Without /sys, assume that the CPUs are numbered from 0, with as many CPUs as this process may use.
         || (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
         |CpuList(cpus)| cpus,
     )
@@ -20,7 +20,7 @@ pub fn usable() -> Vec<usize> {
     cpus_in_set(&sched_getaffinity(None).unwrap_or_default()).0
 }
 
-/// Converts CPU numbers to the kernel's set; `None` if a number is too large for the set.
+/// Converts CPU numbers to the set that the kernel's calls take. `None` if a number is too large for the set.
 pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -32,7 +32,7 @@ pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     Some(set)
 }
 
-/// The CPU numbers in a set, in increasing order.
+/// The CPU numbers in a set of the kernel's calls, in increasing order.
 pub fn cpus_in_set(set: &CpuSet) -> CpuList {
     CpuList((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }

@@ -1,5 +1,4 @@
-//! Access to the kernel of this host that several crates need: clocks ([`clock`]), CPUs ([`cpus`]) and CPU quotas
-//! ([`cgroup`]).
+//! Functions of the kernel that several crates need: clocks ([`clock`]), CPUs ([`cpus`]) and CPU quotas ([`cgroup`]).
 #![forbid(unsafe_code)]
 
 pub mod cgroup;

@@ -1,6 +1,6 @@
 //! Measures requests at the sockets of a few local TCP ports, whatever the server. Four tracepoints are used:
 //!
-//! | tracepoint | event |
+//! | tracepoint | meaning of the event |
 //! |---|---|
 //! | `sock:sk_data_ready` | bytes can be read: a request is ready, even on a connection that has not been accepted yet |
 //! | `sock:sock_recv_length` | the server has read bytes: by read(2), recvmsg(2) or io_uring |
@@ -173,8 +173,8 @@ fn square_microseconds(squares: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The sum of an entry's words over all CPUs. The word of a single CPU may be negative, and wrap around, because one CPU
-/// may subtract a time that another CPU has added. While the programs are attached, a sum may be negative too. A
+/// The sum of an entry's words over all CPUs. The word of a single CPU may be negative, and wrap around, because one
+/// CPU may subtract a time that another CPU has added. While the programs are attached, a sum may be negative too. A
 /// negative sum is returned as zero.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];

@@ -77,15 +77,15 @@ pub(crate) struct ProcessRecord {
     /// Number of threads. The last thread counts until the parent has waited for the process. If the number is zero,
     /// the resources of the last thread may already be included in `ended`.
     pub(crate) threads: u64,
-    /// Number of resident pages of files, of anonymous memory and of shared memory. The kernel counts on each CPU and
-    /// adds the counts up only when they are large (lib/percpu_counter.c). So for each kind of memory and each CPU, about
-    /// 32 pages may be missing or extra. `None` if the process has no memory any more, or if the kernel's count is not
-    /// readable.
+    /// Number of resident pages of files, of anonymous memory and of shared memory. Each CPU counts for itself, and adds
+    /// its count to the total only when the count is large (lib/percpu_counter.c). So for each kind of memory and each
+    /// CPU, about 32 pages may be missing or extra. `None` if the process has no memory any more, or if the kernel's
+    /// count cannot be read.
     pub(crate) rss_pages: Option<u64>,
     /// The resources used by the ended threads. The usage of the whole process is `ended` plus `own` of each living
     /// thread.
     pub(crate) ended: Counters,
-    /// CPU time in user mode of the child processes that this process has waited for, and of their waited-for children.
+    /// CPU time in user mode of the child processes that this process has waited for, including their children.
     pub(crate) children_user: Nanos,
     /// CPU time in the kernel of the child processes that `children_user` includes.
     pub(crate) children_system: Nanos,
@@ -224,7 +224,7 @@ impl Fields<'_> {
         u32::from_ne_bytes(self.take())
     }
 
-    /// Takes the next `N` bytes; zeros if fewer bytes are left. [`TaskRecord::parse`] never asks for more than are left.
+    /// Takes the next `N` bytes. If fewer bytes are left, returns zeros; this never happens in [`TaskRecord::parse`].
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let Some((taken, rest)) = self.0.split_first_chunk() else { return [0; N] };
         self.0 = rest;

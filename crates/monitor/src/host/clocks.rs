@@ -1,4 +1,5 @@
-//! Examines time and CPU: the number of cores, the clock, lateness of timers, steal, and the speed of a core.
+//! Checks CPUs and clocks of this host: the number of cores, the clock source, the lateness of timers, steal, and the
+//! speed of a core.
 
 use super::probe::{BUFFER_MIB, Prober};
 use super::{Finding, Fix, Status, judged, unknown};
@@ -13,11 +14,11 @@ use std::path::Path;
 use std::time::Duration;
 
 const CLOCK_SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
-/// Names of clock sources that are read without entering the kernel.
+/// Names of the clock sources that a program reads without a system call.
 const FAST_SOURCES: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-/// Maximum acceptable lateness of a sleep. A later end disturbs an open schedule, even though the engine spins for the
-/// last part of a wait.
+/// Maximum acceptable lateness of a sleep. The engine spins for the last part of a wait, but a sleep that ends later
+/// still makes the calls of an open schedule late.
 const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
 pub(super) fn examine(root: &Path) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! Checks whether io_uring and eBPF can be used by trying each.
+//! Checks whether this process can use io_uring and eBPF, by trying both.
 
 use super::{Finding, Fix, judged, numbers};
 use crate::sys;
@@ -83,7 +83,7 @@ mod tests {
         let (none, all) = (CapabilitySet::empty(), CapabilitySet::all());
         for (attempt, capable, types, fix) in [
             (refused(), none, true, Some("setcap")),
-            (Ok(()), none, true, Some("setcap")), // unprivileged BPF allows maps, but not tracing
+            (Ok(()), none, true, Some("setcap")), // unprivileged users may be allowed to create maps, but not to trace
             (Ok(()), all, false, Some("BTF")),
             (refused(), all, true, Some("docker")),
             (Ok(()), all, true, None),

@@ -1,18 +1,18 @@
-//! Examines limits on resources: descriptors, ports, queues, memory.
+//! Checks the limits of this host's resources: descriptors, ports, queues and memory.
 
 use super::{Finding, Fix, judged, numbers, unknown};
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
-/// How long Linux keeps a port in TIME_WAIT, in seconds (`TCP_TIMEWAIT_LEN`).
+/// Time that a connection spends in TIME_WAIT on Linux, in seconds (`TCP_TIMEWAIT_LEN`).
 const TIME_WAIT_S: u64 = 60;
 /// Number of ports in Linux's default range, 32768–60999.
 const USUAL_PORTS: u64 = 28_232;
-/// Approximate memory of an open connection in KiB: 7.7 KiB of kernel memory, measured with client and server on one
-/// host (Linux 6.18, idle connections), and the memory of the programs.
+/// Approximate memory per open connection, in KiB. An idle connection took 7.7 KiB of kernel memory for client and
+/// server together (measured on one host, Linux 6.18). The rest is memory of the two programs.
 const CONNECTION_KIB: u64 = 10;
 
-/// The soft and the hard limit on descriptors of this process.
+/// The soft and the hard limit on the number of this process's open descriptors.
 pub(super) fn descriptor_limits() -> (u64, u64) {
     let limit = getrlimit(Resource::Nofile);
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
@@ -39,13 +39,13 @@ pub(super) fn examine(root: &Path, descriptors: (u64, u64)) -> Vec<Finding> {
     ]
 }
 
-/// Checks the limit on descriptors. The limit suffices if the ports of one source address run out before the
-/// descriptors.
+/// Checks the limit on descriptors. The limit suffices if a load test runs out of the ports of one source address
+/// before it runs out of descriptors.
 fn descriptors(root: &Path, (soft, hard): (u64, u64), ports: u64) -> Finding {
     let nr_open = numbers(root, "proc/sys/fs/nr_open").map_or(1 << 20, |[n]: [u64; 1]| n);
     let wanted = (ports + 1024).next_power_of_two().min(nr_open);
-    // A shell passes its limit on to its children. A script is such a child, so it must change its parent shell's
-    // limit.
+    // A child process inherits the limit of its shell. A script is a child of the user's shell, so the script must
+    // change the limit of its parent.
     let fix = match hard >= ports {
         true => {
             let wanted = wanted.min(hard);

@@ -1,6 +1,6 @@
-//! Measures how fast this host currently computes and reads memory, in about ten milliseconds. Virtual machines share
-//! caches, cores and clock frequency with neighbours that appear in no statistic of the kernel. The figures of two runs
-//! are comparable only if both runs have similar probes.
+//! Measures how fast this host currently computes and reads memory. One measurement takes about ten milliseconds. A
+//! virtual machine shares caches, cores and clock frequency with other virtual machines, and no statistic of its kernel
+//! shows them. Figures of two load tests are comparable only if the speeds measured here were similar.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -8,12 +8,14 @@ use brimful_core::server::HostProbe;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-/// Size of the buffer in MiB: larger than a CPU's own caches, and no larger than the shared cache of most servers.
+/// Size of the buffer in MiB. The buffer is larger than the private caches of a core, but fits into the shared cache of
+/// most servers.
 pub(super) const BUFFER_MIB: usize = 16;
-/// Measuring time for each of the two figures.
+/// Wall-clock time for measuring each of the two figures.
 const MEASURING_TIME: Nanos = Nanos(3_500_000);
 
-/// Measures the calling thread's CPU. The buffer is built at the first call, in about 20 ms, and kept.
+/// Measures the speed of the CPU that the calling thread runs on. The first call also builds the buffer, in about
+/// 20 ms. Later calls use the same buffer.
 pub fn probe() -> HostProbe {
     static PROBER: OnceLock<Prober> = OnceLock::new();
     PROBER.get_or_init(Prober::new).measure()
@@ -22,7 +24,7 @@ pub fn probe() -> HostProbe {
 /// A probe with its own buffer.
 #[derive(Debug)]
 pub struct Prober {
-    /// The cache lines of the buffer; following their indices visits all lines in one cycle.
+    /// The cache lines of the buffer. Each line contains the index of the next line, in one cycle through all lines.
     lines: Box<[Line]>,
 }
 
@@ -54,8 +56,8 @@ impl Prober {
         Prober { lines }
     }
 
-    /// Measures the calling thread's CPU. Time in which the thread does not run does not count. But other programs' use
-    /// of caches, core and clock frequency affects the result.
+    /// Measures the speed of the CPU that the calling thread runs on. Time in which the thread does not run is not
+    /// counted. But other programs affect the result if they use the same caches or core, or lower the clock frequency.
     pub fn measure(&self) -> HostProbe {
         HostProbe { arithmetic_mops: arithmetic() / 1e6, memory_mreads: self.memory() / 1e6 }
     }
@@ -63,8 +65,8 @@ impl Prober {
     /// Number of memory reads per second. Each read yields the address of the next read.
     fn memory(&self) -> f64 {
         const READS: u64 = 2_000;
-        // Reads the buffer once, because other work may have evicted it from the caches; that is not a property of the
-        // host.
+        // Reads the whole buffer once before the measurement. Otherwise the result would depend on whether other work
+        // has evicted the buffer from the caches.
         black_box(self.lines.iter().fold(0, |sum: u32, line| sum.wrapping_add(line.0)));
         let mut at = 0;
         per_second(READS, || {
@@ -91,13 +93,14 @@ fn arithmetic() -> f64 {
 /// Number of operations in [`scrambled`].
 const OPERATIONS: u64 = 4;
 
-/// A shift, an exclusive or, a multiplication and an addition. A compiler cannot fold two of these rounds into one.
+/// Performs a shift, an exclusive or, a multiplication and an addition. A compiler cannot merge two calls into fewer
+/// operations.
 fn scrambled(value: u64) -> u64 {
     (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Operations per second of this thread's CPU time; each batch has `each` operations. The result is the median over the
-/// batches that fit into [`MEASURING_TIME`], or over a single batch if even one takes longer.
+/// Operations per second of this thread's CPU time. `batch` performs `each` operations. The batch is repeated for
+/// [`MEASURING_TIME`], at least once, and the result is the median over all batches.
 fn per_second(each: u64, mut batch: impl FnMut()) -> f64 {
     let until = sys::now() + MEASURING_TIME;
     let mut rates = Vec::new();
@@ -130,7 +133,7 @@ mod tests {
         let before = sys::thread_cpu();
         prober.measure();
         let taken = sys::thread_cpu() - before;
-        // The bound is twenty times the expected duration.
+        // The bound is about twenty times the expected CPU time.
         assert!(taken < Nanos::from_millis(240), "{taken}");
     }
 

@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The file through which TUN devices are created.
+/// Path of the file that programs open to create TUN devices, relative to the root directory.
 const TUN: &str = "dev/net/tun";
 
 pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
