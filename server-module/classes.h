@@ -1,5 +1,6 @@
 /*
- * Classes of requests: by the size of the response body, and by URL, as configured by the server's own directives.
+ * Assigns requests to classes, by the size of the response body and by URL. Directives in the server's own
+ * configuration define the classes.
  */
 #ifndef BRIMFUL_CLASSES_H
 #define BRIMFUL_CLASSES_H
@@ -10,15 +11,15 @@
 #include "layout.h"
 #include "words.h"
 
-/* One rule of a class. */
+/* One rule: requests that match the rule belong to its class. */
 struct brimful_rule {
     uint64_t least, most; /* bounds of the body's size in bytes, inclusive */
     uint32_t by_url;      /* whether the rule is by URL; otherwise by size */
-    uint32_t class_index; /* BRIMFUL_MAX_CLASSES stands for "other", whose final index is not known yet */
+    uint32_t class_index; /* index of the class; BRIMFUL_MAX_CLASSES: the class "other", which always is the last one */
 };
 
 #define BRIMFUL_RULES_MOST 64u
-#define BRIMFUL_PATTERN_BYTES 256u /* with the zero byte at its end */
+#define BRIMFUL_PATTERN_BYTES 256u /* size of a pattern, including the zero byte at its end */
 
 /* The values of the server's own directives. Zero is a valid initial value. */
 struct brimful_settings {
@@ -27,7 +28,7 @@ struct brimful_settings {
     uint32_t slots;
     uint32_t cpu_one_in;
     uint32_t workers_most; /* see brimful_header */
-    unsigned classes;      /* number of classes, including the last one, "other"; 0 until there is a rule */
+    unsigned classes;      /* number of classes, including the last class, "other"; 0 while there is no rule */
     char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
     unsigned rules;
     int by_url;            /* whether any rule is by URL; only then brimful_classify uses the path */
@@ -38,7 +39,8 @@ struct brimful_settings {
 };
 
 
-/* The index of the class with this name, which is added if necessary; -1 if there is no room for it. */
+/* Returns the index of the class with this name, and adds the class if necessary. Returns BRIMFUL_MAX_CLASSES for
+ * "other", and -1 if there is no room for another class. */
 static inline int brimful_class_index(struct brimful_settings *settings, const char *name)
 {
     unsigned index;
@@ -66,7 +68,7 @@ static inline int brimful_class_index(struct brimful_settings *settings, const c
     return (int) settings->classes++ - 1;
 }
 
-/* Parses digits. Returns the text after them; NULL if there are none or too many. */
+/* Parses a decimal number. Returns the text after the digits, or NULL for no digits or more than 18 digits. */
 static inline const char *brimful_read_number(const char *text, uint64_t *number)
 {
     const char *first = text;
@@ -81,7 +83,8 @@ static inline const char *brimful_read_number(const char *text, uint64_t *number
     return text == first ? NULL : text;
 }
 
-/* Parses "size 0-4999", "size 5000-" or "url /images/" followed by a star. Returns NULL, or an error message. */
+/* Parses a rule: "size 0-4999", "size 5000-", or "url /images/" followed by a star. Returns NULL for a valid rule, and
+ * an error message otherwise. */
 static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pattern, const char *text)
 {
     memset(rule, 0, sizeof(*rule));
@@ -112,8 +115,8 @@ static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pat
     return NULL;
 }
 
-/* Adds a rule, and its class if there is no class with that name; a class may have several rules. Returns NULL, or an
- * error message. */
+/* Adds a rule for a class, and adds the class if it does not exist. A class may have several rules. Returns NULL, or an
+ * error message if the rule was not added. */
 static inline const char *brimful_add_rule(struct brimful_settings *settings, const char *class_name, const char *rule)
 {
     struct brimful_rule read;
@@ -147,9 +150,9 @@ static inline const char *brimful_add_rule(struct brimful_settings *settings, co
     return NULL;
 }
 
-/* The classes of a server whose configuration has no rules. They are by size, such that the files of WebStone's
- * workloads A and B are in the same classes as in tables 4 and 5 of Almeida, Almeida & Yates (1997): from "under-5k" to
- * "over-500k"; "empty" is added. Does nothing if there are rules. */
+/* Adds default rules, by size, if the server's configuration has no rules. The classes "under-5k" to "over-500k" are
+ * the classes of the files in WebStone's workloads A and B: tables 4 and 5 of Almeida, Almeida & Yates (1997). "empty"
+ * is for responses without a body. */
 static inline void brimful_default_rules(struct brimful_settings *settings)
 {
     if (settings->rules == 0) {
@@ -162,8 +165,8 @@ static inline void brimful_default_rules(struct brimful_settings *settings)
     }
 }
 
-/* Whether the whole path matches the pattern. In the worst case, the time is proportional to the product of the two
- * lengths. */
+/* Returns whether the whole path matches the pattern. In the worst case, the time is proportional to the length of the
+ * path times the length of the pattern. */
 static inline int brimful_matches(const char *pattern, const char *path, size_t length)
 {
     const char *end = path + length;
@@ -189,7 +192,7 @@ static inline int brimful_matches(const char *pattern, const char *path, size_t 
     return *pattern == '\0';
 }
 
-/* The class of a request by the size of its body alone, for configurations without rules by URL. */
+/* Returns the class of a request by the size of the response body alone. For configurations without rules by URL. */
 static inline unsigned brimful_classify_size(const struct brimful_settings *settings, uint64_t bytes)
 {
     unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
@@ -203,7 +206,7 @@ static inline unsigned brimful_classify_size(const struct brimful_settings *sett
     return other;
 }
 
-/* The class of a request: the class of the first matching rule, or the last class, "other", if no rule matches. */
+/* Returns the class of a request: the class of the first matching rule, or "other" if no rule matches. */
 static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
                                                                    const char *path, size_t length, uint64_t bytes)
 {

@@ -1,6 +1,7 @@
 /*
- * Clocks. The time is read at a fraction of the cost of the kernel's clock, if the processor's ticks may be used. The
- * CPU time of a thread is read for so few requests that it costs little.
+ * Reads the time, and the CPU time of a thread. If the processor's tick counter may be used, reading the time costs a
+ * fraction of a reading of the kernel's clock. CPU time costs a system call, so it is read only for a small sample of
+ * requests.
  */
 #ifndef BRIMFUL_CLOCK_H
 #define BRIMFUL_CLOCK_H
@@ -19,7 +20,8 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
     return (uint64_t) time.tv_sec * UINT64_C(1000000000) + (uint64_t) time.tv_nsec;
 }
 
-/* A server whose workers are single-threaded processes defines BRIMFUL_ONE_THREAD, which is faster. */
+/* A server whose workers are single-threaded processes defines BRIMFUL_ONE_THREAD. Then the clock needs no
+ * synchronization, and is faster. */
 #ifdef BRIMFUL_ONE_THREAD
 #define BRIMFUL_PER_THREAD
 #else
@@ -28,29 +30,33 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
 
 #define BRIMFUL_ANCHOR_NS UINT64_C(1000000)
 
-/* Whether the kernel itself uses the processor's tick counter as its clock; set by brimful_map. */
+/* Whether the kernel uses the processor's tick counter as its clock. brimful_map sets this variable. */
 static int brimful_has_ticks __attribute__((unused));
 
-/* How the process computes the time between two readings of the kernel's clock. These readings are called anchors, and
- * are at most BRIMFUL_ANCHOR_NS apart. Threads share the anchors: a thread that works only now and then would need a
- * new anchor each time, and an anchor of its own would not be in a cache. The length of a tick follows from the first
- * and the latest anchor. */
+/* The data for computing the time from the tick counter. An anchor is a reading of the kernel's clock together with the
+ * tick counter; it is valid for BRIMFUL_ANCHOR_NS. The length of a tick follows from the first and the latest anchor.
+ * All threads share the anchors. With an anchor of its own, a thread that rarely works would need a new anchor each
+ * time, and the anchor would not be in a cache. */
 static struct {
     uint32_t version;         /* odd during a write (a sequence lock) */
     uint64_t anchor_ns, anchor_ticks;
-    uint64_t valid_ticks;     /* ticks after the anchor for which it is valid; 0 until the length of a tick is known */
+    uint64_t valid_ticks;     /* ticks for which an anchor is valid; 0 until the length of a tick is known */
     uint64_t tick_ns_q32;     /* length of a tick in ns, times 2^32 */
-    uint64_t first_ns, first_ticks; /* used by the writer only */
+    uint64_t first_ns, first_ticks; /* the first anchor; only the writer uses it */
 } brimful_ticks __attribute__((unused, aligned(64)));
 
 #if defined(__x86_64__)
 
-#define BRIMFUL_ANCHOR_TICKS UINT64_C(10000) /* a longer reading of the kernel's clock was interrupted */
+/* Maximum number of ticks for reading an anchor. If it took longer, the thread was interrupted in between, and the
+ * anchor is not used. */
+#define BRIMFUL_ANCHOR_TICKS UINT64_C(10000)
 
-/* A barrier for the compiler. An x86 processor does not reorder two loads, or two stores. */
+/* A barrier for the compiler only. The processor needs no barrier, because x86 reorders neither loads with loads nor
+ * stores with stores. */
 #define BRIMFUL_IN_ORDER() __asm__ volatile("" : : : "memory")
 
-/* Computes the length of a tick from the first anchor to this one. */
+/* Computes the length of a tick from the first anchor and the anchor (`now`, `ticks`). Does nothing until these two
+ * anchors are 100 times BRIMFUL_ANCHOR_NS apart. */
 static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
 {
     double tick_ns;
@@ -66,12 +72,13 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
             return;
         }
     }
-    /* The first anchor is renewed from time to time: a virtual machine may migrate to a host with longer ticks. */
+    /* Replaces the first anchor from time to time: a virtual machine may migrate to a host with longer ticks. */
     brimful_ticks.first_ns = now;
     brimful_ticks.first_ticks = ticks;
 }
 
-/* Reads the kernel's clock and makes the reading the new anchor, unless another thread is doing so. */
+/* Returns the time by the kernel's clock, and makes this reading the new anchor, unless another thread is setting an
+ * anchor. */
 static BRIMFUL_APART uint64_t brimful_anchor(void)
 {
     uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED);
@@ -86,13 +93,14 @@ static BRIMFUL_APART uint64_t brimful_anchor(void)
     BRIMFUL_IN_ORDER();
     valid = brimful_ticks.valid_ticks;
     since = ticks - brimful_ticks.anchor_ticks;
-    /* Time must not go backwards if the former anchor was slightly ahead. */
+    /* The times computed from the previous anchor may be slightly ahead of the kernel's clock. The new anchor must not
+     * be earlier than these times, because time must not go backwards. */
     if (since >= valid && since < 2 * valid) {
         uint64_t before = brimful_ticks.anchor_ns + ((valid * brimful_ticks.tick_ns_q32) >> 32);
 
         now = now > before ? now : before;
     }
-    /* Another thread may have set an anchor a moment ago. */
+    /* Keeps the current anchor if it is still valid, because another thread has just set it. */
     if (since >= valid && __builtin_ia32_rdtsc() - ticks < BRIMFUL_ANCHOR_TICKS) {
         brimful_reckon_tick(now, ticks);
         brimful_set(&brimful_ticks.anchor_ns, now);
@@ -104,8 +112,8 @@ static BRIMFUL_APART uint64_t brimful_anchor(void)
 
 #endif
 
-/* Marks this moment. brimful_time_of can soon convert the mark to a time. Where the processor's ticks may be used,
- * this costs a fraction of a clock reading. */
+/* Returns a mark of this moment. brimful_time_of converts the mark to a time, if it is called soon. If the processor's
+ * ticks may be used, a mark costs a fraction of a clock reading. */
 static inline uint64_t brimful_mark(void)
 {
 #if defined(__x86_64__)
@@ -144,7 +152,7 @@ static inline uint64_t brimful_time_of_ticks(uint64_t ticks)
 
 #endif
 
-/* CLOCK_MONOTONIC at a mark, in ns; the current time if the mark is too old. */
+/* Returns CLOCK_MONOTONIC at the moment of a mark, in ns. Returns the current time if the mark is too old. */
 static inline uint64_t brimful_time_of(uint64_t mark)
 {
 #if defined(__x86_64__)
@@ -154,7 +162,7 @@ static inline uint64_t brimful_time_of(uint64_t mark)
 #endif
 }
 
-/* CLOCK_MONOTONIC, in ns. */
+/* Returns the current time of CLOCK_MONOTONIC, in ns. */
 static inline uint64_t brimful_now(void)
 {
 #if defined(__x86_64__)
@@ -165,20 +173,20 @@ static inline uint64_t brimful_now(void)
     return brimful_read_clock(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the calling thread, in ns. This is a system call, which takes a microsecond or more. */
+/* Returns the CPU time of the calling thread, in ns. This takes a system call of a microsecond or more. */
 static inline uint64_t brimful_thread_cpu(void)
 {
     return brimful_read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The calling thread's latest CPU reading that went into its slot, and the CPU time between two direct readings. */
+/* The state of the calling thread's CPU clock. */
 static BRIMFUL_PER_THREAD struct {
-    uint64_t seen_ns;
-    uint64_t cost_ns;
+    uint64_t seen_ns; /* the latest reading that was added to the thread's slot */
+    uint64_t cost_ns; /* CPU time that a reading takes */
 } brimful_cpu_clock __attribute__((unused));
 
-/* CPU time between two readings of the same thread, without the cost of the reading itself, which can be a fifth of
- * the total cost of a small file. */
+/* Returns the CPU time between two readings of the same thread, without the cost of a reading. This cost can be a fifth
+ * of the total cost of a small file. */
 static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
 {
     uint64_t spent = to > from ? to - from : 0;
@@ -186,19 +194,19 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
     return spent > brimful_cpu_clock.cost_ns ? spent - brimful_cpu_clock.cost_ns : 0;
 }
 
-/* ---- Which requests are sampled for CPU time ---- */
+/* ---- Choice of the requests whose CPU time is measured ---- */
 
-/* The default of `cpu_one_in`. */
+/* Default of `cpu_one_in`, the mean number of requests per sampled request. */
 #define BRIMFUL_CPU_ONE_IN 16u
 
-/* The four readings for one request cost about 5 us. With this pause a busy worker is sampled at most 250 times a
- * second, which costs a thousandth of its time. */
+/* Minimum time between two sampled requests of a worker. The four readings for a sampled request cost about 5 us. With
+ * this pause, a worker samples at most 250 requests per second, which costs about a thousandth of its time. */
 #define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
-/* The state of the random choice of sampled requests in the calling thread. Zero is a valid initial value; `gap`
- * may begin with any value. */
+/* The state of one thread's random choice of sampled requests. Zero is a valid initial value. `gap` may have any
+ * initial value. */
 struct brimful_chance {
-    uint64_t gap;           /* low half: requests left in the gap; high half: a random number */
+    uint64_t gap;           /* low half: number of requests until the next sampled request; high half: random bits */
     uint64_t not_before_ns; /* the earliest time at which a request may be sampled */
 };
 
@@ -227,10 +235,11 @@ static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *ch
     return 1;
 }
 
-/* Whether the CPU time of the request that begins now is measured. The gaps between sampled requests are random, from 1
- * to twice the mean minus 1; otherwise a periodic workload would have the same requests sampled again and again. A gap
- * begins after a pause, so that requests after an idle time are not sampled more often than requests in the middle of a
- * burst. The pause grows with the number of workers that share the server's time. */
+/* Decides whether the CPU time of the request that begins now is measured. The gaps between sampled requests are
+ * random: from 1 to twice the mean minus 1. With constant gaps, a periodic workload would have the same requests
+ * sampled again and again. After each sampled request comes a pause, and then the gap. Without the gap, the first
+ * request after an idle time would be sampled more often than requests in the middle of a burst. The pause grows with
+ * the number of workers that share the server's time. */
 static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
                                      uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /*
- * Opens or creates the file, maps it, and unmaps it.
+ * Opens or creates the recorder's file, maps it into memory, and unmaps it.
  */
 #ifndef BRIMFUL_FILE_H
 #define BRIMFUL_FILE_H
@@ -20,7 +20,7 @@
 #include "place.h"
 #include "record.h"
 
-/* The mapped file. The sizes that the writer relies on are copied here, because other processes may change them in the
+/* The mapped file. The writer uses the sizes in this struct, because other processes may change the sizes in the
  * file. */
 struct brimful_memory {
     struct brimful_header *header;
@@ -32,13 +32,13 @@ struct brimful_memory {
 #define BRIMFUL_WHY_BYTES 256u
 
 
-/* Number of bytes before the first slot. */
+/* Returns the number of bytes before the first slot. */
 static inline size_t brimful_header_size(void)
 {
     return (sizeof(struct brimful_header) + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
 }
 
-/* Size of a slot, in bytes. */
+/* Returns the size of a slot with this number of classes, in bytes. */
 static inline size_t brimful_slot_size(unsigned classes)
 {
     size_t size = sizeof(struct brimful_slot) + classes * sizeof(struct brimful_class);
@@ -46,7 +46,8 @@ static inline size_t brimful_slot_size(unsigned classes)
     return (size + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
 }
 
-/* The number of slots of a file: the configured number, within the limits. */
+/* Returns the number of slots that a file gets: the configured number, but at least one, and at most the number that
+ * fits into the maximum size. */
 static inline uint32_t brimful_slot_count(const struct brimful_settings *settings, unsigned classes)
 {
     uint64_t most = (BRIMFUL_MAX_FILE_BYTES - brimful_header_size()) / brimful_slot_size(classes);
@@ -58,7 +59,7 @@ static inline uint32_t brimful_slot_count(const struct brimful_settings *setting
     return settings->slots < most ? settings->slots : (uint32_t) most;
 }
 
-/* Copies a name, truncated if necessary, and fills the rest with zeros. */
+/* Copies a name of at most BRIMFUL_NAME_BYTES - 1 bytes, truncated if longer, and fills the rest with zeros. */
 static inline void brimful_copy_name(char *to, const char *from)
 {
     size_t length = from == NULL ? 0 : strlen(from);
@@ -70,8 +71,8 @@ static inline void brimful_copy_name(char *to, const char *from)
     }
 }
 
-/* Whether a server with these settings can continue with a file of this header and size: it must be from the same
- * server (its version may differ), with the same classes and enough slots. */
+/* Returns whether a server with these settings can continue with a file that has this header and size. The file must be
+ * from the same kind of server, in any version, and must have the same classes and enough slots. */
 static inline int brimful_is_compatible(const struct brimful_header *header, uint64_t size,
                                    const struct brimful_settings *settings)
 {
@@ -99,15 +100,15 @@ static inline int brimful_is_compatible(const struct brimful_header *header, uin
     return 1;
 }
 
-/* Formats an error message into `why`, and returns -1. */
+/* Writes an error message to `why` (BRIMFUL_WHY_BYTES), and returns -1. */
 static inline int brimful_failed(char *why, const char *what, const char *path, const char *reason)
 {
     (void) snprintf(why, BRIMFUL_WHY_BYTES, "%s %.140s: %.90s", what, path, reason);
     return -1;
 }
 
-/* Maps the file of this descriptor, which has slots of these sizes, for writing. The caller passes its own copy of the
- * sizes, because another process that can write to the file could change the header at any moment. */
+/* Maps the file of a descriptor for writing. `sizes` is the caller's own copy of the header, because another process
+ * that can write to the file may change the header at any moment. Returns 0, or -1 with the reason in `why`. */
 static inline int brimful_map_file(struct brimful_memory *memory, int file, const struct brimful_header *sizes,
                                    char *why, const char *path)
 {
@@ -128,7 +129,7 @@ static inline int brimful_map_file(struct brimful_memory *memory, int file, cons
     return 0;
 }
 
-/* Writes the header fields that are updated whenever a server opens the file, even if it keeps the file's figures. */
+/* Writes the header fields that every server updates when it opens the file, also in a file that it continues. */
 static inline void brimful_update_header(struct brimful_memory *memory, const struct brimful_settings *settings)
 {
     struct brimful_header *header = memory->header;
@@ -142,7 +143,8 @@ static inline void brimful_update_header(struct brimful_memory *memory, const st
     }
 }
 
-/* Handles a file that this process must not write to: returns 1 if it may try to replace the file, else -1. */
+/* Handles a file that this process must not write to. Returns 1 if the process may try to replace the file. Otherwise
+ * returns -1, with the reason in `why`. */
 static inline int brimful_refuse(char *why, const char *path, const char *reason)
 {
     char whole[BRIMFUL_WHY_BYTES];
@@ -154,15 +156,15 @@ static inline int brimful_refuse(char *why, const char *path, const char *reason
     return brimful_failed(why, "cannot use", path, whole);
 }
 
-/* Maps the existing file. Returns 0 if it was mapped, 1 if there is no file or it has to be replaced, and -1 if it must
- * not be replaced. */
+/* Maps the existing file. Returns 0 if the file was mapped, 1 if there is no file or the file must be replaced, and -1
+ * if the file can be neither used nor replaced. */
 static inline int brimful_map_existing(struct brimful_memory *memory, const struct brimful_settings *settings,
                                        char *why)
 {
     struct brimful_header header;
     struct stat about;
     int result = 1;
-    /* O_NONBLOCK: a pipe of this name must not hold up the server. */
+    /* O_NONBLOCK: if the path is a pipe, opening it must not block the server. */
     int file = open(settings->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
     if (file < 0) {
@@ -183,10 +185,10 @@ static inline int brimful_map_existing(struct brimful_memory *memory, const stru
     return result;
 }
 
-/* Creates a file under a temporary name in the same directory, and writes the name to `temporary` (PATH_MAX bytes).
- * Returns the file's descriptor, or -1. The first name that is tried is always the same, so that a file that a killed
- * server left is removed. In a sticky directory, another user may have taken that name, so the further names are
- * unpredictable. */
+/* Creates a file under a temporary name in the directory of `path`, and writes the name to `temporary` (PATH_MAX
+ * bytes). Returns the file's descriptor, or -1. The first name is always the same, so this function removes a temporary
+ * file that a killed server has left. In a sticky directory, another user's file may have the first name. So the
+ * further names contain the current time. */
 static inline int brimful_create_temporary(const char *path, char *temporary, char *why)
 {
     int attempt, file = -1;
@@ -216,7 +218,7 @@ static inline int brimful_put_in_place(const char *temporary, const char *path, 
     if (rename(temporary, path) == 0) {
         return 0;
     }
-    /* A file does not replace a directory, not even an empty one. */
+    /* rename does not replace a directory by a file, so an empty directory is removed first. */
     if (errno == EISDIR && brimful_is_in_sticky(path) && rmdir(path) == 0 && rename(temporary, path) == 0) {
         return 0;
     }
@@ -229,8 +231,8 @@ static inline int brimful_put_in_place(const char *temporary, const char *path, 
                               : strerror(failure));
 }
 
-/* Creates a file under a temporary name and renames it to the path, so that an incomplete file is never visible there.
- * A process that still writes to the former file continues to do so. */
+/* Creates a file under a temporary name and renames it to the path, so that no process sees an incomplete file at the
+ * path. A process that has mapped the previous file continues to write to the previous file. */
 static inline int brimful_map_new(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     unsigned classes = settings->classes == 0 ? 1 : settings->classes;
@@ -247,7 +249,7 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     if (file < 0) {
         return -1;
     }
-    /* Allocate all space now. Otherwise a full file system would later end the server by SIGBUS. */
+    /* Allocates all space now. Otherwise a later write to a full file system would end the server by SIGBUS. */
     failure = posix_fallocate(file, 0, (off_t) size);
     if (failure == 0 && fchmod(file, 0644) != 0) {
         failure = errno;
@@ -280,8 +282,8 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     return 0;
 }
 
-/* Whether the kernel uses the processor's ticks as its clock. If so, the kernel has checked that the ticks are steady,
- * and the same on all processors. */
+/* Returns whether the kernel uses the processor's tick counter as its clock. If so, the kernel has checked that the
+ * counter runs at a constant rate and agrees on all processors. */
 static inline int brimful_kernel_uses_ticks(void)
 {
     char source[8] = "";
@@ -297,9 +299,9 @@ static inline int brimful_kernel_uses_ticks(void)
     return strncmp(source, "tsc\n", 4) == 0;
 }
 
-/* Maps the file of these settings: the existing one if it fits, so that a server keeps its figures after a reload, or
- * else a new one. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES). After a failure, `memory` is zero, and
- * the server continues without recording. */
+/* Maps the file at the path in `settings`. A compatible existing file is used again, so a server keeps its figures over
+ * a reload; otherwise a new file is created. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES). After a
+ * failure, `memory` is zero, and the server continues without recording. */
 static inline int brimful_map(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     int result;
@@ -307,7 +309,8 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
     memset(memory, 0, sizeof(*memory));
     why[0] = '\0';
     if (strncmp(settings->path, BRIMFUL_RUN "/", sizeof(BRIMFUL_RUN)) == 0) {
-        /* /run is empty after a boot. If this fails, creating the file fails too and reports the reason. */
+        /* /run is empty after a boot, so the directory may be missing. If it cannot be created, creating the file fails
+         * below and reports the reason. */
         (void) brimful_make_root_directory(BRIMFUL_RUN);
     }
     result = brimful_map_existing(memory, settings, why);
@@ -323,7 +326,7 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
     return 0;
 }
 
-/* Undoes brimful_map in the calling process. Does nothing if `memory` is zero. */
+/* Unmaps the file in the calling process. Does nothing if `memory` is zero. */
 static inline void brimful_unmap(struct brimful_memory *memory)
 {
     if (memory->header != NULL) {

@@ -1,20 +1,20 @@
 /*
  * The layout of the Server Module's memory (recorder.h has the writer): a brimful_header, followed by `slots` slots of
- * `slot_size` bytes. A slot has one writer, a worker process or one of its threads. The writer claims the slot, and
- * accesses it with relaxed loads and stores. Counters only grow, whichever process owns the slot. The reader sums all
- * slots and takes differences. All words are in the byte order of the machine.
+ * `slot_size` bytes. A slot has one writer: a worker process, or a thread of a worker process. The writer claims the
+ * slot, and accesses it with relaxed loads and stores. Counters only grow, and are not reset when the owner of a slot
+ * changes. The reader sums all slots and takes differences. All words are in the byte order of the machine.
  *
- * The counters of a request are spread over many cache lines, which are cold when it ends. So a request is first
- * written into one line, a `pending` entry of the slot. When the entries are full, they are added to the sums together
- * (they are *folded*). The counters of a slot are its sums plus the pending entries. Each class has two copies of its
- * sums. A fold writes the copies that are not current. Then it stores one word, `folded`, which says up to which
- * request the sums go and which copies are current. A writer that is killed before that store has folded nothing, and
- * the slot's next owner continues from the same state. Only the buckets, for percentiles, exist once. During a fold,
- * and after a writer was killed in a fold, the buckets may count the requests of that fold twice.
+ * The counters that a request changes are in many cache lines, which are cold when the request ends. So a request is
+ * first written into one cache line, a `pending` entry of the slot. When the entries are full, they are added to the
+ * sums together (they are *folded*). The counters of a slot are its sums plus the pending entries. Each class has two
+ * copies of its sums. A fold writes the copies that are not current. Then it stores one word, `folded`, which says how
+ * many requests the sums include and which copies are current. A writer that is killed before this store has folded
+ * nothing, and the slot's next owner continues from the state before the fold. Only the buckets, for percentiles, exist
+ * once. During a fold, and after a writer was killed in a fold, the buckets may count the requests of the fold twice.
  *
- * A reader reads the slot's first line, then `what` of each pending entry, then the whole slot, then the first line
- * again. The reading is valid if `folded` has not changed. `recorded` counts a request as soon as its entry is filled
- * except for the times. The times are valid if `what`, which is written after them, says so.
+ * A reader reads the slot's first cache line, then `what` of each pending entry, then the whole slot, then the first
+ * cache line again. The reading is valid if `folded` has not changed. `recorded` counts a request as soon as the entry
+ * contains everything but the times. `what` is written again after the times, and then says which times are valid.
  *
  * `crates/monitor/src/module/layout.rs` is the same layout in Rust. A test compiles both and compares each offset.
  * Every change of a struct must increase BRIMFUL_LAYOUT.
@@ -28,26 +28,28 @@
 #define BRIMFUL_LAYOUT 4u
 #define BRIMFUL_MAX_CLASSES 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* size of a name, including the zero byte at its end */
-#define BRIMFUL_BUCKETS 112u     /* four per octave, 256 ns to 68 s; shorter times in the first, longer in the last */
+#define BRIMFUL_BUCKETS 112u     /* four per octave, from 256 ns to 68 s; the first also counts all shorter times, the
+                                  * last all longer times */
 #define BRIMFUL_SLOT_ALIGN 128u
-#define BRIMFUL_PENDING 16u      /* maximum number of requests of a slot that are not folded; a power of two */
+#define BRIMFUL_PENDING 16u      /* number of pending entries of a slot; a power of two */
 #define BRIMFUL_MAX_SLOTS 4096u /* maximum number of slots in a file */
 #define BRIMFUL_MAX_FILE_BYTES (UINT64_C(64) << 20)
 
-/* The phases of a request, in order. HEAD and SEND are the client's time: the network, and how fast it writes and
- * reads. UPSTREAM is the time of servers behind this one. The sum of all phases is the time from the request's first
- * byte to its log line. */
+/* The phases of a request, in order. HEAD and SEND depend on the network and on how fast the client writes and reads.
+ * UPSTREAM is the time of upstream servers. The sum of all phases is the time from the request's first byte to its log
+ * line. */
 enum brimful_phase {
-    BRIMFUL_HEAD,     /* from the first byte of the request to the last of its head, and waiting for its body */
-    BRIMFUL_PARSE,    /* the head is parsed */
-    BRIMFUL_PROCESS,  /* the response is created and handed to the kernel, without the next two phases */
-    BRIMFUL_UPSTREAM, /* waiting for a server behind this one */
-    BRIMFUL_SEND,     /* waiting until the client has read enough for the rest to be sent */
-    BRIMFUL_LOG,      /* the log line is written */
+    BRIMFUL_HEAD,     /* receiving the request: from the first byte to the last byte of the head, and waiting for the
+                       * body */
+    BRIMFUL_PARSE,    /* parsing the head */
+    BRIMFUL_PROCESS,  /* creating the response and handing it to the kernel, without the phases UPSTREAM and SEND */
+    BRIMFUL_UPSTREAM, /* waiting for an upstream server */
+    BRIMFUL_SEND,     /* waiting for the client to read, while the response does not fit into the socket's buffer */
+    BRIMFUL_LOG,      /* writing the log line */
     BRIMFUL_PHASES
 };
 
-/* The phases for which CPU time is measured: the phases in which the server itself works. */
+/* The phases whose CPU time is measured: the phases in which the server itself works. */
 enum brimful_cpu { BRIMFUL_CPU_PARSE, BRIMFUL_CPU_PROCESS, BRIMFUL_CPU_LOG, BRIMFUL_CPUS };
 
 struct brimful_header {
@@ -57,80 +59,84 @@ struct brimful_header {
     uint32_t slot_size;    /* a multiple of BRIMFUL_SLOT_ALIGN */
     uint32_t slots;        /* number of slots */
     uint32_t classes;      /* number of `class_names` that are used, at least 1 */
-    uint32_t enabled;      /* 0: requests that begin from now on are not recorded; anyone who may write the file may
-                            * set it */
-    uint32_t cpu_one_in;   /* CPU time is measured for one in this many requests, fewer under load; 0: for none */
+    uint32_t enabled;      /* 0: requests that begin from now on are not recorded; any user who may write to the file
+                            * may set this */
+    uint32_t cpu_one_in;   /* CPU time is measured for one in this number of requests, and less often under load; 0: for
+                            * no request */
     uint32_t workers_most; /* maximum requests or connections that the server handles at a time; 0: no limit */
-    uint32_t master_pid;   /* the process that created the file */
+    uint32_t master_pid;   /* id of the server process that last opened the file */
     uint32_t lost;         /* number of workers that found no free slot */
-    uint64_t made_ns;      /* when the file was created, CLOCK_REALTIME */
-    char server[BRIMFUL_NAME_BYTES];                             /* "nginx/1.22.1", "Apache/2.4.66 (event)" */
+    uint64_t made_ns;      /* creation time of the file, CLOCK_REALTIME in ns */
+    char server[BRIMFUL_NAME_BYTES]; /* name and version of the server, such as "Apache/2.4.66 (event)" */
     char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
 };
 
 /* One phase of the requests of one class. */
 struct brimful_times {
-    uint64_t count;   /* requests that had the phase; requests without any waiting in HEAD or SEND may be missing */
-    uint64_t sum_ns;
-    uint64_t sum_us2; /* sum of the squares, in square microseconds; may wrap with long requests */
+    uint64_t count;   /* number of requests with a time for the phase; requests that did not wait in HEAD or SEND may be
+                       * missing */
+    uint64_t sum_ns;  /* sum of the times */
+    uint64_t sum_us2; /* sum of the squares of the times, in square microseconds; may wrap with long requests */
 };
 
 /* The folded requests of one class. */
 struct brimful_sums {
-    uint64_t requests; /* requests that have a line in the access log, or would have one */
+    uint64_t requests; /* number of requests that have a line in the access log, or would have one if it were enabled */
     uint64_t bytes;    /* bytes of response bodies */
-    uint64_t failed;   /* requests with a 5xx response */
-    uint64_t aborted;  /* requests whose client closed the connection before it had the response */
+    uint64_t failed;   /* number of requests with a 5xx response */
+    uint64_t aborted;  /* number of requests whose client closed the connection before it had the whole response */
     struct brimful_times times[BRIMFUL_PHASES];
-    uint64_t resumed;  /* number of times that a worker resumed a request that had waited for client or upstream */
+    uint64_t resumed;  /* number of times that a worker resumed a request after waiting for the client or an upstream
+                        * server */
     uint64_t unused;
 };
 
-/* The requests of one class. CPU time is measured for few of them, and added at once. */
+/* The requests of one class. CPU time is measured for few requests, and added here without folding. */
 struct brimful_class {
-    struct brimful_sums sums[2];          /* `folded` says which one is current */
-    uint64_t cpu_count;                   /* number of requests in the next two members */
-    uint64_t cpu_ns[BRIMFUL_CPUS];
+    struct brimful_sums sums[2];          /* two copies; `folded` says which copy is current */
+    uint64_t cpu_count;                   /* number of requests in cpu_ns and cpu_sum_us2 */
+    uint64_t cpu_ns[BRIMFUL_CPUS];        /* sum of the requests' CPU times, by phase */
     uint64_t cpu_sum_us2;                 /* sum of the squares of each request's CPU time, in square microseconds */
-    uint64_t cpu_mixed;                   /* sampled requests whose thread worked on other requests meanwhile; not in
-                                           * cpu_count */
+    uint64_t cpu_mixed;                   /* number of sampled requests whose thread worked on other requests meanwhile;
+                                           * they are not in cpu_count */
     uint64_t unused[10];
-    uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* histogram of each phase's time: brimful_bucket */
+    uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* histogram of each phase's times; see brimful_bucket */
 };
 
-/* A request that is counted and not folded; one cache line. */
+/* A request that has been counted but not folded. This struct fills one cache line. */
 struct brimful_pending {
-    uint64_t what;  /* the request's class, and the flags below */
-    uint64_t bytes; /* bytes of its response body */
+    uint64_t what;  /* the request's class and flags; BRIMFUL_WHAT_* says which bits */
+    uint64_t bytes; /* size of the response body, in bytes */
     uint64_t time_ns[BRIMFUL_PHASES];
 };
 
 #define BRIMFUL_WHAT_CLASS UINT64_C(0xff)
 #define BRIMFUL_WHAT_FAILED (UINT64_C(1) << 8)
 #define BRIMFUL_WHAT_ABORTED (UINT64_C(1) << 9)
-#define BRIMFUL_WHAT_HAS 16u /* from this bit on, one bit for each phase: its time is valid */
-#define BRIMFUL_WHAT_RESUMED 32u /* from this bit on: number of times it was resumed */
+#define BRIMFUL_WHAT_HAS 16u /* from this bit of `what` on: one bit for each phase, set if the phase's time is valid */
+#define BRIMFUL_WHAT_RESUMED 32u /* from this bit of `what` on: number of times that the request was resumed */
 
-#define BRIMFUL_FOLDED_COUNT 16u /* bits of `folded` from this one on: number of requests; lower bits: for each class,
-                                  * the index of its current sums */
+#define BRIMFUL_FOLDED_COUNT 16u /* from this bit of `folded` on: number of folded requests; lower bits: for each class,
+                                  * the index of the current copy of its sums */
 
-/* The counters of one worker or thread. Each request writes to the first cache line. Then follow members that are
- * rarely written, then the pending requests: the n-th request of the slot is at index n % BRIMFUL_PENDING. */
+/* The counters of one worker or thread. Every request writes to the first cache line. Then come members that are rarely
+ * written, then the pending requests. The slot's request number n, counted from 0, has entry n % BRIMFUL_PENDING. */
 struct brimful_slot {
-    uint32_t owner;          /* process id, in the server's namespace; 0: free */
-    uint32_t thread;         /* thread id */
+    uint32_t owner;          /* process id of the owner, in the server's pid namespace; 0: the slot is free */
+    uint32_t thread;         /* thread id of the owner */
     uint64_t owners;         /* number of owners that the slot has had */
     uint64_t connections;    /* number of connections accepted */
     uint64_t in_progress;    /* number of requests in progress */
-    uint64_t busy_since_ns;  /* the time since which the worker is busy, CLOCK_MONOTONIC; 0: idle */
-    uint64_t busy_ns;        /* time for which the worker was busy before busy_since_ns */
-    uint64_t recorded;       /* number of requests of all owners */
-    uint64_t folded;         /* number of requests in the sums, and which sums are current: BRIMFUL_FOLDED_COUNT */
-    uint64_t cpu_ns;         /* CPU time of the threads of all owners, at the latest reading */
-    uint64_t cpu_at_ns;      /* CLOCK_MONOTONIC of the latest reading */
+    uint64_t busy_since_ns;  /* the instant since which the worker has been busy, CLOCK_MONOTONIC; 0: the worker is
+                              * idle */
+    uint64_t busy_ns;        /* total time for which the worker was busy, without the time from busy_since_ns on */
+    uint64_t recorded;       /* number of requests that all owners have counted */
+    uint64_t folded;         /* number of folded requests, and which sums are current: see BRIMFUL_FOLDED_COUNT */
+    uint64_t cpu_ns;         /* CPU time of all owners' threads, at the latest reading */
+    uint64_t cpu_at_ns;      /* the instant of the latest reading of CPU time, CLOCK_MONOTONIC */
     uint8_t unused[48];
     struct brimful_pending pending[BRIMFUL_PENDING];
-    struct brimful_class classes[]; /* the header has their number */
+    struct brimful_class classes[]; /* `classes` of the header is the number of elements */
 };
 
 #endif

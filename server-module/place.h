@@ -1,8 +1,9 @@
 /*
- * The default path of the file, and the rules for replacing a foreign file at that path.
+ * The default path of the recorder's file, and the rules for replacing another user's file at this path.
  *
- * A server that root starts has its file in BRIMFUL_RUN, where only root can create files. Any other server has it in
- * /dev/shm, where every user can create files: another user's file, link or directory may already have the name.
+ * A server that root starts has its file in BRIMFUL_RUN, where only root can create files. Any other server has its
+ * file in /dev/shm, where every user can create files. So another user may already have created a file, link or
+ * directory of this name there.
  */
 #ifndef BRIMFUL_PLACE_H
 #define BRIMFUL_PLACE_H
@@ -21,13 +22,13 @@
 #define BRIMFUL_RUN "/run/brimful"
 #define BRIMFUL_SHM "/dev/shm"
 
-/* The path if the configuration names none. `server` is a string constant, such as "nginx". */
+/* The path of the file if the configuration does not name a path. `server` is a string constant, such as "nginx". */
 #define BRIMFUL_DEFAULT_PATH(server) \
     brimful_default_path(BRIMFUL_RUN "/" server, BRIMFUL_SHM "/brimful-" server)
 
 
-/* Makes a directory that every user may read and only root may write to, or accepts an existing directory of root.
- * Returns 0, or -1 and sets errno. Only root can do this. */
+/* Creates a directory that every user may read and only root may write to. An existing directory gets the same
+ * permissions if it belongs to root. Returns 0, or -1 and sets errno. Fails if this process does not run as root. */
 static inline int brimful_make_root_directory(const char *path)
 {
     struct stat about;
@@ -48,7 +49,7 @@ static inline int brimful_make_root_directory(const char *path)
         if (about.st_uid != 0) {
             errno = EPERM;
         } else {
-            /* The umask may have removed permissions, and an administrator may have added some. */
+            /* The permissions may differ, because of the umask or because an administrator has changed them. */
             result = (about.st_mode & 07777) == 0755 ? 0 : fchmod(directory, 0755);
         }
     }
@@ -56,8 +57,8 @@ static inline int brimful_make_root_directory(const char *path)
     return result;
 }
 
-/* Whether files of this directory are in memory. If they are on a disk, as the files in /run are in most containers, a
- * worker that writes to the mapped file may have to wait for the disk. */
+/* Returns whether the files of a directory are in memory. In most containers, the files in /run are on a disk. A worker
+ * that writes to a mapped file on a disk may have to wait for the disk. */
 static inline int brimful_is_in_memory(const char *directory)
 {
     struct statfs about;
@@ -66,15 +67,16 @@ static inline int brimful_is_in_memory(const char *directory)
            && ((uint32_t) about.f_type == TMPFS_MAGIC || (uint32_t) about.f_type == RAMFS_MAGIC);
 }
 
-/* Returns `of_root` if this process runs as root and /run is in memory, else `of_others`. */
+/* Returns `of_root` if this process runs as root, /run is in memory and BRIMFUL_RUN exists or could be created.
+ * Otherwise returns `of_others`. */
 static inline const char *brimful_default_path(const char *of_root, const char *of_others)
 {
     return geteuid() == 0 && brimful_is_in_memory("/run") && brimful_make_root_directory(BRIMFUL_RUN) == 0 ? of_root
                                                                                                           : of_others;
 }
 
-/* Whether a path is in a sticky directory, like /dev/shm. Only root and the owner of such a directory can replace
- * another user's file in it, and no server depends on such a file. */
+/* Returns whether a path is in a sticky directory, such as /dev/shm. There, only root and the owner of the directory
+ * can replace another user's file, and no server depends on another user's file. */
 static inline int brimful_is_in_sticky(const char *path)
 {
     const char *slash = strrchr(path, '/');

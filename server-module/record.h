@@ -1,6 +1,6 @@
 /*
- * Recording a request: into a pending entry of the slot, and when the entries are full, into the sums of its class
- * (layout.h).
+ * Records requests. A request is first written into a pending entry of the slot. When the entries are full, they are
+ * added to the sums of their classes (layout.h).
  */
 #ifndef BRIMFUL_RECORD_H
 #define BRIMFUL_RECORD_H
@@ -15,25 +15,26 @@
 /* The complete record of one request. */
 struct brimful_request {
     uint64_t time_ns[BRIMFUL_PHASES];
-    uint64_t bytes;        /* size of the response body */
+    uint64_t bytes;        /* size of the response body, in bytes */
     uint16_t status;       /* HTTP status */
     uint8_t aborted;
-    uint8_t cpu_sampled;   /* 0: no CPU time, 1: measured, in cpu_ns, 2: mixed with other requests' CPU time, see
-                            * brimful_class */
-    uint32_t has;          /* phases with a time, as BRIMFUL_HAS. Others are not counted: their time is unknown, or
-                            * there was none, as for HEAD or SEND without any waiting */
+    uint8_t cpu_sampled;   /* 0: CPU time not measured. 1: measured, see cpu_ns. 2: not usable, because it includes CPU
+                            * time of other requests, see cpu_mixed in brimful_class */
+    uint32_t has;          /* one bit, BRIMFUL_HAS(phase), for each phase with a time. A phase without a time is not
+                            * counted: its time is unknown, or the request did not wait in the phase HEAD or SEND */
     uint64_t cpu_ns[BRIMFUL_CPUS];
-    uint32_t resumed;      /* number of times that a worker resumed it, see brimful_sums */
+    uint32_t resumed;      /* number of times that a worker resumed the request, see brimful_sums */
 };
 
 #define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
 
 
-/* Squares of times below this, in square nanoseconds, do not overflow 64 bits when all pending requests are summed. */
+/* Times below this bound are short. The squares of the short times of all pending requests, in square nanoseconds, have
+ * a sum that fits into 64 bits. */
 #define BRIMFUL_SHORT_NS UINT64_C(1000000000)
 
-/* The square of a time in square microseconds, rounded. Times are capped at 35 minutes, so that no square fills the
- * word; a sum of squares may still wrap. */
+/* The square of a time, in square microseconds. Longer times than 35 minutes are replaced by 35 minutes, so that a
+ * single square fits into 64 bits. A sum of squares may still wrap. */
 static inline uint64_t brimful_square_us2(uint64_t ns)
 {
     uint64_t us;
@@ -46,8 +47,8 @@ static inline uint64_t brimful_square_us2(uint64_t ns)
     return us * us;
 }
 
-/* The bucket of a time. Bucket b starts at (4 + b % 4) << (b / 4 + 6) ns and ends where the next one starts: 256, 320,
- * 384, 448, 512, 640, ... */
+/* The index of the histogram's bucket for a time. Bucket b starts at (4 + b % 4) << (b / 4 + 6) ns and ends where the
+ * next bucket starts. The first buckets start at 256, 320, 384, 448, 512 and 640 ns. */
 static inline unsigned brimful_bucket(uint64_t ns)
 {
     unsigned octave, bucket;
@@ -63,7 +64,7 @@ static inline unsigned brimful_bucket(uint64_t ns)
 /* The number of classes in this process's file. */
 static uint32_t brimful_classes __attribute__((unused));
 
-/* Number of pending requests of the slot. */
+/* Number of pending requests of a slot. */
 static inline uint64_t brimful_pending_count(const struct brimful_slot *slot)
 {
     return brimful_get(&slot->recorded) - (brimful_get(&slot->folded) >> BRIMFUL_FOLDED_COUNT);
@@ -75,8 +76,8 @@ struct brimful_members {
     const struct brimful_pending *pending[BRIMFUL_PENDING];
 };
 
-/* Adds the times of one phase. Squares of short times are divided by 10^6 together, and rounded down once. A reader
- * rounds each square down, so its sum is never larger. */
+/* Adds the times of one phase to the sums and buckets of a class. The squares of short times are summed in square
+ * nanoseconds; only this sum is converted to square microseconds, and rounded down. */
 static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
                                       const struct brimful_members *members, unsigned phase)
 {
@@ -102,8 +103,8 @@ static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buc
     times->sum_us2 += sum_us2 + sum_ns2 / 1000000;
 }
 
-/* Adds requests to the sums of their class, starting from a copy of the current sums. Readers ignore these sums until
- * they become current. */
+/* Adds requests of one class to a copy of the current sums of the class. Readers ignore the copy until brimful_fold
+ * makes it current. */
 static inline void brimful_fold_class(struct brimful_class *class_, unsigned current,
                                       const struct brimful_members *members)
 {
@@ -133,7 +134,7 @@ static inline void brimful_fold_class(struct brimful_class *class_, unsigned cur
     }
 }
 
-/* Adds the pending requests to the sums; see layout.h. */
+/* Folds: adds the pending requests to the sums of their classes. layout.h explains how. */
 static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *slot)
 {
     uint64_t recorded = brimful_get(&slot->recorded), count = brimful_pending_count(slot);
@@ -156,19 +157,20 @@ static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *
             }
         }
         left.count = others;
-        /* Other processes may have changed the memory. */
+        /* The index may be invalid, because other processes can write to the memory. */
         if (index < brimful_classes) {
             brimful_fold_class(&slot->classes[index], current >> index & 1, &members);
             current ^= 1u << index;
         }
     }
     __atomic_store_n(&slot->folded, recorded << BRIMFUL_FOLDED_COUNT | current, __ATOMIC_RELEASE);
-    /* A reader that sees a later store sees this one too. */
+    /* If a reader sees a store after this fence, it also sees the store to `folded`. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* The first half of brimful_record, to be called just before the log line is written. If a worker is killed while it
- * writes the line (SIGKILL takes effect when a system call returns), the log then contains the counted request. */
+/* The first half of brimful_record: counts the request. The server calls this just before it writes the log line.
+ * SIGKILL takes effect when a system call returns. So if a worker is killed while it writes the line, the request is
+ * both counted and in the log. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
     uint64_t recorded = brimful_get(&slot->recorded);
@@ -184,7 +186,7 @@ static inline void brimful_count(struct brimful_slot *slot, unsigned class_index
     __atomic_store_n(&slot->recorded, recorded + 1, __ATOMIC_RELEASE);
 }
 
-/* Adds the CPU time of a request. */
+/* Adds the CPU time of a sampled request to the class. */
 static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const struct brimful_request *request)
 {
     uint64_t sum = 0;
@@ -215,13 +217,13 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
     if (__builtin_expect(request->cpu_sampled != 0, 0)) {
         brimful_record_cpu(&slot->classes[class_index], request);
     }
-    /* Fold now, rather than before the next request, whose log line would be delayed. */
+    /* Folds now. Folding in the next call of brimful_count would delay the log line of the next request. */
     if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
         brimful_fold(slot);
     }
 }
 
-/* Records a complete request in the slot of the calling thread. `class_index` is from brimful_classify. */
+/* Records a complete request in the slot of the calling thread. `class_index` is the result of brimful_classify. */
 static inline void brimful_record(struct brimful_slot *slot, unsigned class_index,
                                   const struct brimful_request *request)
 {
@@ -229,9 +231,9 @@ static inline void brimful_record(struct brimful_slot *slot, unsigned class_inde
     brimful_record_times(slot, class_index, request);
 }
 
-/* ---- What keeps a worker busy ---- */
+/* ---- Busy time of a worker ---- */
 
-/* Marks the calling thread as busy, if it is not already. */
+/* Marks the calling thread as busy from `now_ns` on, unless the thread is marked as busy already. */
 static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
 {
     if (brimful_get(&slot->busy_since_ns) == 0) {
@@ -239,8 +241,8 @@ static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Marks the calling thread as idle. For a moment a reader may find the busy time in neither `busy_since_ns` nor
- * `busy_ns`, but never in both. */
+/* Marks the calling thread as idle, and adds the latest busy time to `busy_ns`. For a moment this busy time is missing
+ * from both members, but a reader never counts it twice. */
 static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t since = brimful_get(&slot->busy_since_ns);
@@ -251,14 +253,14 @@ static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Begins a request, which makes its worker busy. */
+/* Counts a request that begins, and marks the calling thread as busy. */
 static inline void brimful_begin(struct brimful_slot *slot, uint64_t now_ns)
 {
     brimful_add(&slot->in_progress, 1);
     brimful_busy(slot, now_ns);
 }
 
-/* Ends a request that brimful_begin began. */
+/* Ends a request that brimful_begin counted. Marks the calling thread as idle if no request is left in progress. */
 static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t in_progress = brimful_get(&slot->in_progress);
@@ -269,8 +271,8 @@ static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Adds the CPU time that the calling thread has used since its latest reading. `reading` is from brimful_thread_cpu;
- * `slot` is the thread's own. */
+/* Adds the CPU time that the calling thread has used since its previous reading to the thread's slot. `reading` is the
+ * result of brimful_thread_cpu, and `now_ns` the time of this reading. */
 static inline void brimful_note_cpu(struct brimful_slot *slot, uint64_t reading, uint64_t now_ns)
 {
     if (reading > brimful_cpu_clock.seen_ns) {

@@ -1,19 +1,21 @@
 /*
- * The recorder of brimful's Server Module (WebMonitor; Almeida, Almeida & Yates 1997, section 3.2): what a request
- * costs inside a server, by phase and class, written into shared memory that `brimful watch` reads.
+ * The recorder of brimful's Server Module (WebMonitor; Almeida, Almeida & Yates 1997, section 3.2). It measures time
+ * and CPU time of requests inside a server, by phase and class, and writes sums into shared memory. `brimful watch`
+ * reads these sums.
  *
- * The memory is one file, created before the server forks. layout.h describes its contents. These headers are the
- * complete writer.
+ * The memory is one mapped file, which is created before the server forks. layout.h describes the contents of the file.
+ * The headers included below are the complete writer.
  *
- * The functions never fail a request and never block. Except brimful_map, they never allocate. They need GNU C (gcc or
- * clang) and _GNU_SOURCE or -std=gnu11. A server's module calls, in this order:
+ * No function ever makes a request fail, and no function blocks a request. Only brimful_map allocates space. The
+ * headers need GNU C (gcc or clang) and _GNU_SOURCE or -std=gnu11. A server's module calls, in this order:
  *
- *   brimful_add_rule  for each rule of its configuration, or brimful_default_rules if there is none;
+ *   brimful_add_rule  for each rule of its configuration, or brimful_default_rules if there is no rule;
  *   brimful_map       before it forks, as the user who owns the file;
  *   brimful_claim     in each worker or thread, and brimful_release at its end;
- *   brimful_is_on     when a request begins, brimful_begin and brimful_end around the time in which it has a worker;
- *   brimful_record    once for each request, when its log line is written; or brimful_count just before that, and
- *                     brimful_record_times after it.
+ *   brimful_is_on     when a request begins; then brimful_begin when a worker starts to process the request, and
+ *                     brimful_end when the worker stops;
+ *   brimful_record    once for each request, when its log line is written; or brimful_count just before the line is
+ *                     written, and brimful_record_times just after.
  */
 #ifndef BRIMFUL_RECORDER_H
 #define BRIMFUL_RECORDER_H

@@ -1,5 +1,6 @@
 /*
- * Slots of the file: each worker or thread claims one, or takes over the slot of a dead one if none is free.
+ * Claims and releases the slots of the file. Each worker or thread claims a free slot. If no slot is free, it takes
+ * over the slot of a dead worker or thread.
  */
 #ifndef BRIMFUL_SLOTS_H
 #define BRIMFUL_SLOTS_H
@@ -15,7 +16,7 @@
 #include "file.h"
 #include "record.h"
 
-/* `owner` and `thread` of a slot as one word, so that one instruction can claim the slot. */
+/* The members `owner` and `thread` of a slot as one word, so that one atomic instruction can claim the slot. */
 typedef uint64_t __attribute__((may_alias)) brimful_owner;
 
 static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
@@ -27,7 +28,7 @@ static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
     return owner;
 }
 
-/* Whether this thread of this process has ended, as far as the caller can know. */
+/* Returns whether the owner has ended. An owner counts as alive if this process cannot tell. */
 static inline int brimful_is_dead(brimful_owner owner)
 {
     uint32_t both[2];
@@ -43,8 +44,9 @@ static inline struct brimful_slot *brimful_slot_at(const struct brimful_memory *
     return (struct brimful_slot *) (void *) at;
 }
 
-/* Claims the slot if it still belongs to `owner`, which is 0 (the slot is free) or dead. Unfinished requests of that
- * owner never end; its pending requests are folded with the caller's. */
+/* Claims the slot if it still belongs to `owner`, which is 0 (the slot is free) or dead. The unfinished requests of a
+ * dead owner never end, so they are no longer counted as in progress. Its pending requests stay in the slot, and are
+ * folded together with the requests of the new owner. */
 static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, brimful_owner mine)
 {
     brimful_owner *word = (brimful_owner *) (void *) slot;
@@ -57,7 +59,8 @@ static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, b
     return 1;
 }
 
-/* Starts to account the calling thread's CPU time to its slot. */
+/* Measures the CPU time that a reading of the CPU clock takes. From now on, the calling thread's CPU time counts for
+ * its slot. */
 static inline void brimful_start_cpu_clock(void)
 {
     uint64_t before = brimful_thread_cpu();
@@ -75,8 +78,8 @@ static inline void brimful_start_cpu_clock(void)
     brimful_cpu_clock.seen_ns = before;
 }
 
-/* Frees the slots of dead owners, which would look busy forever. If only some threads of a process have died, which is
- * rare, their slots are found when no slot is free. */
+/* Frees the slots of dead owners. Without this, a dead owner would look busy forever. A process does this once, at its
+ * first claim. The slot of a thread that dies later stays claimed until brimful_claim finds no free slot. */
 static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mine)
 {
     uint32_t i;
@@ -94,8 +97,9 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
 
 static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
 
-/* Claims a slot for the calling thread: a free one, or else one whose owner is dead. `thread` is its id (gettid). If
- * there is no such slot, counts the worker as lost and returns NULL. */
+/* Claims a slot for the calling thread: a free slot, or else the slot of a dead owner. `process` and `thread` are the
+ * ids of the calling process and thread (getpid, gettid). If all slots have living owners, counts the worker as lost
+ * and returns NULL. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);

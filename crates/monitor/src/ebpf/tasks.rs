@@ -77,9 +77,9 @@ pub(crate) struct ProcessRecord {
     /// Number of threads. The last thread counts until the parent has waited for the process. If the number is zero,
     /// the resources of the last thread may already be included in `ended`.
     pub(crate) threads: u64,
-    /// Number of resident pages of files, of anonymous memory and of shared memory. Each CPU counts for itself, and adds
-    /// its count to the total only when the count is large (lib/percpu_counter.c). So for each kind of memory and each
-    /// CPU, about 32 pages may be missing or extra. `None` if the process has no memory any more, or if the kernel's
+    /// Number of resident pages of files, of anonymous memory and of shared memory. Each CPU counts for itself, and
+    /// adds its count to the total only when the count is large (lib/percpu_counter.c). So for each kind of memory and
+    /// each CPU, about 32 pages may be missing or extra. `None` if the process has no memory any more, or if the kernel's
     /// count cannot be read.
     pub(crate) rss_pages: Option<u64>,
     /// The resources used by the ended threads. The usage of the whole process is `ended` plus `own` of each living
